@@ -250,13 +250,13 @@ class _Process:
 
 def _running_processes() -> Iterator[_Process]:
     """The machine's processes except zombies; none without /proc."""
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             # pid (name) state ppid group ...; the name may contain spaces and parentheses
-            text = stat.read_text(encoding="utf-8", errors="replace")
+            text = (process / "stat").read_text(encoding="utf-8", errors="replace")
             state, parent, group = text.rpartition(")")[2].split()[:3]
             if state != "Z":
-                yield _Process(int(stat.parent.name), int(parent), int(group))
+                yield _Process(int(process.name), int(parent), int(group))
 
 
 def _variables() -> dict[str, str]:

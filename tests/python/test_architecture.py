@@ -285,3 +285,14 @@ def test_importing_a_plain_module_does_not_import_tensorflow(
 def test_import_linter_names_every_plain_module_that_exists() -> None:
     plain = {f"tfdistribute.{module}" for module in PLAIN if exists(module)}
     assert set(contracts()["plain"]["source_modules"]) == plain
+
+
+def test_no_walk_over_processes_looks_at_files_that_may_be_gone() -> None:
+    # pathlib raises ProcessLookupError for /proc/PID/stat if the process ends between the listing and the look.
+    pattern = re.compile(r"""Path\(["']/proc["']\)\.glob\(["'][^"']*/""")
+    places = [
+        str(path.relative_to(ROOT))
+        for path in (*modules(), *TESTS.rglob("*.py"))
+        if pattern.search(path.read_text(encoding="utf-8"))
+    ]
+    assert places == []

@@ -25,3 +25,17 @@ def test_a_gpu_that_tensorflow_does_not_see_is_a_problem_unless_it_is_hidden(
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     monkeypatch.setattr(engine.devices, "counts", lambda: (8, 1))
     assert doctor.report()["problems"] == []
+
+
+def test_a_part_that_tensorflow_lacks_is_a_problem(
+    tensorflow: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patch = engine.patches.Patch(
+        "own", ("tensorflow.python.ops.gradients_util:none",), "It fails.", ""
+    )
+    monkeypatch.setitem(getattr(engine.patches, "_BY_NAME"), "own", patch)  # noqa: B009
+    monkeypatch.setattr(engine.patches, "PATCHES", (patch,))
+    problems = doctor.report()["problems"]
+    assert [each["problem"] for each in problems if "own" in each["problem"]] == [
+        "TensorFlow has no tensorflow.python.ops.gradients_util:none. Without the patch own: It fails."
+    ]

@@ -112,18 +112,37 @@ def test_tensorflow_has_the_parts_that_a_patch_replaces_or_needs(
     of_r = {"rpycall", "rpytools"}
     patch = next(each for each in patches.PATCHES if each.name == name)
     if not any(target.partition(":")[0].partition(".")[0] in of_r for target in patch.targets):
-        assert patches.missing(name) == []
+        lacking = patches.missing(name)
+        assert not lacking, (
+            f"TensorFlow lacks {lacking}, which the patch {name!r} replaces or needs: see the section on patches in "
+            "engine/README.md"
+        )
 
 
 def test_a_part_that_tensorflow_lacks_is_named_with_its_patch(
     tensorflow: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tensorflow.python.ops import gradients_util
+    module = SimpleNamespace(renamed=1)
+    monkeypatch.setitem(sys.modules, "changed", module)
+    patch = patches.Patch("own", ("changed:function",), "", "")
+    monkeypatch.setitem(getattr(patches, "_BY_NAME"), "own", patch)  # noqa: B009
+    with pytest.raises(BackendError, match=r"has no changed:function") as caught:
+        patches.install("own", None)
+    assert "own" in (caught.value.remedy or "")
+    assert patches.missing("own") == ["changed:function"]
 
-    monkeypatch.delattr(gradients_util, "_GradientsHelper")
-    with pytest.raises(BackendError, match=r"gradients_util:_GradientsHelper") as caught:
-        patches.install("micro_batch_gradients", None)
-    assert "micro_batch_gradients" in (caught.value.remedy or "")
+
+def test_the_first_of_several_names_that_exists_is_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = SimpleNamespace(new=1)
+    monkeypatch.setitem(sys.modules, "changed", module)
+    patch = patches.Patch("own", ("changed:old|new",), "", "")
+    monkeypatch.setitem(getattr(patches, "_BY_NAME"), "own", patch)  # noqa: B009
+    assert patches.missing("own") == []
+    with patches.patched("own", 2):
+        assert vars(module) == {"new": 2}
+    assert vars(module) == {"new": 1}
 
 
 def test_a_patch_in_a_block_ends_with_it_and_one_for_good_is_made_once(

@@ -279,8 +279,11 @@ def open_files(pid: int) -> list[str]:
 def processes_of(job: Mapping[str, Any]) -> list[int]:
     """Processes whose environment names a job, including its tasks' children."""
     found = []
-    for environment in Path("/proc").glob("[0-9]*/environ"):
+    for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if f"TFDISTRIBUTE_JOB={job['directory']}".encode() in environment.read_bytes():
-                found.append(int(environment.parent.name))
+            if (
+                f"TFDISTRIBUTE_JOB={job['directory']}".encode()
+                in (process / "environ").read_bytes()
+            ):
+                found.append(int(process.name))
     return found

@@ -67,12 +67,12 @@ def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def marked(mark: Path) -> dict[int, str]:
     """Marked processes with their command lines."""
     found = {}
-    for environment in Path("/proc").glob("[0-9]*/environ"):
+    for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if f"{MARK}={mark}\0".encode() in environment.read_bytes():
-                line = (environment.parent / "cmdline").read_bytes()
+            if f"{MARK}={mark}\0".encode() in (process / "environ").read_bytes():
+                line = (process / "cmdline").read_bytes()
                 if line:
-                    found[int(environment.parent.name)] = line.replace(b"\0", b" ").decode()
+                    found[int(process.name)] = line.replace(b"\0", b" ").decode()
     return found
 
 

@@ -47,4 +47,20 @@ def report(start_tensorflow: bool = True) -> dict[str, Any]:
         except BackendError as error:
             # A problem that is known already is not told twice.
             answer["tensorflow_error"] = None if answer["problems"] else error.problem
+        else:
+            answer["problems"] += _missing_parts()
     return answer | {"patches": engine.patches.listed()}
+
+
+def _missing_parts() -> list[dict[str, str]]:
+    """List the parts of TensorFlow that patches need and this version lacks; optional and Keras's are not loaded."""
+    fix = f"Use TensorFlow {versions.TESTED[-1]}."
+    return [
+        {
+            "problem": f"TensorFlow has no {part}. Without the patch {patch.name}: {patch.why}",
+            "fix": fix,
+        }
+        for patch in engine.patches.PATCHES
+        if not patch.optional and patch.targets[0].startswith("tensorflow.python")
+        for part in engine.patches.missing(patch.name)
+    ]

@@ -27,12 +27,13 @@ class Patch:
 
     Args:
         name: Name in ``TFDISTRIBUTE_WITHOUT_PATCHES``.
-        targets: What is replaced: a module, a colon, and a path in it; without a colon, objects in words.
+        targets: What is replaced: a module, a colon, and a path in it; without a colon, objects in words. Names of
+            several versions are separated by ``|``, and the first that exists is replaced.
         why: What would happen without it.
         source: The code that requires it.
         needs: Other private parts that the replacement uses, in the form of targets.
         optional: Whether a version without the target needs no patch.
-        versions: Versions of TensorFlow, or another package, that it is for.
+        versions: Versions of TensorFlow, or another package, that it is for, as text for the list.
     """
 
     name: str
@@ -117,7 +118,7 @@ PATCHES = (
     Patch(
         "micro_batch_gradients",
         (f"{_GRADIENTS}:_GradientsHelper",),
-        "The gradients of micro-batches are not accumulated.",
+        "The gradients of micro-batches are not accumulated (pass `accumulate`).",
         "tensorflow/python/ops/gradients_util.py: tf.gradients and all optimizers in graphs call it",
     ),
     Patch(
@@ -277,7 +278,7 @@ def missing(name: str) -> list[str]:
     """List the parts that a patch replaces or needs, and that the installed versions lack."""
     patch = _BY_NAME[name]
     parts = [each for each in (*patch.targets, *patch.needs) if ":" in each]
-    return [each.partition(":")[2] for each in parts if _find(each) is None]
+    return [each for each in parts if _find(each) is None]
 
 
 def listed() -> list[dict[str, Any]]:
@@ -324,8 +325,13 @@ def _replaced(name: str, original: Any, replacement: Any) -> Any:
 
 
 def _find(target: str) -> tuple[Any, str, Any] | None:
-    """Return the owner of a target, its name there, and its value; None if it does not exist."""
-    module, _, path = target.partition(":")
+    """Return the owner of a target, its name there, and its value; None if none of its names exists."""
+    module, _, paths = target.partition(":")
+    values = (_find_path(module, path) for path in paths.split("|"))
+    return next((each for each in values if each is not None), None)
+
+
+def _find_path(module: str, path: str) -> tuple[Any, str, Any] | None:
     *owners, attribute = path.split(".")
     try:
         owner: Any = importlib.import_module(module)

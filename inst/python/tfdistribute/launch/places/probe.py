@@ -108,11 +108,11 @@ def _end_tasks(directory: str) -> None:
     mark, found, end = f"TFDISTRIBUTE_JOB={directory}\0".encode(), True, time.monotonic() + END_S
     while found and time.monotonic() < end:
         found = False
-        for path in Path("/proc").glob("[0-9]*/environ"):
+        for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                if mark in path.read_bytes():
+                if mark in (process / "environ").read_bytes():
                     found = True
-                    os.kill(int(path.parent.name), signal.SIGKILL)
+                    os.kill(int(process.name), signal.SIGKILL)
 
 
 def listen(word: str, tell: Callable[[int], None]) -> None:
