@@ -47,4 +47,4 @@ def report(start_tensorflow: bool = True) -> dict[str, Any]:
         except BackendError as error:
             # A problem that is known already is not told twice.
             answer["tensorflow_error"] = None if answer["problems"] else error.problem
-    return answer | {"patches": engine.patches.listed()}
+    return answer | {"patches": engine.patches.list_patches()}

@@ -28,10 +28,10 @@ def check_one_number(loss: Any) -> None:
     shape = getattr(loss, "shape", None)
     if shape is not None and tf.TensorShape(shape).rank and any(size != 1 for size in shape):
         raise ModelError(
-            f"`loss` has the shape {_shown(shape)}, and must be one number.",
+            f"`loss` has the shape {_format(shape)}, and must be one number.",
             "Return its mean: tf$reduce_mean(loss).",
             argument="loss",
-            value=_shown(shape),
+            value=_format(shape),
         )
 
 
@@ -115,12 +115,12 @@ def _broadcast(operation: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _refusal(operation: Any, column: Any, row: Any, origin: _Origin) -> ModelError:
-    shapes = ", ".join(map(_shown, (column.shape, row.shape)))
+    shapes = ", ".join(map(_format, (column.shape, row.shape)))
     what = "labels" if not origin.variables else "predictions"
     return ModelError(
         f"The loss combines each row with every other row: operation {operation.name!r} ({operation.type}) has inputs "
-        f"of the shapes {_shown(column.shape)} and {_shown(row.shape)}, and its result has "
-        f"{_shown(operation.outputs[0].shape)}.",
+        f"of the shapes {_format(column.shape)} and {_format(row.shape)}, and its result has "
+        f"{_format(operation.outputs[0].shape)}.",
         f"Drop the last dimension of the {what}: tf$squeeze({what}, 1L). If rows are paired on purpose, expand the "
         "other input with tf$expand_dims(x, 0L).",
         argument="loss",
@@ -128,5 +128,5 @@ def _refusal(operation: Any, column: Any, row: Any, origin: _Origin) -> ModelErr
     )
 
 
-def _shown(shape: Any) -> str:
+def _format(shape: Any) -> str:
     return f"({', '.join('batch' if size is None else str(size) for size in shape)})"

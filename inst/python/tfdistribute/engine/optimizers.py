@@ -138,7 +138,7 @@ def _with_penalty(optimizer: Any, penalty: float) -> Any:
     """
     transform = optimizer._transform_gradients
 
-    def penalised(gradients_and_variables: Any) -> Any:
+    def add_penalties(gradients_and_variables: Any) -> Any:
         return transform(
             [
                 (gradient, variable)
@@ -148,7 +148,7 @@ def _with_penalty(optimizer: Any, penalty: float) -> Any:
             ]
         )
 
-    optimizer._transform_gradients = penalised
+    optimizer._transform_gradients = add_penalties
     return optimizer
 
 

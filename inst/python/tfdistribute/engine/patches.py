@@ -258,7 +258,7 @@ def install(name: str, *replacements: Any) -> None:
 
 
 @contextlib.contextmanager
-def patched(name: str, *replacements: Any) -> Iterator[None]:
+def patch_temporarily(name: str, *replacements: Any) -> Iterator[None]:
     """Replace the targets of a patch inside the block; see ``install``."""
     with contextlib.ExitStack() as stack:
         for owner, attribute, new in _new_values(name, replacements):
@@ -273,14 +273,14 @@ def put(name: str, owner: Any, attribute: str, value: Any) -> None:
         setattr(owner, attribute, value)
 
 
-def missing(name: str) -> list[str]:
+def list_missing(name: str) -> list[str]:
     """List the parts that a patch replaces or needs, and that the installed versions lack."""
     patch = _BY_NAME[name]
     parts = [each for each in (*patch.targets, *patch.needs) if ":" in each]
     return [each.partition(":")[2] for each in parts if _find(each) is None]
 
 
-def listed() -> list[dict[str, Any]]:
+def list_patches() -> list[dict[str, Any]]:
     """List all patches as plain values, with whether this process has ``used`` each."""
     keys = ("name", "why", "source", "versions")
     return [
@@ -304,14 +304,14 @@ def _new_values(name: str, replacements: tuple[Any, ...]) -> list[tuple[Any, str
                 f"{VARIABLE}={name} to do without.",
             )
         if found is not None and getattr(found[2], _MARK, None) != name:
-            values.append((found[0], found[1], _replaced(name, found[2], replacement)))
+            values.append((found[0], found[1], _wrap(name, found[2], replacement)))
     return values
 
 
 _MARK = "_tfdistribute_patch"
 
 
-def _replaced(name: str, original: Any, replacement: Any) -> Any:
+def _wrap(name: str, original: Any, replacement: Any) -> Any:
     if not inspect.isroutine(original):
         return replacement
 

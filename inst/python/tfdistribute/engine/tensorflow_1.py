@@ -53,7 +53,7 @@ def missing_name(path: Sequence[str]) -> TfdistributeError:
     for pattern, remedy in _GONE:
         if re.match(pattern, ".".join(path)):
             return UnsupportedError(first_version, remedy, argument="tf", value=given)
-    module = _found(tf, path[:-1])
+    module = _find(tf, path[:-1])
     near = difflib.get_close_matches(path[-1], dir(module) if module else (), n=1)
     return ArgumentError(
         f"TensorFlow {tf.__version__} has no {given}.",
@@ -68,10 +68,10 @@ def _in_r(path: Sequence[str]) -> str:
 
 
 def _has(module: Any, path: Sequence[str]) -> bool:
-    return _found(module, path) is not None
+    return _find(module, path) is not None
 
 
-def _found(module: Any, path: Sequence[str]) -> Any:
+def _find(module: Any, path: Sequence[str]) -> Any:
     for name in path:
         module = getattr(module, name, None)
     return module

@@ -110,5 +110,5 @@ def _selected(batch: Any, predict_keys: Sequence[str] | None) -> dict[str, Any]:
 
 def _decoded(value: Any) -> Any:
     if isinstance(value, engine.inference.CodedStrings):
-        return value.decoded()
+        return value.decode()
     return np.asarray(value)

@@ -106,7 +106,7 @@ class Features(dict[str, Any]):
             for each in slices
             for offset in range(each.width)
         ]
-        return _selected(together, positions, width)
+        return _select(together, positions, width)
 
 
 def slice_columns(
@@ -145,7 +145,7 @@ def _wide(matrices: Any, each: ColumnSlice) -> Any:
     return values
 
 
-def _selected(together: Any, positions: Sequence[int], width: int) -> Any:
+def _select(together: Any, positions: Sequence[int], width: int) -> Any:
     """Select columns of a tensor, with as little work as their order allows."""
     if list(positions) == list(range(width)):
         return together

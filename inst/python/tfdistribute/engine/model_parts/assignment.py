@@ -178,11 +178,11 @@ def device_of_copy(row: tuple[str, ...], own: str, names: list[Any]) -> str:
     device = own
     for name in names:
         there = row[name.logical_index] if isinstance(name, LogicalDeviceName) else name
-        device = own if there is None else _merged(device, there)
+        device = own if there is None else _merge(device, there)
     return device
 
 
-def _merged(outer: str, inner: Any) -> str:
+def _merge(outer: str, inner: Any) -> str:
     specification = inner if isinstance(inner, tf.DeviceSpec) else tf.DeviceSpec.from_string(inner)
     return tf.DeviceSpec.from_string(outer).make_merged_spec(specification).to_string()
 

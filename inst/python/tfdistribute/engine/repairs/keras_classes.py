@@ -15,7 +15,7 @@ from tfdistribute.engine.keras2 import base_layer
 
 
 @contextlib.contextmanager
-def preserved() -> Iterator[None]:
+def preserve_classes() -> Iterator[None]:
     """Restore the base classes of all Keras layers and models at the end of the block."""
     bases = {cls: cls.__bases__ for cls in _classes(base_layer.Layer)}
     try:

@@ -30,7 +30,7 @@ def _all_reduce(gather: Any, launcher: Any, slices: Any, options: Any = None) ->
     if shape is None or tf.executing_eagerly() or not _spans_processes(launcher._device):
         return gather(launcher, slices, options)
     with tf.device(launcher._device):
-        return _summed(launcher, slices, [int(size) for size in shape], options)
+        return _sum(launcher, slices, [int(size) for size in shape], options)
 
 
 def _spans_processes(device: str) -> bool:
@@ -38,7 +38,7 @@ def _spans_processes(device: str) -> bool:
     return tf.DeviceSpec.from_string(device).job not in (None, "localhost")
 
 
-def _summed(launcher: Any, slices: Any, shape: list[int], options: Any) -> Any:
+def _sum(launcher: Any, slices: Any, shape: list[int], options: Any) -> Any:
     values = tf.reshape(slices.values, [-1, _width(shape)])
     marks = tf.ones_like(values[:, :1])
     rows = tf.math.unsorted_segment_sum(

@@ -77,7 +77,7 @@ class AllReduce:
         sums, note = sums_of_step(program.targets, self._tasks), None
         if sockets and sums:
             try:
-                self._share(joined(sums), sockets)
+                self._share(join(sums), sockets)
                 return None
             except NoSharedMemoryError as error:
                 note = error.note
@@ -154,7 +154,7 @@ def sums_of_step(targets: Iterable[Any], tasks: int) -> list[StepSum]:
     return [StepSum.of(each) for each in sums]
 
 
-def joined(sums: Iterable[StepSum]) -> list[StepSum]:
+def join(sums: Iterable[StepSum]) -> list[StepSum]:
     """Join each small sum to the one before it, unless it needs that one: a sum takes the time of a message."""
     result: list[StepSum] = []
     for each in sums:
@@ -208,7 +208,7 @@ def share(sums: Sequence[StepSum], write: Callable[..., Any], read: Callable[[in
         write: Called with the number of a sum and this worker's parts.
         read: Called with the number of a sum; returns flat arrays.
     """
-    writes = [_written(number, each, write) for number, each in enumerate(sums)]
+    writes = [_add_write(number, each, write) for number, each in enumerate(sums)]
     last: list[Any] = []
     for number, each in enumerate(sums):
         with beside(each), tf.control_dependencies([writes[number], *last]):
@@ -222,13 +222,13 @@ def share(sums: Sequence[StepSum], write: Callable[..., Any], read: Callable[[in
             )
 
 
-def _written(number: int, each: StepSum, write: Callable[..., Any]) -> Any:
-    def written(*parts: Any) -> list[Any]:
+def _add_write(number: int, each: StepSum, write: Callable[..., Any]) -> Any:
+    def write_parts(*parts: Any) -> list[Any]:
         write(number, parts)
         return []
 
     with beside(each):
-        return tf.numpy_function(written, list(each.inputs), [])
+        return tf.numpy_function(write_parts, list(each.inputs), [])
 
 
 def _split_sizes(split: Any) -> list[int | None]:

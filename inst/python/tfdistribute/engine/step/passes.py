@@ -81,10 +81,10 @@ def is_on(name: str) -> bool:
         ArgumentError: ``TFDISTRIBUTE_PASSES`` has another form, or names a pass that does not exist.
     """
     assert any(each.name == name for each in PASSES), name
-    return name not in switched_off()
+    return name not in list_switched_off()
 
 
-def switched_off() -> list[str]:
+def list_switched_off() -> list[str]:
     """List the passes that ``TFDISTRIBUTE_PASSES`` switches off, such as "-loop,-resident_rows" or "-all", in order.
 
     Raises:

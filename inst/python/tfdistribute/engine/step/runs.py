@@ -220,7 +220,7 @@ class StepRuns(tf.estimator.SessionRunHook):
         except tf.errors.OpError:
             # The input or another task has ended. The steps until then have changed the weights.
             with contextlib.suppress(tf.errors.OpError, RuntimeError):
-                self._note_skipped(*self._loop.interrupted(session, self._step))
+                self._note_skipped(*self._loop.read_losses(session, self._step))
             raise
         self._tuner.end_run(len(losses))
         self._note_skipped(step, losses)
