@@ -169,14 +169,14 @@ def running_jobs() -> Iterator[dict[str, Any]]:
 
 
 def save_handle(job: Handle, directory: str) -> str:
-    """Write the handle of a job on a managed platform, so that ``saved_handle`` finds it; return the file."""
+    """Write the handle of a job on a managed platform, so that ``read_handle`` finds it; return the file."""
     os.makedirs(directory, exist_ok=True)
     path = os.path.join(directory, HANDLE_FILE)
     replace(path, dict(job))
     return path
 
 
-def saved_handle(directory: str) -> dict[str, Any] | None:
+def read_handle(directory: str) -> dict[str, Any] | None:
     return read_json(os.path.join(directory, HANDLE_FILE))
 
 

@@ -95,7 +95,7 @@ class TaskGroup:
                 addresses.update(dict.fromkeys(tasks, place.address))
                 addresses.update(zip(listening, free[: len(listening)], strict=True))
             cluster = ClusterSpec.of(addresses)
-        for task, address in cluster.placed():
+        for task, address in cluster.tasks_at_addresses():
             port = address.rpartition(":")[2]
             if task.type != EVALUATOR:
                 self[task].port = int(port) if port.isdecimal() else None

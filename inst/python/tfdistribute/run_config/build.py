@@ -31,13 +31,13 @@ class Devices:
 
     @property
     def all(self) -> tuple[str, ...]:
-        return flattened(self.train + self.evaluate)
+        return flatten(self.train + self.evaluate)
 
     def replicas(self, verb: str) -> int:
         return max(len(self.evaluate if verb == "evaluate" else self.train), 1)
 
 
-def flattened(rows: Rows) -> tuple[str, ...]:
+def flatten(rows: Rows) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for row in rows for name in row))
 
 

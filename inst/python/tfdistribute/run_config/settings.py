@@ -112,7 +112,7 @@ class RunSettings(Description):
         if self.precision == FLOAT_32:
             return self
         rewrite = {"rewrite_options": {_REWRITES[self.precision]: "ON"}}
-        session = _merged({"graph_options": rewrite}, self.session_config or {})
+        session = _merge({"graph_options": rewrite}, self.session_config or {})
         return dataclasses.replace(self, session_config=session)
 
     def with_cpu_devices(self, cpus: int) -> RunSettings:
@@ -137,9 +137,9 @@ class RunSettings(Description):
         return dataclasses.replace(self, session_config=session)
 
 
-def _merged(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _merge(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     both = {
-        name: _merged(value, given[name])
+        name: _merge(value, given[name])
         for name, value in defaults.items()
         if isinstance(value, Mapping) and isinstance(given.get(name), Mapping)
     }

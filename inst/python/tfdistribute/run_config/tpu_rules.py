@@ -22,10 +22,10 @@ def _steps(run: RunContext) -> int:
     strategy = _tpu(run)
     if strategy is None:
         return 1
-    return int(strategy.in_run(run.settings.steps_per_run, _saved(run)).steps_per_run)
+    return int(strategy.in_run(run.settings.steps_per_run, _save_interval(run)).steps_per_run)
 
 
-def _saved(run: RunContext) -> int | None:
+def _save_interval(run: RunContext) -> int | None:
     return run.settings.save_checkpoints_steps
 
 
@@ -99,9 +99,9 @@ TPU_RULES: tuple[SettingsRule, ...] = (
     SettingsRule(
         field="save_checkpoints_steps",
         rule="Checkpoints are written when the TPU has returned to the host.",
-        broken=lambda run: (_saved(run) or 0) % _steps(run) != 0,
+        broken=lambda run: (_save_interval(run) or 0) % _steps(run) != 0,
         message=lambda run: (
-            f"`save_checkpoints_steps` is {_saved(run)}, and the TPU returns to the host after every "
+            f"`save_checkpoints_steps` is {_save_interval(run)}, and the TPU returns to the host after every "
             f"{_steps(run)} steps (`steps_per_run`)."
         ),
         remedy='Use a multiple, or `steps_per_run = "auto"`.',

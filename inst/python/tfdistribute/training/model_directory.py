@@ -123,7 +123,7 @@ class ModelDirectory:
         storage.of(path)
         for name in OWN_FILES:
             storage.check_own(os.path.join(path, name))
-        self._signed = _read_signed(path)
+        self._signed = _read_signature(path)
 
     @property
     def structure(self) -> dict[str, Any] | None:
@@ -180,7 +180,7 @@ class ModelDirectory:
         names = (set(known) | set(wanted)) - unread
         for name in sorted(names, key=lambda name: (name != "kind", name)):
             if known.get(name) != wanted.get(name):
-                its, own = _shown(known.get(name)), _shown(wanted.get(name))
+                its, own = _format(known.get(name)), _format(wanted.get(name))
                 raise ModelDirectoryError(
                     f'`model_dir` "{self.path}" holds another model: '
                     f"its {name} is {its}, this model's is {own if own != its else 'set otherwise'}.",
@@ -258,7 +258,7 @@ def _try_to_write(directory: str) -> None:
         file.write(b"-")
 
 
-def _read_signed(model_dir: str) -> dict[str, Any]:
+def _read_signature(model_dir: str) -> dict[str, Any]:
     try:
         content = storage.read_own(os.path.join(model_dir, SIGNATURE))
     except OSError:
@@ -271,7 +271,7 @@ def _plain(structure: Mapping[str, Any]) -> dict[str, Any]:
     return json.loads(json.dumps(structure))
 
 
-def _shown(value: Any) -> str:
+def _format(value: Any) -> str:
     if (
         isinstance(value, list)
         and value

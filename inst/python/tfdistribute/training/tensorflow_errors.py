@@ -70,7 +70,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         current = current.__cause__ or current.__context__
 
 
-def translated(error: Exception, verb: str, model_dir: str | None = None) -> TfdistributeError:
+def translate(error: Exception, verb: str, model_dir: str | None = None) -> TfdistributeError:
     """Return the package's own error in the chain of an exception, or make one with TensorFlow's own words."""
     for link in _chain(error):
         if isinstance(link, TfdistributeError):
@@ -151,7 +151,7 @@ def translate_errors(verb: str, model_dir: str | None = None) -> Iterator[None]:
     except TfdistributeError:
         raise
     except Exception as error:
-        translation = translated(error, verb, model_dir)
+        translation = translate(error, verb, model_dir)
         if translation is error:
             raise
         raise translation from error

@@ -34,7 +34,7 @@ def is_submitted(job: Handle) -> bool:
     return bool(job.get("submitted"))
 
 
-def described_job(cluster: ManagedCluster, id: str, **fields: Any) -> Job:  # noqa: A002
+def describe_job(cluster: ManagedCluster, id: str, **fields: Any) -> Job:  # noqa: A002
     """Make the job that a platform gets; ClusterError if model_dir is lost with the containers."""
     name = f"{cluster.name}-{hashlib.sha256(id.encode()).hexdigest()[:8]}"
     job = read(Job, {**fields, "id": name, "cluster": cluster})
