@@ -166,9 +166,9 @@ class ClusterSpec(Cluster, kind="addresses"):
             for task, text in texts.items()
             if task.type != EVALUATOR and ":" in text.rpartition("]")[2]
         }
-        for found in [*wrong, *same_addresses(texts, listening)]:
-            role = found.field.partition(" ")[0]
-            raise ClusterError(found.message, found.fix, argument=role, value=found.field)
+        for finding in [*wrong, *same_addresses(texts, listening)]:
+            role = finding.field.partition(" ")[0]
+            raise ClusterError(finding.message, finding.fix, argument=role, value=finding.field)
 
     @classmethod
     def of(cls, addresses: Mapping[Task, str]) -> ClusterSpec:

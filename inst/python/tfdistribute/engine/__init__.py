@@ -78,8 +78,8 @@ def _first_tf_config() -> str:
         entries = Path("/proc/self/environ").read_bytes().split(b"\0")
     except OSError:
         return os.environ.get("TF_CONFIG", "")
-    found = [entry for entry in entries if entry.startswith(b"TF_CONFIG=")]
-    return os.fsdecode(found[0].partition(b"=")[2]) if found else ""
+    matches = [entry for entry in entries if entry.startswith(b"TF_CONFIG=")]
+    return os.fsdecode(matches[0].partition(b"=")[2]) if matches else ""
 
 
 def _import_tensorflow() -> Any:

@@ -295,16 +295,16 @@ def _new_values(name: str, replacements: tuple[Any, ...]) -> list[tuple[Any, str
         return []
     patch, values = _BY_NAME[name], list[tuple[Any, str, Any]]()
     for target, replacement in zip(patch.targets, replacements, strict=True):
-        found = _find(target)
-        if found is None and not patch.optional:
+        location = _find(target)
+        if location is None and not patch.optional:
             raise BackendError(
                 f"TensorFlow {versions.tensorflow()} has no {target}, which tfdistribute replaces. Without this patch: "
                 f"{patch.why}",
                 f"Use a version of TensorFlow that tfdistribute is tested with: {', '.join(versions.TESTED)}; or set "
                 f"{VARIABLE}={name} to do without.",
             )
-        if found is not None and getattr(found[2], _MARK, None) != name:
-            values.append((found[0], found[1], _wrap(name, found[2], replacement)))
+        if location is not None and getattr(location[2], _MARK, None) != name:
+            values.append((location[0], location[1], _wrap(name, location[2], replacement)))
     return values
 
 

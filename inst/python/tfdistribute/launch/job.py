@@ -220,6 +220,6 @@ def _elsewhere(cluster: ClusterSpec) -> str | None:
         address = parse_address(text)
         assert address is not None
         addresses.append(address)
-    found = resolve_hosts(addresses)
-    away = (each.host for each in addresses if not is_this_machine(found.get(each.host, ())))
+    ip_addresses = resolve_hosts(addresses)
+    away = (each.host for each in addresses if not is_this_machine(ip_addresses.get(each.host, ())))
     return next(away, None)

@@ -182,9 +182,9 @@ def read_handle(directory: str) -> dict[str, Any] | None:
 
 def find_job(name: str) -> dict[str, Any] | None:
     """Find a running or waiting job by its id, its model_dir or its log directory; return its handle or None."""
-    found = client.find(name)
-    if found is not None:
-        return found
+    handle = client.find(name)
+    if handle is not None:
+        return handle
     path = files.canonical_path(name)
     for job in running_jobs():
         directories = [job["model_dir"], job["logs"]]
@@ -198,9 +198,9 @@ def find_job(name: str) -> dict[str, Any] | None:
 
 def last_job(name: str) -> dict[str, Any] | None:
     """Find a job as ``find_job``, or the last one that ended in a model_dir; return its handle or None."""
-    found = find_job(name)
-    if found is not None:
-        return found
+    handle = find_job(name)
+    if handle is not None:
+        return handle
     logs = os.path.join(files.canonical_path(name), "logs")
     result = read_result(logs)
     return None if result is None or "id" not in result else handle_of(result, logs)

@@ -137,13 +137,13 @@ class RunSettings(Description):
         return dataclasses.replace(self, session_config=session)
 
 
-def _merge(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _merge(defaults: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
     both = {
-        name: _merge(value, given[name])
+        name: _merge(value, overrides[name])
         for name, value in defaults.items()
-        if isinstance(value, Mapping) and isinstance(given.get(name), Mapping)
+        if isinstance(value, Mapping) and isinstance(overrides.get(name), Mapping)
     }
-    return {**defaults, **given, **both}
+    return {**defaults, **overrides, **both}
 
 
 def _check_limit(name: str, value: float | str | None, limit: float, allowed: bool) -> None:

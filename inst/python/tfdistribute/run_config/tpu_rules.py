@@ -42,14 +42,14 @@ def _has_odd_batch(run: RunContext) -> bool:
 
 def _odd_batch(run: RunContext) -> str:
     examples, size = _examples(run), run.global_batch_size
-    found = (
+    reason = (
         "the number of rows is not known"
         if examples is None
         else f"{examples} rows are not a multiple of `batch_size` ({size})"
         if run.epochs == 1
         else f"{run.rows} rows in {run.epochs} epochs are not a multiple of `batch_size` ({size})"
     )
-    return f"A TPU trains on batches of one size, and {found}."
+    return f"A TPU trains on batches of one size, and {reason}."
 
 
 def _without_odd_batch(run: RunContext) -> str:
@@ -65,8 +65,10 @@ TPU_RULES: tuple[SettingsRule, ...] = (
         field="train_distribute",
         rule="strategy_tpu() trains on a machine with a TPU, its driver and a TensorFlow that was built for it.",
         broken=lambda run: _problem(run) is not None,
-        message=lambda run: found.message if (found := _problem(run)) else "Nothing is missing.",
-        remedy=lambda run: found.fix if (found := _problem(run)) else "Use it.",
+        message=lambda run: (
+            problem.message if (problem := _problem(run)) else "Nothing is missing."
+        ),
+        remedy=lambda run: problem.fix if (problem := _problem(run)) else "Use it.",
         refusal=StrategyError,
     ),
     SettingsRule(

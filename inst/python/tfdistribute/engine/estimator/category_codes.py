@@ -49,17 +49,17 @@ def codes_of_rows(
         A code for each row, by name of the feature or label that holds it. What a row has several of, or what cannot be
         computed, is left out: the step that reads such a row ends with the error.
     """
-    found: dict[str, Codes] = {}
+    codes_by_name: dict[str, Codes] = {}
     options: EstimatorOptions = estimator.options
     if rows > MOST_ROWS or not passes.is_on("category_codes"):
-        return found
+        return codes_by_name
     for name, compute in _list_codes(options, label):
-        if (len(found) + 1) * rows > MOST_CODES:
+        if (len(codes_by_name) + 1) * rows > MOST_CODES:
             break
         with contextlib.suppress(tf.errors.OpError, TypeError, ValueError):
             codes = np.concatenate(list(_in_chunks(compute, rows, read)))
-            found[name if isinstance(name, str) else name(codes)] = codes
-    return found
+            codes_by_name[name if isinstance(name, str) else name(codes)] = codes
+    return codes_by_name
 
 
 def _list_codes(options: EstimatorOptions, label: str | None) -> Iterator[tuple[Any, Any]]:

@@ -77,12 +77,12 @@ class Features(dict[str, Any]):
     _slices: Mapping[str, ColumnSlice] = {}
 
     @classmethod
-    def unpack(cls, given: PackedFeatures) -> Features:
-        matrices = {int(index): matrix for index, matrix in given["matrices"].items()}
-        found = {**slice_columns(matrices, given.slices), **given["columns"]}
-        made = cls({name: found[name] for name in given.order})
-        made._matrices, made._slices = matrices, given.slices
-        return made
+    def unpack(cls, packed: PackedFeatures) -> Features:
+        matrices = {int(index): matrix for index, matrix in packed["matrices"].items()}
+        columns = {**slice_columns(matrices, packed.slices), **packed["columns"]}
+        features = cls({name: columns[name] for name in packed.order})
+        features._matrices, features._slices = matrices, packed.slices
+        return features
 
     def as_matrix(self, names: Sequence[str], only_float32: bool = False) -> Any:
         """Return several features as one float32 matrix of shape [examples, values], in the order of ``names``.

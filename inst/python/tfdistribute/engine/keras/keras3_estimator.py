@@ -168,14 +168,14 @@ def _call_model(
     """Call the model; return its outputs, its penalties, and what becomes of the other variables."""
     model = parts.known.model
     structure = getattr(model, "_inputs_struct", None)
-    given = tensors[0] if structure is None else tf.nest.pack_sequence_as(structure, tensors)
+    inputs = tensors[0] if structure is None else tf.nest.pack_sequence_as(structure, tensors)
     offsets = [_seed_offset(value) if training else None for value in others]
     shifted = [
         value if offset is None else value + offset
         for value, offset in zip(others, offsets, strict=True)
     ]
     outputs, after, penalties = model.stateless_call(
-        list(weights), shifted, given, training=training, return_losses=True
+        list(weights), shifted, inputs, training=training, return_losses=True
     )
     after = [
         value if offset is None else value - offset

@@ -85,17 +85,17 @@ def _check(stages: Sequence[Stage], micro_batches: int, scope: ModelScope) -> No
 def _check_rows(values: Any, what: str) -> None:
     leaves = tf.nest.flatten(values)
     wrong = [leaf for leaf in leaves if not tf.is_tensor(leaf) or not isinstance(leaf, tf.Tensor)]
-    found = None
+    content = None
     if wrong or not leaves:
-        found = type(wrong[0]).__name__ if wrong else "nothing"
+        content = type(wrong[0]).__name__ if wrong else "nothing"
     elif any(leaf.shape.rank == 0 for leaf in leaves):
-        found = "a tensor without rows"
-    if found is not None:
+        content = "a tensor without rows"
+    if content is not None:
         raise ModelError(
-            f"{what} of pipeline() holds {found}, and its parts are dense tensors with a row for each example.",
+            f"{what} of pipeline() holds {content}, and its parts are dense tensors with a row for each example.",
             "Convert it before the pipeline, and reduce over examples after it.",
             argument="inputs" if what == "`inputs`" else "stages",
-            value=found,
+            value=content,
         )
 
 

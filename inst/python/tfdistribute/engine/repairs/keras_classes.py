@@ -27,11 +27,11 @@ def preserve_classes() -> Iterator[None]:
 
 
 def _classes(root: type) -> set[type]:
-    found: set[type] = set()
+    classes: set[type] = set()
     waiting = [root]
     while waiting:
         cls = waiting.pop()
-        if cls not in found:
-            found.add(cls)
+        if cls not in classes:
+            classes.add(cls)
             waiting.extend(cls.__subclasses__())
-    return found
+    return classes

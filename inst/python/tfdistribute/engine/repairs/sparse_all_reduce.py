@@ -47,9 +47,9 @@ def _sum(launcher: Any, slices: Any, shape: list[int], options: Any) -> Any:
     rows.set_shape([shape[0], _width(shape) + 1])
     total = launcher.all_reduce(rows, options=options)
     indices = tf.where(total[:, -1] > 0)[:, 0]
-    found = tf.gather(total[:, :-1], indices)
+    nonzero_rows = tf.gather(total[:, :-1], indices)
     return tf.IndexedSlices(
-        tf.reshape(found, [-1, *shape[1:]]),
+        tf.reshape(nonzero_rows, [-1, *shape[1:]]),
         tf.cast(indices, slices.indices.dtype),
         slices.dense_shape,
     )

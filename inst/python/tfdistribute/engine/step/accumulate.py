@@ -228,9 +228,11 @@ class AccumulatedStep:
 
         def body(index: Any, scale: Any, totals: list[Any]) -> Any:
             inputs = [*_tensors(batch.micro_batch(index)), index, scale[0]]
-            given = {own.name: value for own, value in zip(self._inputs, inputs, strict=True)}
+            inputs_by_name = {
+                own.name: value for own, value in zip(self._inputs, inputs, strict=True)
+            }
             wanted = [*(each.tensor for each in values), *controls]
-            copies = copied.copy(given, wanted, "micro_batch")
+            copies = copied.copy(inputs_by_name, wanted, "micro_batch")
             new = list(zip(values, copies, strict=False))
             gradients = [copy for each, copy in new if each.is_gradient]
             usable, share = state.is_usable(scale, gradients), batch.share(index)

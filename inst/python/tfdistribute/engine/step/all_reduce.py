@@ -149,8 +149,8 @@ def sums_of_step(targets: Iterable[Any], tasks: int) -> list[StepSum]:
     Returns:
         Sums on CPUs of a shape that is known, outside loops and conditions.
     """
-    found = walk.in_order(walk.ancestors(targets))
-    sums = (each for each in found if each.type == _SUM and _is_replaceable(each, tasks))
+    operations = walk.in_order(walk.ancestors(targets))
+    sums = (each for each in operations if each.type == _SUM and _is_replaceable(each, tasks))
     return [StepSum.of(each) for each in sums]
 
 
@@ -233,16 +233,16 @@ def _add_write(number: int, each: StepSum, write: Callable[..., Any]) -> Any:
 
 def _split_sizes(split: Any) -> list[int | None]:
     """Return the sizes into which an operation splits a tensor, None for one that is not known."""
-    given = split.inputs[1]
-    sizes = tf.get_static_value(given)
+    size_tensor = split.inputs[1]
+    sizes = tf.get_static_value(size_tensor)
     if sizes is not None:
         return [int(size) for size in sizes]
-    if given.op.type != "Pack":
+    if size_tensor.op.type != "Pack":
         return [None]
     # TensorFlow multiplies the sizes of a shape that is known.
     shapes = [
         tf.get_static_value(each.op.inputs[0]) if each.op.type == "Prod" else None
-        for each in given.op.inputs
+        for each in size_tensor.op.inputs
     ]
     return [None if shape is None else math.prod(shape.tolist()) for shape in shapes]
 

@@ -94,8 +94,8 @@ class StepLoop:
                 trained, new = copies.insert(definition, inputs, targets, "steps")
             with tf.device("/cpu:0"):
                 new = tf.cast(tf.reshape(new, []), tf.float64)
-                kept = raw.ResourceScatterUpdate(resource=self._kept, indices=done, updates=new)
-                with tf.control_dependencies([trained, kept]):
+                update = raw.ResourceScatterUpdate(resource=self._kept, indices=done, updates=new)
+                with tf.control_dependencies([trained, update]):
                     return done + 1, tf.identity(new)
 
         context = control_flow_ops.WhileContext(parallel_iterations=1, name="loop")

@@ -92,8 +92,8 @@ def list_switched_off() -> list[str]:
     """
     text = _chosen.get(VARIABLE, os.environ.get(VARIABLE, ""))
     names = [each.name for each in PASSES]
-    asked = {each.strip() for each in text.split(",")} - {""}
-    for each in sorted(asked):
+    switches = {each.strip() for each in text.split(",")} - {""}
+    for each in sorted(switches):
         if each.removeprefix("-") not in (*names, ALL) or not each.startswith("-"):
             raise ArgumentError(
                 f"The option `tfdistribute.passes`, or {VARIABLE}, must list passes to switch off, such as "
@@ -102,4 +102,4 @@ def list_switched_off() -> list[str]:
                 argument=VARIABLE,
                 value=text,
             )
-    return [each for each in names if {f"-{each}", f"-{ALL}"} & asked]
+    return [each for each in names if {f"-{each}", f"-{ALL}"} & switches]

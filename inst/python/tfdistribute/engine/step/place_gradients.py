@@ -113,14 +113,14 @@ def _gradients(
     unconnected_gradients: Any,
 ) -> Any:
     targets = tf.nest.flatten(target)
-    found = tf.gradients(
+    gradients = tf.gradients(
         targets,
         tf.nest.flatten(sources),
         None if output_gradients is None else tf.nest.flatten(output_gradients),
         stop_gradients=_unrecorded_inputs(recorded, targets),
         unconnected_gradients=unconnected_gradients,
     )
-    return tf.nest.pack_sequence_as(sources, found)
+    return tf.nest.pack_sequence_as(sources, gradients)
 
 
 def _unrecorded_inputs(recorded: dict[str, Any], targets: list[Any]) -> list[Any]:

@@ -41,12 +41,12 @@ def _parts(dataset: Any) -> list[tuple[str, Any]]:
     """List what a batch consists of, with its name in words."""
     spec = dataset.element_spec
     pair = spec if isinstance(spec, tuple) else (spec, None)
-    found: list[tuple[str, Any]] = []
+    named_specs: list[tuple[str, Any]] = []
     for what, part in zip(("feature", "label"), pair, strict=False):
         if part is not None:
             for path, each in nest.flatten_with_joined_string_paths(part):
-                found.append((f'The {what} "{path}"' if path else f"The {what}", each))
-    return found
+                named_specs.append((f'The {what} "{path}"' if path else f"The {what}", each))
+    return named_specs
 
 
 def _check_type(path: str, spec: Any) -> None:
@@ -73,8 +73,8 @@ def _with_rows(dataset: Any, batch_size: int) -> Any:
         return tf.ensure_shape(tensor, [batch_size, *tensor.shape[1:]])
 
     def set_all_rows(*parts: Any) -> Any:
-        found = tf.nest.map_structure(set_rows, parts)
-        return found if len(found) > 1 else found[0]
+        batch = tf.nest.map_structure(set_rows, parts)
+        return batch if len(batch) > 1 else batch[0]
 
     return dataset.map(set_all_rows)
 

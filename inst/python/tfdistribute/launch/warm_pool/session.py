@@ -97,10 +97,10 @@ def open_directory(job: Job) -> str:
     """
     conditions = conditions_of(job)
     idle = (each for each in _waiting.values() if each.is_idle and each.session == os.getpid())
-    found = next(idle, None)
-    if found is not None and found.conditions == conditions and found.prepares(job):
-        found.is_idle = False
-        return found.job.directory
+    candidate = next(idle, None)
+    if candidate is not None and candidate.conditions == conditions and candidate.prepares(job):
+        candidate.is_idle = False
+        return candidate.job.directory
     end_waiting()
     directory = private_directory.new_directory()
     # The start of the job tells why a process cannot be started.
