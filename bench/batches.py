@@ -20,7 +20,7 @@ from tfdistribute.descriptions import read
 from tfdistribute.inputs import Column, InMemory, Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training import concatenated, evaluate, predict, train
+from tfdistribute.training import concatenate, evaluate, predict, train
 
 tf = engine.tf
 v1 = tf.compat.v1
@@ -117,5 +117,5 @@ for kind, fields in {
             )
             compare(
                 f"{kind}, {place}: predict",
-                lambda hooks: concatenated(predict(model, SETTINGS, unlabelled, hooks=hooks)),  # noqa: B023
+                lambda hooks: concatenate(predict(model, SETTINGS, unlabelled, hooks=hooks)),  # noqa: B023
             )

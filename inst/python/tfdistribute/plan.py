@@ -90,7 +90,8 @@ def plan(
             )
         ]
     return [
-        _task(cluster, task, text, workload, command, replicas) for task, text in cluster.placed()
+        _task(cluster, task, text, workload, command, replicas)
+        for task, text in cluster.tasks_at_addresses()
     ]
 
 

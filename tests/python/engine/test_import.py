@@ -37,7 +37,7 @@ from tfdistribute import engine
 class Node:
     pass
 
-with engine.collected_later():
+with engine.defer_collection():
     node = Node()
     node.itself = node
     node = weakref.ref(node)
@@ -46,12 +46,12 @@ with engine.collected_later():
 print("old:", len(gc.get_objects(generation=0)) < 1000 < 100_000 < len(gc.get_objects(generation=2)))
 print("collects:", gc.isenabled(), gc.collect() >= 0 and node() is None)
 gc.disable()
-with engine.collected_later():
+with engine.defer_collection():
     pass
 print("still off:", not gc.isenabled())
 gc.freeze()
 frozen = gc.get_freeze_count()
-with engine.collected_later():
+with engine.defer_collection():
     pass
 print("still frozen:", gc.get_freeze_count() == frozen)
 """

@@ -112,7 +112,7 @@ def test_tensorflow_has_the_parts_that_a_patch_replaces_or_needs(
     of_r = {"rpycall", "rpytools"}
     patch = next(each for each in patches.PATCHES if each.name == name)
     if not any(target.partition(":")[0].partition(".")[0] in of_r for target in patch.targets):
-        lacking = patches.missing(name)
+        lacking = patches.list_missing(name)
         assert not lacking, (
             f"TensorFlow lacks {lacking}, which the patch {name!r} replaces or needs: see the section on patches in "
             "engine/README.md"
@@ -129,7 +129,7 @@ def test_a_part_that_tensorflow_lacks_is_named_with_its_patch(
     with pytest.raises(BackendError, match=r"has no changed:function") as caught:
         patches.install("own", None)
     assert "own" in (caught.value.remedy or "")
-    assert patches.missing("own") == ["changed:function"]
+    assert patches.list_missing("own") == ["changed:function"]
 
 
 def test_the_first_of_several_names_that_exists_is_replaced(
@@ -139,7 +139,7 @@ def test_the_first_of_several_names_that_exists_is_replaced(
     monkeypatch.setitem(sys.modules, "changed", module)
     patch = patches.Patch("own", ("changed:old|new",), "", "")
     monkeypatch.setitem(getattr(patches, "_BY_NAME"), "own", patch)  # noqa: B009
-    assert patches.missing("own") == []
+    assert patches.list_missing("own") == []
     with patches.patched("own", 2):
         assert vars(module) == {"new": 2}
     assert vars(module) == {"new": 1}
@@ -158,7 +158,7 @@ def test_a_patch_in_a_block_ends_with_it_and_one_for_good_is_made_once(
     monkeypatch.setitem(sys.modules, "changed", module)
     patch = patches.Patch("own", ("changed:function", "changed:value"), "", "")
     monkeypatch.setitem(getattr(patches, "_BY_NAME"), "own", patch)  # noqa: B009
-    with pytest.raises(ZeroDivisionError), patches.patched("own", twice, 2):
+    with pytest.raises(ZeroDivisionError), patches.patch_temporarily("own", twice, 2):
         assert (module.function(4), module.value) == (8, 2)
         _ = 1 / 0
     assert (module.function, module.value) == (original, 1)
@@ -166,7 +166,7 @@ def test_a_patch_in_a_block_ends_with_it_and_one_for_good_is_made_once(
         patches.install("own", twice, 2)
     assert (module.function(4), module.value) == (8, 2)
     monkeypatch.setattr(patches, "PATCHES", (patch,))
-    assert [(each["name"], each["used"]) for each in patches.listed()] == [("own", True)]
+    assert [(each["name"], each["used"]) for each in patches.list_patches()] == [("own", True)]
 
 
 def test_a_patch_that_does_not_exist_cannot_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,7 +228,7 @@ def test_a_keras_model_that_was_made_before_a_graph_works(tensorflow: Any) -> No
     tf = tensorflow
     layer = tf.keras.layers.Dense(1)
     before = {each: each.__bases__ for each in type(layer).__mro__}
-    with keras_classes.preserved(), tf.Graph().as_default():
+    with keras_classes.preserve_classes(), tf.Graph().as_default():
         tf.keras.layers.Dense(1)(tf.compat.v1.placeholder(tf.float32, [None, 2]))
     assert {each: each.__bases__ for each in before} == before
     assert layer(tf.zeros([1, 2])).shape == (1, 1)

@@ -27,7 +27,7 @@ from support.custom_models import (
 from support.sampling import sampled
 
 from tfdistribute.errors import ArgumentError, CallbackError, ModelDirectoryError, ModelError
-from tfdistribute.training import concatenated, predict
+from tfdistribute.training import concatenate, predict
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.train import train
 
@@ -92,7 +92,7 @@ def test_predictions_and_metrics_come_back_by_name(tmp_path: Path):
     function = described(model_fn, tmp_path)
     train(function, settings(), source(), steps=STEPS)
     metrics = evaluate(function, settings(), source(num_epochs=1))
-    outputs = concatenated(predict(function, settings(), source(num_epochs=1)))["y"]
+    outputs = concatenate(predict(function, settings(), source(num_epochs=1)))["y"]
     labels = np.concatenate(
         [batch[1] for batch in source(num_epochs=1).input_fn("evaluate", 1)().as_numpy_iterator()]
     )

@@ -20,7 +20,7 @@ from support.sampling import sampled
 import tfdistribute
 from tfdistribute.errors import ModelError
 from tfdistribute.training.evaluate import evaluate
-from tfdistribute.training.predict import concatenated, predict
+from tfdistribute.training.predict import concatenate, predict
 from tfdistribute.training.train import train
 
 v1 = tf.compat.v1
@@ -164,7 +164,7 @@ def test_metrics_are_means_over_rows(tmp_path: Path):
     steps = loop(tmp_path)
     train(steps, settings(), source(), steps=3)
     uneven = inputs.in_memory({"x": X, "y": Y}, batch_size=20, num_epochs=1, shuffle=False)
-    predictions = concatenated(predict(steps, settings(), uneven))["y"]
+    predictions = concatenate(predict(steps, settings(), uneven))["y"]
     assert len(predictions) == ROWS
     expected = float(np.mean((Y.ravel() - predictions.ravel()) ** 2))
     metrics = evaluate(steps, settings(), uneven)

@@ -43,7 +43,7 @@ def platform_job(
         "working_directory": "/",
         "model_dir": "gs://bucket/model",
     }
-    return managed_job.described_job(cluster, "id_1", **{**values, **fields})
+    return managed_job.describe_job(cluster, "id_1", **{**values, **fields})
 
 
 def as_handle(job: Job) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from tfdistribute.engine import tf
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training import concatenated, predict
+from tfdistribute.training import concatenate, predict
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_savedmodel
 from tfdistribute.training.train import train
@@ -98,7 +98,7 @@ def exported(name: str, directory: Path, target: Path) -> dict[str, Any]:
     """Export what is in the directory; return the predictions."""
     model = described(name, directory)
     export_savedmodel(model, SETTINGS, str(target), request=source(name))
-    found = concatenated(predict(model, SETTINGS, source(name, num_epochs=1)))
+    found = concatenate(predict(model, SETTINGS, source(name, num_epochs=1)))
     return {key: np.asarray(value).tolist() for key, value in found.items() if key != "classes"}
 
 

@@ -18,7 +18,7 @@ from tfdistribute.errors import ArgumentError, RunConfigError, UnsupportedError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Wrapped
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training import concatenated, predict
+from tfdistribute.training import concatenate, predict
 from tfdistribute.training.distribute import distribute
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_savedmodel
@@ -142,14 +142,14 @@ def test_every_verb_takes_an_estimator_as_it_is(tensorflow: Any, tmp_path: Path,
     assert history.steps[-1] == STEPS
     metrics = evaluate(model, nothing, source(label, 1))
     assert metrics == pytest.approx(made.evaluate(source(label, 1).input_fn("evaluate")), rel=1e-5)
-    outputs = concatenated(predict(model, nothing, source(label, 1)))
+    outputs = concatenate(predict(model, nothing, source(label, 1)))
     assert all(len(values) == ROWS for values in outputs.values())
     spec = TrainSpec(source(label), max_steps=STEPS + 2)
     both = train_and_evaluate(model, nothing, spec, EvalSpec(source(label, 1)))
     assert both.evaluations[-1]["global_step"] == STEPS + 2
     path = export_savedmodel(model, nothing, str(tmp_path / "export"))
     answer = tf.saved_model.load(path).signatures["serving_default"](x=tf.constant(X))
-    again = concatenated(predict(model, nothing, source(label, 1)))
+    again = concatenate(predict(model, nothing, source(label, 1)))
     common = [key for key in answer if key in again and again[key].dtype != object]
     assert common
     for key in common:

@@ -18,7 +18,7 @@ from tfdistribute.errors import ArgumentError, ModelDirectoryError, ShardingErro
 from tfdistribute.inputs import Input, description
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training import concatenated, history, predict, train
+from tfdistribute.training import concatenate, history, predict, train
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
@@ -90,7 +90,7 @@ def test_metrics_are_those_of_all_rows(
     model = read(Model, fields)
     train(model, RunSettings(), rows_in_memory(13), steps=3)
     batches = predict(model, RunSettings(), csv(tmp_path, 13), listener=events.append)
-    scores = concatenated(batches)["logistic"].ravel()
+    scores = concatenate(batches)["logistic"].ravel()
     # Row order is kept: the model is a monotone function of x.
     assert np.array_equal(np.argsort(scores), np.argsort(X))
     for source, rows, settings in (
@@ -198,7 +198,7 @@ def test_only_the_outputs_that_are_asked_for_are_computed(tmp_path: Path, tensor
 
     def predicted(keys: list[str] | None) -> dict[str, Any]:
         source = rows_in_memory(3)
-        return concatenated(
+        return concatenate(
             predict(model, RunSettings(), source, predict_keys=keys, hooks=[Fetches()])
         )
 

@@ -25,7 +25,7 @@ from tfdistribute.errors import (
 from tfdistribute.inputs import Input
 from tfdistribute.models import FeatureColumn, Model, examples_receiver
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training import concatenated, predict
+from tfdistribute.training import concatenate, predict
 from tfdistribute.training.export import export_savedmodel
 from tfdistribute.training.train import train
 
@@ -125,7 +125,7 @@ def trained(trained_once: Callable[..., Path], tmp_path: Path) -> Callable[..., 
 
 
 def predictions(model: Model, name: str = "linear") -> dict[str, Any]:
-    return concatenated(predict(model, RunSettings(), source(name)))
+    return concatenate(predict(model, RunSettings(), source(name)))
 
 
 def examples(tf: Any) -> Any:
@@ -373,5 +373,5 @@ def test_models_without_feature_columns_take_the_tensors_of_their_training(
         path = export_savedmodel(model, RunSettings(), str(folder / "export"))
         same(
             answers(tensorflow, path, "serving_default", **request),
-            concatenated(predict(model, RunSettings(), data)),
+            concatenate(predict(model, RunSettings(), data)),
         )

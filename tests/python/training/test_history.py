@@ -71,7 +71,7 @@ def test_a_history_outlives_an_interrupt_and_the_interrupt_says_where_training_c
             raise KeyboardInterrupt
 
     history = History(global_batch_size=8, listener=listen, model_dir=str(tmp_path))
-    with pytest.raises(KeyboardInterrupt, match="Stopped at step 10, and its"), history.saved():
+    with pytest.raises(KeyboardInterrupt, match="Stopped at step 10, and its"), history.save():
         history.note_step(1, 0.5, in_record=True)
         history.note_step(10, 0.3, in_record=True)
         history.note_evaluation({"loss": 0.2, "global_step": 10})

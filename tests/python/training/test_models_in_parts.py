@@ -19,7 +19,7 @@ from support.sampling import sampled
 
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_savedmodel
-from tfdistribute.training.predict import concatenated, predict
+from tfdistribute.training.predict import concatenate, predict
 from tfdistribute.training.train import train
 
 pytestmark = pytest.mark.usefixtures("tensorflow")
@@ -135,9 +135,9 @@ def test_a_model_in_parts_evaluates_predicts_and_is_exported_on_one_device(tmp_p
         loss, rel=1e-6
     )
     # Without devices the pipeline is the same function on one.
-    ours = concatenated(predict(function, settings(), once))["y"]
+    ours = concatenate(predict(function, settings(), once))["y"]
     described_with_devices = predict(function, settings("model parallel"), once)
-    assert_identical({"y": concatenated(described_with_devices)["y"]}, {"y": ours})
+    assert_identical({"y": concatenate(described_with_devices)["y"]}, {"y": ours})
     path = export_savedmodel(
         function, settings("model parallel"), str(tmp_path / "export"), request=once
     )

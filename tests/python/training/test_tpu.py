@@ -28,7 +28,7 @@ from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks import read_hooks
-from tfdistribute.training.predict import concatenated, predict
+from tfdistribute.training.predict import concatenate, predict
 from tfdistribute.training.train import train
 
 v1 = tf.compat.v1
@@ -191,7 +191,7 @@ def test_evaluation_and_prediction_run_on_the_host(one_core: None, tmp_path: Pat
     train(model, settings({}), numbers(), steps=10)
     # A batch of another size and a string are nothing to a CPU.
     rows = numbers(num_epochs=1, batch_size=31)
-    predicted = concatenated(predict(model, settings({}), rows))["predictions"]
+    predicted = concatenate(predict(model, settings({}), rows))["predictions"]
     loss = evaluate(model, settings({}), rows)["average_loss"]
     assert loss == pytest.approx(float(np.mean((predicted[:, 0] - Y) ** 2)), rel=1e-5)
 

@@ -49,7 +49,7 @@ def report(start_tensorflow: bool = True) -> dict[str, Any]:
             answer["tensorflow_error"] = None if answer["problems"] else error.problem
         else:
             answer["problems"] += _missing_parts()
-    return answer | {"patches": engine.patches.listed()}
+    return answer | {"patches": engine.patches.list_patches()}
 
 
 def _missing_parts() -> list[dict[str, str]]:
@@ -62,5 +62,5 @@ def _missing_parts() -> list[dict[str, str]]:
         }
         for patch in engine.patches.PATCHES
         if not patch.optional and patch.targets[0].startswith("tensorflow.python")
-        for part in engine.patches.missing(patch.name)
+        for part in engine.patches.list_missing(patch.name)
     ]

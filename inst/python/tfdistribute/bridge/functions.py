@@ -25,7 +25,7 @@ from tfdistribute.training import (
     EvalSpec,
     History,
     TrainSpec,
-    concatenated,
+    concatenate,
     distribute,
     evaluate,
     evaluate_shard,
@@ -145,7 +145,7 @@ def _predict(
     # Iterators and hooks show the user each batch.
     source = input if by_batch or hooks else input.in_large_batches()
     batches = predict(model, settings, source, listener=listener, **options)
-    return _Opaque(batches) if by_batch else _as_r(concatenated(batches))
+    return _Opaque(batches) if by_batch else _as_r(concatenate(batches))
 
 
 def _take_result(job: Wire) -> dict[str, Any]:

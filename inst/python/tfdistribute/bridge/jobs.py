@@ -174,7 +174,7 @@ def write_manifest(
 
 
 def _describe(directory: str, cluster: ManagedCluster, fields: dict[str, Any]) -> Job:
-    return managed_job.described_job(
+    return managed_job.describe_job(
         cluster, private_directory.job_id(directory), directory=directory, **fields
     )
 

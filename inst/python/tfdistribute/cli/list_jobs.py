@@ -11,7 +11,7 @@ from typing import Any
 from tfdistribute.cli import job_text
 from tfdistribute.errors import TfdistributeError
 from tfdistribute.launch.host import logs
-from tfdistribute.launch.job_handle import HANDLE_FILE, job_state, running_jobs, saved_handle
+from tfdistribute.launch.job_handle import HANDLE_FILE, job_state, read_handle, running_jobs
 from tfdistribute.launch.slurm import client
 
 _COLUMNS = ("job", "state", "step", "where", "model_dir")
@@ -38,7 +38,7 @@ def _jobs() -> Iterator[tuple[dict[str, Any], str]]:
         yield job, str(job["logs"] or "")
     (home, *_) = logs.log_directories("*", None, os.getcwd())
     for path in sorted(Path(home).parent.glob(f"*/{HANDLE_FILE}")):
-        job = saved_handle(str(path.parent))
+        job = read_handle(str(path.parent))
         if job is not None:
             yield job, os.path.relpath(path.parent)
 

@@ -13,7 +13,7 @@ from tfdistribute import storage
 from tfdistribute.cli import job_text
 from tfdistribute.files import is_remote
 from tfdistribute.launch.host.logs import LEVELS, LogReader, written_logs
-from tfdistribute.launch.job_handle import find_job, job_logs, read_logs, saved_handle
+from tfdistribute.launch.job_handle import find_job, job_logs, read_handle, read_logs
 
 _TICK_S = 0.2
 
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     if is_remote(name):
         # TensorFlow reads remote storage.
         importlib.import_module("tfdistribute.engine")
-    submitted = saved_handle(name)
+    submitted = read_handle(name)
     if submitted is not None:
         return _of_platform(submitted, arguments)
     # The logs of a job that runs are not remote yet.

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from tfdistribute.cli import job_text
-from tfdistribute.launch.job_handle import find_job, saved_handle, stop_job
+from tfdistribute.launch.job_handle import find_job, read_handle, stop_job
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Let the chief write its checkpoint, end all tasks, and wait until they are gone."""
-    job = saved_handle(arguments.job) or find_job(arguments.job)
+    job = read_handle(arguments.job) or find_job(arguments.job)
     if job is None:
         print(f"stop: no job of this user runs as or in {arguments.job!r}", file=sys.stderr)
         return 1

@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         shutil.copyfile(arguments.script, os.path.join(directory, arguments.script.name))
         program = "python" if arguments.script.suffix == ".py" else "Rscript"
-        job = managed_job.described_job(
+        job = managed_job.describe_job(
             _cluster(arguments),
             private_directory.job_id(directory),
             verb="script",

@@ -105,40 +105,42 @@ def resolve_hosts(
     addresses: Iterable[Address], timeout_s: float = LOOKUP_TIMEOUT_S
 ) -> dict[str, set[str]]:
     """Look up the IP addresses of hosts in parallel; hosts not found within ``timeout_s`` are left out."""
-    found: dict[str, set[str]] = {}
+    ip_addresses: dict[str, set[str]] = {}
     names: queue.SimpleQueue[str] = queue.SimpleQueue()
     for address in {each.host: each for each in addresses}.values():
         if address.is_ip_address:
-            found[address.host] = {address.host}
+            ip_addresses[address.host] = {address.host}
         elif address.is_loopback:
-            found[address.host] = {"127.0.0.1"}
+            ip_addresses[address.host] = {"127.0.0.1"}
         else:
             names.put(address.host)
     deadline = time.monotonic() + timeout_s
     # A lookup cannot be interrupted; a daemon thread does not keep the process alive.
     searches = [
-        threading.Thread(target=_look_up, args=(names, found, deadline), daemon=True)
+        threading.Thread(target=_look_up, args=(names, ip_addresses, deadline), daemon=True)
         for _ in range(min(names.qsize(), _LOOKUPS))
     ]
     for search in searches:
         search.start()
     for search in searches:
         search.join(max(deadline - time.monotonic(), 0))
-    return dict(found)
+    return dict(ip_addresses)
 
 
 def is_this_machine(ip_addresses: Iterable[str]) -> bool:
     return any(_is_own(address) for address in ip_addresses)
 
 
-def _look_up(names: queue.SimpleQueue[str], found: dict[str, set[str]], deadline: float) -> None:
+def _look_up(
+    names: queue.SimpleQueue[str], ip_addresses: dict[str, set[str]], deadline: float
+) -> None:
     with contextlib.suppress(queue.Empty):
         while time.monotonic() < deadline:
             host = names.get_nowait()
             # A malformed name raises UnicodeError.
             with contextlib.suppress(OSError, UnicodeError):
                 answers = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-                found[host] = {str(answer[4][0]) for answer in answers}
+                ip_addresses[host] = {str(answer[4][0]) for answer in answers}
 
 
 def _is_own(address: str) -> bool:
@@ -158,9 +160,9 @@ def without_proxy(addresses: Iterable[str]) -> Generator[None]:
         https://grpc.github.io/grpc/core/md_doc_environment_variables.html, ``no_grpc_proxy``, which replaces
         ``no_proxy`` where it is set.
     """
-    found = (parse_address(text) for text in addresses)
-    hosts = {address.host for address in found if address is not None}
-    given = os.environ.get(_NO_PROXY) or os.environ.get("no_proxy", "")
-    known = [each.strip() for each in given.split(",") if each.strip()]
+    parsed_addresses = (parse_address(text) for text in addresses)
+    hosts = {address.host for address in parsed_addresses if address is not None}
+    exclusions = os.environ.get(_NO_PROXY) or os.environ.get("no_proxy", "")
+    known = [each.strip() for each in exclusions.split(",") if each.strip()]
     with changed_variable(_NO_PROXY, ",".join([*known, *sorted(hosts.difference(known))])):
         yield

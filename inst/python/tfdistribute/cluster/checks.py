@@ -38,10 +38,10 @@ def check_at_start(config: TfConfig) -> None:
     TensorFlow would wait for ever, train alone, or abort the process.
     """
     facts = facts_of_tf_configs((config,))
-    found = _findings([rule for rule in CLUSTER_CHECKS if rule.at_start], facts)
-    if found:
+    mistakes = _findings([rule for rule in CLUSTER_CHECKS if rule.at_start], facts)
+    if mistakes:
         raise ClusterError(
-            found[0].message, found[0].fix, argument="TF_CONFIG", value=found[0].field
+            mistakes[0].message, mistakes[0].fix, argument="TF_CONFIG", value=mistakes[0].field
         )
 
 

@@ -43,10 +43,10 @@ def read_cluster_spec(environment: Mapping[str, str]) -> TfConfig | None:
     # The evaluator is not part of the cluster that trains.
     roles.pop(EVALUATOR, None)
     try:
-        found = parse_tf_config(json.dumps({"cluster": roles, "task": own}))
+        config = parse_tf_config(json.dumps({"cluster": roles, "task": own}))
     except ClusterError as error:
         raise _unreadable(text) from error
-    return None if found is None or found.tasks < 2 else found
+    return None if config is None or config.tasks < 2 else config
 
 
 def _unreadable(text: str) -> ClusterError:

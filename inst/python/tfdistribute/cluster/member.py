@@ -32,11 +32,11 @@ class Member:
     @property
     def training_tasks(self) -> tuple[tuple[Task, str], ...]:
         """Tasks that compute gradients with their addresses, by rank."""
-        return tuple(each for each in self._placed(*TRAINING_ROLES) if each[0].trains)
+        return tuple(each for each in self._tasks(*TRAINING_ROLES) if each[0].trains)
 
     @property
     def servers(self) -> tuple[tuple[Task, str], ...]:
-        return tuple(self._placed(PS))
+        return tuple(self._tasks(PS))
 
     @property
     def chief(self) -> tuple[Task, str] | None:
@@ -120,7 +120,7 @@ class Member:
         is_needed = (self.in_step or self.serves) and not self.evaluates
         return () if self.chief is None or not is_needed else (self.chief,)
 
-    def _placed(self, *roles: str) -> Iterator[tuple[Task, str]]:
+    def _tasks(self, *roles: str) -> Iterator[tuple[Task, str]]:
         for role in roles:
             for index, address in enumerate(self.cluster.get(role, ())):
                 yield Task(role, index), address

@@ -117,27 +117,27 @@ def seconds_of(time_limit: str) -> int | None:
     """Return the seconds of a time as Slurm writes it; None if it is not one, or has no end."""
     text = time_limit.strip()
     days = hours = minutes = seconds = "0"
-    if found := _MINUTES.fullmatch(text):
-        minutes, seconds = found[1], found[2] or "0"
-    elif found := _HOURS.fullmatch(text):
-        hours, minutes, seconds = found.groups()
-    elif found := _DAYS.fullmatch(text):
-        days, hours, minutes, seconds = (each or "0" for each in found.groups())
+    if match := _MINUTES.fullmatch(text):
+        minutes, seconds = match[1], match[2] or "0"
+    elif match := _HOURS.fullmatch(text):
+        hours, minutes, seconds = match.groups()
+    elif match := _DAYS.fullmatch(text):
+        days, hours, minutes, seconds = (each or "0" for each in match.groups())
     else:
         return None
     return ((int(days) * 24 + int(hours)) * 60 + int(minutes)) * 60 + int(seconds)
 
 
 def _check_option(option: str) -> None:
-    found = _OPTION.fullmatch(option)
-    if found is None:
+    match = _OPTION.fullmatch(option)
+    if match is None:
         raise ArgumentError(
             f"`options` holds {option!r}, which is not an option of sbatch.",
             'Write each one as a string, such as "--cpus-per-task=8".',
             argument="options",
             value=option,
         )
-    name = found[1] if option.startswith("--") else found[1][0]
+    name = match[1] if option.startswith("--") else match[1][0]
     remedy = _REFUSED.get(name)
     if name in _ARGUMENTS:
         remedy = f"Use the argument `{_ARGUMENTS[name]}`."

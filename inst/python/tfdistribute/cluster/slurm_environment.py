@@ -73,29 +73,29 @@ def expand_nodes(text: str) -> list[str]:
 
 
 def _expand(part: str, text: str) -> list[str]:
-    found = _BRACKETS.fullmatch(part)
-    if found is None and re.search(r"[\[\]]", part):
+    match = _BRACKETS.fullmatch(part)
+    if match is None and re.search(r"[\[\]]", part):
         raise _unreadable(_NODES, text)
-    if found is None:
+    if match is None:
         return [part]
     middle: list[str] = []
-    for each in found[2].split(","):
+    for each in match[2].split(","):
         bounds = _RANGE.fullmatch(each)
         if bounds is None:
             raise _unreadable(_NODES, text)
         first, last = bounds[1], bounds[2] or bounds[1]
         middle += [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]
-    return [found[1] + name + rest for name in middle for rest in _expand(found[3], text)]
+    return [match[1] + name + rest for name in middle for rest in _expand(match[3], text)]
 
 
 def _expand_counts(text: str) -> list[int]:
     """List the counts in a text such as "2(x3),1"."""
     counts: list[int] = []
     for part in text.split(","):
-        found = _COUNT.fullmatch(part)
-        if found is None:
+        match = _COUNT.fullmatch(part)
+        if match is None:
             raise _unreadable(_COUNTS, text)
-        counts += [int(found[1])] * int(found[2] or 1)
+        counts += [int(match[1])] * int(match[2] or 1)
     return counts
 
 

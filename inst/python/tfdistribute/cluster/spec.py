@@ -102,7 +102,7 @@ class Cluster(Description):
     @property
     def tasks(self) -> tuple[Task, ...]:
         """Every task, in TensorFlow's order of roles."""
-        return tuple(task for task, _ in self.placed())
+        return tuple(task for task, _ in self.tasks_at_addresses())
 
     @property
     def training_processes(self) -> int:
@@ -114,7 +114,7 @@ class Cluster(Description):
         """Whether parameter servers hold the variables, so that workers do not wait for each other."""
         return any(task.type == "ps" for task in self.tasks)
 
-    def placed(self) -> Iterator[tuple[Task, str]]:
+    def tasks_at_addresses(self) -> Iterator[tuple[Task, str]]:
         for role in ROLES:
             for index, address in enumerate(self.addresses.get(role, ())):
                 yield Task(role, index), address
@@ -151,7 +151,7 @@ class ClusterSpec(Cluster, kind="addresses"):
     def __post_init__(self) -> None:
         for name in ("start_timeout_s", "stall_timeout_s"):
             check_minimum(name, getattr(self, name), _MINIMUM[name])
-        for task, address in self.placed():
+        for task, address in self.tasks_at_addresses():
             if parse_address(address) is None:
                 raise ClusterError(
                     f"`{task.type}` holds {address!r}, which is not an address.",
@@ -159,16 +159,16 @@ class ClusterSpec(Cluster, kind="addresses"):
                     argument=task.type,
                     value=address,
                 )
-        texts = dict(self.placed())
+        texts = dict(self.tasks_at_addresses())
         wrong = [no_port(task, text) for task, text in texts.items() if has_wrong_port(text)]
         listening = {
             task: text.lower()
             for task, text in texts.items()
             if task.type != EVALUATOR and ":" in text.rpartition("]")[2]
         }
-        for found in [*wrong, *same_addresses(texts, listening)]:
-            role = found.field.partition(" ")[0]
-            raise ClusterError(found.message, found.fix, argument=role, value=found.field)
+        for finding in [*wrong, *same_addresses(texts, listening)]:
+            role = finding.field.partition(" ")[0]
+            raise ClusterError(finding.message, finding.fix, argument=role, value=finding.field)
 
     @classmethod
     def of(cls, addresses: Mapping[Task, str]) -> ClusterSpec:

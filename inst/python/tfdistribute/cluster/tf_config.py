@@ -47,10 +47,10 @@ def read_tf_config(environment: Mapping[str, str]) -> TfConfig | None:
     None if TF_CONFIG is not set or names neither cluster nor task. ClusterError if it is not JSON (naming the place),
     or does not have TensorFlow's form.
     """
-    found = parse_tf_config(environment.get("TF_CONFIG", ""))
-    if found is not None:
-        _check_task(found)
-    return found
+    config = parse_tf_config(environment.get("TF_CONFIG", ""))
+    if config is not None:
+        _check_task(config)
+    return config
 
 
 def parse_tf_config(text: str) -> TfConfig | None:
@@ -128,17 +128,17 @@ def _check_task(config: TfConfig) -> None:
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make an object of JSON, of which Python would keep the last of several equal names."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
+        if name in values:
             raise ClusterError(
                 f'TF_CONFIG has "{name[:_MOST_CHARACTERS]}" twice.',
                 "Keep one of them.",
                 argument="TF_CONFIG",
                 value=name[:_MOST_CHARACTERS],
             )
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def _mapping(value: object, name: str) -> dict[str, Any]:
@@ -148,13 +148,13 @@ def _mapping(value: object, name: str) -> dict[str, Any]:
 
 
 def _addresses(value: object, name: str) -> tuple[str, ...]:
-    given = value
+    entries = value
     if isinstance(value, dict):
         # Sparse clusters give addresses by index.
-        given = list(cast("dict[str, object]", value).values())
-    if not isinstance(given, list):
-        raise _misfit(name, "a list of addresses", given)
-    addresses = cast("list[object]", given)
+        entries = list(cast("dict[str, object]", value).values())
+    if not isinstance(entries, list):
+        raise _misfit(name, "a list of addresses", entries)
+    addresses = cast("list[object]", entries)
     if not all(isinstance(address, str) and address for address in addresses):
         raise _misfit(name, "a list of addresses", addresses)
     return tuple(str(address) for address in addresses)

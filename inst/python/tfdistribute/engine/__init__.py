@@ -17,8 +17,8 @@ from typing import Any
 
 from tfdistribute import storage, versions
 from tfdistribute.engine import patches as patches  # modules import it without TensorFlow
-from tfdistribute.engine.garbage import collected_later
-from tfdistribute.engine.step.passes import switched_off
+from tfdistribute.engine.garbage import defer_collection
+from tfdistribute.engine.step.passes import list_switched_off
 from tfdistribute.errors import BackendError
 from tfdistribute.interrupts import defer_interrupt
 
@@ -58,7 +58,7 @@ def check_process() -> None:
     Raises BackendError if it was forked from the process that started TensorFlow, whose threads do not exist here: the
     first session would wait for them for ever.
     """
-    switched_off()
+    list_switched_off()
     started = _noted.get("pid")
     if started is not None and started != str(os.getpid()):
         raise BackendError(
@@ -78,8 +78,8 @@ def _first_tf_config() -> str:
         entries = Path("/proc/self/environ").read_bytes().split(b"\0")
     except OSError:
         return os.environ.get("TF_CONFIG", "")
-    found = [entry for entry in entries if entry.startswith(b"TF_CONFIG=")]
-    return os.fsdecode(found[0].partition(b"=")[2]) if found else ""
+    matches = [entry for entry in entries if entry.startswith(b"TF_CONFIG=")]
+    return os.fsdecode(matches[0].partition(b"=")[2]) if matches else ""
 
 
 def _import_tensorflow() -> Any:
@@ -92,7 +92,7 @@ def _import_tensorflow() -> Any:
     newer = importlib.import_module("tfdistribute.engine.newer_tensorflow")
     try:
         # What is half imported cannot be imported again.
-        with defer_interrupt(), collected_later():
+        with defer_interrupt(), defer_collection():
             with newer.keras_2_chosen():
                 tensorflow = importlib.import_module("tensorflow")
             newer.complete(tensorflow)

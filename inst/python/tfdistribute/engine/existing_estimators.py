@@ -73,13 +73,13 @@ def copy(estimator: Any, config: Any, calls_r: bool) -> Any:
     second = isinstance(estimator, estimator_lib.EstimatorV2)
     library = tf.estimator if second else tf.compat.v1.estimator
     model_fn = estimator._model_fn
-    made = library.Estimator(
+    replacement = library.Estimator(
         model_fn=_with_new_optimizers(model_fn) if kind == "canned" else model_fn,
         config=config,
         params=estimator.params or None,
         warm_start_from=estimator._warm_start_settings,
     )
-    return adopt(made, _options(estimator, kind))
+    return adopt(replacement, _options(estimator, kind))
 
 
 def _options(estimator: Any, kind: str) -> EstimatorOptions:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def collected_later() -> Iterator[None]:
+def defer_collection() -> Iterator[None]:
     """Collect no garbage inside the block, and count all objects as old at its end.
 
     TensorFlow's import makes 400,000 objects that stay. Looking at them again and again took a fifth of the time to the

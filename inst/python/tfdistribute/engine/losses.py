@@ -28,10 +28,10 @@ def check_one_number(loss: Any) -> None:
     shape = getattr(loss, "shape", None)
     if shape is not None and tf.TensorShape(shape).rank and any(size != 1 for size in shape):
         raise ModelError(
-            f"`loss` has the shape {_shown(shape)}, and must be one number.",
+            f"`loss` has the shape {_format(shape)}, and must be one number.",
             "Return its mean: tf$reduce_mean(loss).",
             argument="loss",
-            value=_shown(shape),
+            value=_format(shape),
         )
 
 
@@ -44,11 +44,11 @@ def check_rows_apart(loss: Any, features: Any, labels: Any) -> None:
     """
     if labels is None or not isinstance(loss, tf.Tensor):
         return
-    given = _Given(_names(features), _names(labels))
+    inputs = _InputNames(_names(features), _names(labels))
     for operation in walk.ancestors([loss], control=False):
         for column, row in _broadcast(operation):
-            if not given.is_expanded(column) and given.are_mixed_up(column, row):
-                raise _refusal(operation, column, row, given.origin(column))
+            if not inputs.is_expanded(column) and inputs.are_mixed_up(column, row):
+                raise _refusal(operation, column, row, inputs.origin(column))
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class _Origin:
     variables: bool
 
 
-class _Given:
+class _InputNames:
     """The names of the tensors that a model function was given."""
 
     def __init__(self, features: frozenset[str], labels: frozenset[str]) -> None:
@@ -68,12 +68,12 @@ class _Given:
         self._labels = labels
 
     def origin(self, tensor: Any) -> _Origin:
-        given = self._features | self._labels
+        names = self._features | self._labels
 
         def follow(operation: Any) -> list[Any]:
-            return [read.op for read in operation.inputs if read.name not in given]
+            return [read.op for read in operation.inputs if read.name not in names]
 
-        operations = list(walk.reach([] if tensor.name in given else [tensor.op], follow))
+        operations = list(walk.reach([] if tensor.name in names else [tensor.op], follow))
         read = {tensor.name, *(each.name for one in operations for each in one.inputs)}
         variables = any(operation.type in effects.VARIABLES for operation in operations)
         return _Origin(bool(read & self._features), bool(read & self._labels), variables)
@@ -83,15 +83,15 @@ class _Given:
         passed = list(walk.chain(column, _PASSING))
         if any(each.name in self._features | self._labels for each in passed):
             return False
-        made = passed[-1].op
-        return made.type in _EXPANDING and made.inputs[0].shape.rank == 1
+        operation = passed[-1].op
+        return operation.type in _EXPANDING and operation.inputs[0].shape.rank == 1
 
     def are_mixed_up(self, column: Any, row: Any) -> bool:
         """Return whether one tensor is data, and the other what the model makes of data."""
         origins = self.origin(column), self.origin(row)
         data = [each for each in origins if not each.variables]
-        made = [each for each in origins if each.variables and each.features]
-        if len(data) != 1 or len(made) != 1 or not (data[0].labels or made[0].labels):
+        predictions = [each for each in origins if each.variables and each.features]
+        if len(data) != 1 or len(predictions) != 1 or not (data[0].labels or predictions[0].labels):
             return False
         # A size that is known may be another than the batch's, except that of labels without a further dimension.
         return row.shape[0] is None or (data[0] is origins[1] and row.name in self._labels)
@@ -115,12 +115,12 @@ def _broadcast(operation: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _refusal(operation: Any, column: Any, row: Any, origin: _Origin) -> ModelError:
-    shapes = ", ".join(map(_shown, (column.shape, row.shape)))
+    shapes = ", ".join(map(_format, (column.shape, row.shape)))
     what = "labels" if not origin.variables else "predictions"
     return ModelError(
         f"The loss combines each row with every other row: operation {operation.name!r} ({operation.type}) has inputs "
-        f"of the shapes {_shown(column.shape)} and {_shown(row.shape)}, and its result has "
-        f"{_shown(operation.outputs[0].shape)}.",
+        f"of the shapes {_format(column.shape)} and {_format(row.shape)}, and its result has "
+        f"{_format(operation.outputs[0].shape)}.",
         f"Drop the last dimension of the {what}: tf$squeeze({what}, 1L). If rows are paired on purpose, expand the "
         "other input with tf$expand_dims(x, 0L).",
         argument="loss",
@@ -128,5 +128,5 @@ def _refusal(operation: Any, column: Any, row: Any, origin: _Origin) -> ModelErr
     )
 
 
-def _shown(shape: Any) -> str:
+def _format(shape: Any) -> str:
     return f"({', '.join('batch' if size is None else str(size) for size in shape)})"

@@ -20,7 +20,7 @@ v1 = tf.compat.v1
 
 
 @contextlib.contextmanager
-def repaired(config: Any, loss_is_mean: bool) -> Iterator[None]:
+def repair_model_fn(config: Any, loss_is_mean: bool) -> Iterator[None]:
     """Adapt the graph of a model function written for one device to several replicas.
 
     Keras optimizers average over replicas, values can be reduced over replicas, layers are initialised by the run's

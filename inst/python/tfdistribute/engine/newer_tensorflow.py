@@ -80,9 +80,9 @@ def complete(tensorflow: Any) -> None:
         "tensorflow.python.distribute.estimator_training",
         init_run_config=_init_run_config,
         should_run_distribute_coordinator=_should_run_distribute_coordinator,
-        train_and_evaluate=_refused,
-        estimator_train=_refused,
-        estimator_evaluate=_refused,
+        train_and_evaluate=_refuse,
+        estimator_train=_refuse,
+        estimator_evaluate=_refuse,
     )
     # tensorflow_estimator imports these when it is imported itself, and uses them on TPUs only.
     _add_module("tensorflow.python.tpu.session_support")
@@ -180,7 +180,7 @@ def _should_run_distribute_coordinator(config: Any) -> bool:
     return bool(getattr(config, "_distribute_coordinator_mode", None) and config.cluster_spec)
 
 
-def _refused(*_args: Any, **_kwargs: Any) -> None:
+def _refuse(*_args: Any, **_kwargs: Any) -> None:
     raise UnsupportedError(
         "TensorFlow's own coordinator of Estimators in a cluster was removed in TensorFlow 2.16.",
         "Train with train_and_evaluate() of tfdistribute, or with TensorFlow 2.15.",

@@ -53,8 +53,8 @@ def factory_by_name(class_name: str, settings: Mapping[str, Any]) -> Callable[[]
         penalty = arguments.pop("l2_penalty", 0)
         if "learning_rate" in arguments:
             arguments["learning_rate"] = learning_rate(arguments["learning_rate"])
-        made = _with_own_settings(optimizer_class(**arguments))
-        return _with_penalty(made, penalty) if penalty > 0 else made
+        optimizer = _with_own_settings(optimizer_class(**arguments))
+        return _with_penalty(optimizer, penalty) if penalty > 0 else optimizer
 
     try:
         make()
@@ -109,11 +109,11 @@ def checked_factory(function: Callable[[], Any]) -> Callable[[], Any]:
     """Make a factory from a user's function; it raises ModelError if the function does not return an optimizer."""
 
     def make() -> Any:
-        made = function()
-        if isinstance(made, legacy.Optimizer):
-            return made
-        if not isinstance(made, tf.keras.optimizers.Optimizer):
-            raise _unusable(made)
+        optimizer = function()
+        if isinstance(optimizer, legacy.Optimizer):
+            return optimizer
+        if not isinstance(optimizer, tf.keras.optimizers.Optimizer):
+            raise _unusable(optimizer)
         # The learning rate of a new optimizer is readable only outside graphs.
         with context.eager_mode():
             return factory_like(function())()
@@ -138,7 +138,7 @@ def _with_penalty(optimizer: Any, penalty: float) -> Any:
     """
     transform = optimizer._transform_gradients
 
-    def penalised(gradients_and_variables: Any) -> Any:
+    def add_penalties(gradients_and_variables: Any) -> Any:
         return transform(
             [
                 (gradient, variable)
@@ -148,7 +148,7 @@ def _with_penalty(optimizer: Any, penalty: float) -> Any:
             ]
         )
 
-    optimizer._transform_gradients = penalised
+    optimizer._transform_gradients = add_penalties
     return optimizer
 
 

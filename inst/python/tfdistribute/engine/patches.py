@@ -259,7 +259,7 @@ def install(name: str, *replacements: Any) -> None:
 
 
 @contextlib.contextmanager
-def patched(name: str, *replacements: Any) -> Iterator[None]:
+def patch_temporarily(name: str, *replacements: Any) -> Iterator[None]:
     """Replace the targets of a patch inside the block; see ``install``."""
     with contextlib.ExitStack() as stack:
         for owner, attribute, new in _new_values(name, replacements):
@@ -274,14 +274,14 @@ def put(name: str, owner: Any, attribute: str, value: Any) -> None:
         setattr(owner, attribute, value)
 
 
-def missing(name: str) -> list[str]:
+def list_missing(name: str) -> list[str]:
     """List the parts that a patch replaces or needs, and that the installed versions lack."""
     patch = _BY_NAME[name]
     parts = [each for each in (*patch.targets, *patch.needs) if ":" in each]
     return [each for each in parts if _find(each) is None]
 
 
-def listed() -> list[dict[str, Any]]:
+def list_patches() -> list[dict[str, Any]]:
     """List all patches as plain values, with whether this process has ``used`` each."""
     keys = ("name", "why", "source", "versions")
     return [
@@ -296,23 +296,23 @@ def _new_values(name: str, replacements: tuple[Any, ...]) -> list[tuple[Any, str
         return []
     patch, values = _BY_NAME[name], list[tuple[Any, str, Any]]()
     for target, replacement in zip(patch.targets, replacements, strict=True):
-        found = _find(target)
-        if found is None and not patch.optional:
+        location = _find(target)
+        if location is None and not patch.optional:
             raise BackendError(
                 f"TensorFlow {versions.tensorflow()} has no {target}, which tfdistribute replaces. Without this patch: "
                 f"{patch.why}",
                 f"Use a version of TensorFlow that tfdistribute is tested with: {', '.join(versions.TESTED)}; or set "
                 f"{VARIABLE}={name} to do without.",
             )
-        if found is not None and getattr(found[2], _MARK, None) != name:
-            values.append((found[0], found[1], _replaced(name, found[2], replacement)))
+        if location is not None and getattr(location[2], _MARK, None) != name:
+            values.append((location[0], location[1], _wrap(name, location[2], replacement)))
     return values
 
 
 _MARK = "_tfdistribute_patch"
 
 
-def _replaced(name: str, original: Any, replacement: Any) -> Any:
+def _wrap(name: str, original: Any, replacement: Any) -> Any:
     if not inspect.isroutine(original):
         return replacement
 

@@ -34,7 +34,7 @@ def missing_devices(graph: Any, config: Any) -> list[str]:
 
     TensorFlow places their operations on other devices, without a message (``allow_soft_placement``).
     """
-    found: set[str] = set()
+    missing: set[str] = set()
     for device in set(devices_of(graph)):
         named = tf.DeviceSpec.from_string(device)
         elsewhere = config.cluster_spec.jobs and named.job not in (None, config.task_type)
@@ -43,8 +43,8 @@ def missing_devices(graph: Any, config: Any) -> list[str]:
         if elsewhere or kind in (None, "CPU") or kind.startswith("TPU"):
             continue
         if (named.device_index or 0) >= len(tf.config.list_physical_devices(named.device_type)):
-            found.add(f"{named.device_type}:{named.device_index or 0}")
-    return sorted(found)
+            missing.add(f"{named.device_type}:{named.device_index or 0}")
+    return sorted(missing)
 
 
 def devices_of(graph: Any) -> Iterator[str]:

@@ -42,13 +42,15 @@ class RemoteStorage:
 
     def status(self, path: str) -> Status:
         with _os_errors(path):
-            found: Any = tf.io.gfile.stat(path)
-        return Status(int(found.length), int(found.mtime_nsec), bool(found.is_directory))
+            statistics: Any = tf.io.gfile.stat(path)
+        return Status(
+            int(statistics.length), int(statistics.mtime_nsec), bool(statistics.is_directory)
+        )
 
     def names(self, directory: str) -> list[str]:
         with contextlib.suppress(FileNotFoundError), _os_errors(directory):
-            found = {name.rstrip("/") for name in tf.io.gfile.listdir(directory)}
-            return sorted(name for name in found if name)
+            entries = {name.rstrip("/") for name in tf.io.gfile.listdir(directory)}
+            return sorted(name for name in entries if name)
         return []
 
     def make_directory(self, path: str) -> None:
@@ -86,9 +88,9 @@ class _RemoteFile(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        found = self._read(len(buffer))
-        buffer[: len(found)] = found
-        return len(found)
+        content = self._read(len(buffer))
+        buffer[: len(content)] = content
+        return len(content)
 
     def readall(self) -> bytes:
         # TensorFlow would read as many bytes as the file had a few seconds ago.

@@ -159,7 +159,7 @@ def _mapping(value: Any, path: str) -> Mapping[str, Any]:
 
 def _scalar(field: Any, value: Any, path: str) -> Any:
     if field.enum_type is not None:
-        return _enumerated(field, value, path)
+        return _enum_number(field, value, path)
     expected = _EXPECTED.get(field.cpp_type, "a whole number")
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if expected == "a whole number" and number and float(value).is_integer():
@@ -173,7 +173,7 @@ def _scalar(field: Any, value: Any, path: str) -> Any:
     raise _misfit(value, expected, path)
 
 
-def _enumerated(field: Any, value: Any, path: str) -> int:
+def _enum_number(field: Any, value: Any, path: str) -> int:
     by_name = {item.name: item.number for item in field.enum_type.values}
     if isinstance(value, str) and value in by_name:
         return by_name[value]

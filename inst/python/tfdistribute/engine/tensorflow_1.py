@@ -41,25 +41,28 @@ def _explain(path: Sequence[str], name: str) -> Any:
 
 def missing_name(path: Sequence[str]) -> TfdistributeError:
     """Explain why TensorFlow lacks a name, in parts: UnsupportedError for one of TensorFlow 1, else ArgumentError."""
-    given = _in_r(path)
+    r_name = _in_r(path)
     first_version = (
-        f"{given} belongs to TensorFlow 1, and TensorFlow {tf.__version__} does not have it."
+        f"{r_name} belongs to TensorFlow 1, and TensorFlow {tf.__version__} does not have it."
     )
     for parts in (path, path[1:] if path[0] == "keras" else ()):
         if parts and _has(tf.compat.v1, parts):
             return UnsupportedError(
-                first_version, f"Use {_in_r(['compat', 'v1', *parts])}.", argument="tf", value=given
+                first_version,
+                f"Use {_in_r(['compat', 'v1', *parts])}.",
+                argument="tf",
+                value=r_name,
             )
     for pattern, remedy in _GONE:
         if re.match(pattern, ".".join(path)):
-            return UnsupportedError(first_version, remedy, argument="tf", value=given)
-    module = _found(tf, path[:-1])
+            return UnsupportedError(first_version, remedy, argument="tf", value=r_name)
+    module = _find(tf, path[:-1])
     near = difflib.get_close_matches(path[-1], dir(module) if module else (), n=1)
     return ArgumentError(
-        f"TensorFlow {tf.__version__} has no {given}.",
+        f"TensorFlow {tf.__version__} has no {r_name}.",
         f"Did you mean {_in_r([*path[:-1], near[0]])}?" if near else None,
         argument="tf",
-        value=given,
+        value=r_name,
     )
 
 
@@ -68,10 +71,10 @@ def _in_r(path: Sequence[str]) -> str:
 
 
 def _has(module: Any, path: Sequence[str]) -> bool:
-    return _found(module, path) is not None
+    return _find(module, path) is not None
 
 
-def _found(module: Any, path: Sequence[str]) -> Any:
+def _find(module: Any, path: Sequence[str]) -> Any:
     for name in path:
         module = getattr(module, name, None)
     return module

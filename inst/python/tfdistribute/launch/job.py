@@ -153,7 +153,7 @@ class Job(Description):
         """Whether all addresses also exist in a private network."""
         return not isinstance(self.cluster, ClusterSpec) or all(
             (address := parse_address(text)) is not None and address.is_loopback
-            for _, text in self.cluster.placed()
+            for _, text in self.cluster.tasks_at_addresses()
         )
 
 
@@ -216,10 +216,10 @@ def must_launch(cluster: Cluster, environment: Mapping[str, str]) -> bool:
 
 def _elsewhere(cluster: ClusterSpec) -> str | None:
     addresses: list[Address] = []
-    for _, text in cluster.placed():
+    for _, text in cluster.tasks_at_addresses():
         address = parse_address(text)
         assert address is not None
         addresses.append(address)
-    found = resolve_hosts(addresses)
-    away = (each.host for each in addresses if not is_this_machine(found.get(each.host, ())))
+    ip_addresses = resolve_hosts(addresses)
+    away = (each.host for each in addresses if not is_this_machine(ip_addresses.get(each.host, ())))
     return next(away, None)

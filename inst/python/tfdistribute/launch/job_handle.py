@@ -169,22 +169,22 @@ def running_jobs() -> Iterator[dict[str, Any]]:
 
 
 def save_handle(job: Handle, directory: str) -> str:
-    """Write the handle of a job on a managed platform, so that ``saved_handle`` finds it; return the file."""
+    """Write the handle of a job on a managed platform, so that ``read_handle`` finds it; return the file."""
     os.makedirs(directory, exist_ok=True)
     path = os.path.join(directory, HANDLE_FILE)
     replace(path, dict(job))
     return path
 
 
-def saved_handle(directory: str) -> dict[str, Any] | None:
+def read_handle(directory: str) -> dict[str, Any] | None:
     return read_json(os.path.join(directory, HANDLE_FILE))
 
 
 def find_job(name: str) -> dict[str, Any] | None:
     """Find a running or waiting job by its id, its model_dir or its log directory; return its handle or None."""
-    found = client.find(name)
-    if found is not None:
-        return found
+    handle = client.find(name)
+    if handle is not None:
+        return handle
     path = files.canonical_path(name)
     for job in running_jobs():
         directories = [job["model_dir"], job["logs"]]
@@ -198,9 +198,9 @@ def find_job(name: str) -> dict[str, Any] | None:
 
 def last_job(name: str) -> dict[str, Any] | None:
     """Find a job as ``find_job``, or the last one that ended in a model_dir; return its handle or None."""
-    found = find_job(name)
-    if found is not None:
-        return found
+    handle = find_job(name)
+    if handle is not None:
+        return handle
     logs = os.path.join(files.canonical_path(name), "logs")
     result = read_result(logs)
     return None if result is None or "id" not in result else handle_of(result, logs)

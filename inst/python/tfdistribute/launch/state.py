@@ -136,9 +136,9 @@ def result_of(job: Mapping[str, Any]) -> dict[str, Any] | None:
             continue
         if directory == fallback and not private_directory.is_private(fallback):
             continue
-        found = read_result(str(directory))
-        if found is not None and found.get("id") == job["id"]:
-            return found
+        result = read_result(str(directory))
+        if result is not None and result.get("id") == job["id"]:
+            return result
     return None
 
 
@@ -161,10 +161,10 @@ def read_result(directory: str) -> dict[str, Any] | None:
 
 def read_json(path: str) -> dict[str, Any] | None:
     try:
-        found = files.parse_json(storage.read_own(path))
+        value = files.parse_json(storage.read_own(path))
     except (OSError, ValueError):
         return None
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def replace(path: str, values: dict[str, Any]) -> None:

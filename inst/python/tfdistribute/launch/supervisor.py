@@ -315,14 +315,17 @@ class Supervisor:
         why = "The session that started the job is gone."
         if is_requested:
             why = self._allocation.why_stopped(self._stops)
-        self.state.state, self.state.message = "stopped", f"{why}{self._saved()}"
+        self.state.state, self.state.message = "stopped", f"{why}{self._format_checkpoint()}"
 
     def _queue(self, why: str) -> None:
-        self.state.state, self.state.message = QUEUED, f"{why}{self._saved()} The job continues."
+        self.state.state, self.state.message = (
+            QUEUED,
+            f"{why}{self._format_checkpoint()} The job continues.",
+        )
         self.state.note(self.state.message)
         self._allocation.keep(self.progress, at_once=True)
 
-    def _saved(self) -> str:
+    def _format_checkpoint(self) -> str:
         step = self.progress.checkpoint
         return "" if step is None else f" Its last checkpoint is of step {step}."
 

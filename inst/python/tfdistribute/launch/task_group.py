@@ -89,13 +89,17 @@ class TaskGroup:
                 listening = [task for task in tasks if task.type != EVALUATOR]
                 # Two hosts may have one address, such as nodes of one machine: a port of the other is still free here.
                 start = f"{place.address}:"
-                given = {each for each in addresses.values() if each.startswith(start)}
-                found = place.free_ports(len(listening) + len(given))
-                free = [each for each in (f"{start}{port}" for port in found) if each not in given]
+                used_addresses = {each for each in addresses.values() if each.startswith(start)}
+                ports = place.free_ports(len(listening) + len(used_addresses))
+                free = [
+                    each
+                    for each in (f"{start}{port}" for port in ports)
+                    if each not in used_addresses
+                ]
                 addresses.update(dict.fromkeys(tasks, place.address))
                 addresses.update(zip(listening, free[: len(listening)], strict=True))
             cluster = ClusterSpec.of(addresses)
-        for task, address in cluster.placed():
+        for task, address in cluster.tasks_at_addresses():
             port = address.rpartition(":")[2]
             if task.type != EVALUATOR:
                 self[task].port = int(port) if port.isdecimal() else None

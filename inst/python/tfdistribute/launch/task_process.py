@@ -78,29 +78,29 @@ class TaskProcess:
             self._when_heard = self._activity()
         self._pending_events += events
         if self.view.stepped_at is None and self._recent and now - self._recent[-1][0] > _LOOK_S:
-            kept = [each for each in self._recent if now - each[0] <= RECENT_S]
-            self._recent = [*kept, (now, self._activity())]
+            recent = [each for each in self._recent if now - each[0] <= RECENT_S]
+            self._recent = [*recent, (now, self._activity())]
         if ended is not None and self.view.exit is None:
             self.view.loss = None if self._process is None else self._process.loss
             self.view.end(ended, time.time())
 
     def was_busy(self, seconds: float) -> bool:
         """Return whether a task without events for some time made progress; if so, that time starts again."""
-        found = self._activity()
-        was_busy = found.is_progress_since(self._when_heard, seconds)
+        activity = self._activity()
+        was_busy = activity.is_progress_since(self._when_heard, seconds)
         if was_busy:
-            self._when_heard, self.view.heard_at = found, time.monotonic()
+            self._when_heard, self.view.heard_at = activity, time.monotonic()
         return was_busy
 
     def is_busy(self, seconds: float) -> bool:
         """Return whether a task before its first step made progress of any kind in the last seconds."""
         if not self._recent:
             return False
-        until, found = self._recent[-1]
+        until, activity = self._recent[-1]
         if self.view.is_up and until - self.view.heard_at < seconds:
             return True
         since, before = next(each for each in self._recent if until - each[0] <= seconds)
-        return found.is_progress_since(before, until - since)
+        return activity.is_progress_since(before, until - since)
 
     def is_suspended(self) -> bool:
         return self.view.is_running and self._activity().is_suspended

@@ -12,7 +12,7 @@ from tfdistribute.run_config.build import (
     Devices,
     build,
     build_run_config,
-    flattened,
+    flatten,
     resolve_devices,
     session_hooks,
 )
@@ -30,7 +30,7 @@ __all__ = [
     "build",
     "build_run_config",
     "check_settings_of_tasks",
-    "flattened",
+    "flatten",
     "preflight",
     "resolve_devices",
     "session_hooks",

@@ -31,13 +31,13 @@ class Devices:
 
     @property
     def all(self) -> tuple[str, ...]:
-        return flattened(self.train + self.evaluate)
+        return flatten(self.train + self.evaluate)
 
     def replicas(self, verb: str) -> int:
         return max(len(self.evaluate if verb == "evaluate" else self.train), 1)
 
 
-def flattened(rows: Rows) -> tuple[str, ...]:
+def flatten(rows: Rows) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for row in rows for name in row))
 
 
@@ -95,8 +95,10 @@ def build(
     if session_config:
         # RunConfig would drop its defaults, device filters included, if the session configuration were passed to its
         # constructor.
-        made = engine.session_config.make(session_config, config.session_config, member is not None)
-        config = config.replace(session_config=made)
+        proto = engine.session_config.make(
+            session_config, config.session_config, member is not None
+        )
+        config = config.replace(session_config=proto)
     if member is not None and train is not None:
         engine.multi_worker.assign_task(config, member)
     return config
@@ -111,11 +113,11 @@ def build_run_config(settings: RunSettings) -> Any:
 
 def _check_for_others(settings: RunSettings) -> None:
     """Check that other code's Estimators can train with the settings, some of which only ours know."""
-    for field, given in (
+    for field, is_set in (
         ("micro_batches", settings.micro_batches > 1),
         ("precision", settings.scales_loss),
     ):
-        if given:
+        if is_set:
             value = getattr(settings, field)
             raise RunConfigError(
                 f"`{field}` is {value!r}, which TensorFlow's own RunConfig does not have.",

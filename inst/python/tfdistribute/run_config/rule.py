@@ -62,13 +62,13 @@ class RunContext:
     @property
     def training_tasks(self) -> int:
         if self.tf_config is not None:
-            return self._listed("chief") + self._listed("worker")
+            return self._count_tasks("chief") + self._count_tasks("worker")
         return self._started.training_processes if self._started is not None else 1
 
     @property
     def servers(self) -> int:
         if self.tf_config is not None:
-            return self._listed("ps")
+            return self._count_tasks("ps")
         return len(self._started.addresses.get("ps", ())) if self._started is not None else 0
 
     @property
@@ -81,7 +81,7 @@ class RunContext:
             return "`cluster`"
         return f"the cluster of TF_CONFIG (this process is {self.task})"
 
-    def _listed(self, role: str) -> int:
+    def _count_tasks(self, role: str) -> int:
         return 0 if self.tf_config is None else len(self.tf_config.cluster.get(role, ()))
 
     @property

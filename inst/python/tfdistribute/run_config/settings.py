@@ -112,7 +112,7 @@ class RunSettings(Description):
         if self.precision == FLOAT_32:
             return self
         rewrite = {"rewrite_options": {_REWRITES[self.precision]: "ON"}}
-        session = _merged({"graph_options": rewrite}, self.session_config or {})
+        session = _merge({"graph_options": rewrite}, self.session_config or {})
         return dataclasses.replace(self, session_config=session)
 
     def with_cpu_devices(self, cpus: int) -> RunSettings:
@@ -137,13 +137,13 @@ class RunSettings(Description):
         return dataclasses.replace(self, session_config=session)
 
 
-def _merged(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _merge(defaults: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
     both = {
-        name: _merged(value, given[name])
+        name: _merge(value, overrides[name])
         for name, value in defaults.items()
-        if isinstance(value, Mapping) and isinstance(given.get(name), Mapping)
+        if isinstance(value, Mapping) and isinstance(overrides.get(name), Mapping)
     }
-    return {**defaults, **given, **both}
+    return {**defaults, **overrides, **both}
 
 
 def _check_limit(name: str, value: float | str | None, limit: float, allowed: bool) -> None:

@@ -22,10 +22,10 @@ def _steps(run: RunContext) -> int:
     strategy = _tpu(run)
     if strategy is None:
         return 1
-    return int(strategy.in_run(run.settings.steps_per_run, _saved(run)).steps_per_run)
+    return int(strategy.in_run(run.settings.steps_per_run, _save_interval(run)).steps_per_run)
 
 
-def _saved(run: RunContext) -> int | None:
+def _save_interval(run: RunContext) -> int | None:
     return run.settings.save_checkpoints_steps
 
 
@@ -42,14 +42,14 @@ def _has_odd_batch(run: RunContext) -> bool:
 
 def _odd_batch(run: RunContext) -> str:
     examples, size = _examples(run), run.global_batch_size
-    found = (
+    reason = (
         "the number of rows is not known"
         if examples is None
         else f"{examples} rows are not a multiple of `batch_size` ({size})"
         if run.epochs == 1
         else f"{run.rows} rows in {run.epochs} epochs are not a multiple of `batch_size` ({size})"
     )
-    return f"A TPU trains on batches of one size, and {found}."
+    return f"A TPU trains on batches of one size, and {reason}."
 
 
 def _without_odd_batch(run: RunContext) -> str:
@@ -65,8 +65,10 @@ TPU_RULES: tuple[SettingsRule, ...] = (
         field="train_distribute",
         rule="strategy_tpu() trains on a machine with a TPU, its driver and a TensorFlow that was built for it.",
         broken=lambda run: _problem(run) is not None,
-        message=lambda run: found.message if (found := _problem(run)) else "Nothing is missing.",
-        remedy=lambda run: found.fix if (found := _problem(run)) else "Use it.",
+        message=lambda run: (
+            problem.message if (problem := _problem(run)) else "Nothing is missing."
+        ),
+        remedy=lambda run: problem.fix if (problem := _problem(run)) else "Use it.",
         refusal=StrategyError,
     ),
     SettingsRule(
@@ -99,9 +101,9 @@ TPU_RULES: tuple[SettingsRule, ...] = (
     SettingsRule(
         field="save_checkpoints_steps",
         rule="Checkpoints are written when the TPU has returned to the host.",
-        broken=lambda run: (_saved(run) or 0) % _steps(run) != 0,
+        broken=lambda run: (_save_interval(run) or 0) % _steps(run) != 0,
         message=lambda run: (
-            f"`save_checkpoints_steps` is {_saved(run)}, and the TPU returns to the host after every "
+            f"`save_checkpoints_steps` is {_save_interval(run)}, and the TPU returns to the host after every "
             f"{_steps(run)} steps (`steps_per_run`)."
         ),
         remedy='Use a multiple, or `steps_per_run = "auto"`.',

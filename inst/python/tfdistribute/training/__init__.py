@@ -7,7 +7,7 @@ from tfdistribute.training.export_keras import export_keras_model
 from tfdistribute.training.history import History, read_history
 from tfdistribute.training.model_directory import trained_columns
 from tfdistribute.training.multi_worker.inference import evaluate_shard, predict_shard
-from tfdistribute.training.predict import concatenated, predict
+from tfdistribute.training.predict import concatenate, predict
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.train import train
@@ -18,7 +18,7 @@ __all__ = [
     "EvalSpec",
     "History",
     "TrainSpec",
-    "concatenated",
+    "concatenate",
     "distribute",
     "evaluate",
     "evaluate_shard",

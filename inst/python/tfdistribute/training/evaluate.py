@@ -88,7 +88,11 @@ def evaluate(
         source = source.in_large_batches(1 if shard is None else len(shard.member.training_tasks))
     progress = BatchProgress("evaluate", listener, source.facts(), steps)
     rows = prepared.rows(source, "evaluate") if counts_rows and shard is None else None
-    with translate_errors("evaluate", model.model_dir), source.serving(), _sharded(prepared, shard):
+    with (
+        translate_errors("evaluate", model.model_dir),
+        source.serving(),
+        _evaluate_shard(prepared, shard),
+    ):
         if rows is not None:
             metrics = prepared.estimator.evaluate_rows(
                 rows, prepared.graph_key, checkpoint, name, progress.note_batch
@@ -127,7 +131,7 @@ def _input_fn(prepared: Prepared, source: Input, shard: EvaluationShard | None) 
     return for_task(prepared.input_fn(source, "evaluate", shard.member.job_name), shard.member)
 
 
-def _sharded(prepared: Prepared, shard: EvaluationShard | None) -> Any:
+def _evaluate_shard(prepared: Prepared, shard: EvaluationShard | None) -> Any:
     if shard is None:
         return contextlib.nullcontext()
     return prepared.estimator.evaluate_shard(shard.exchange, shard.output_dir)

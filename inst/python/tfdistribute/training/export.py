@@ -122,17 +122,17 @@ def _check_target(target: str, overwrite: bool, versioned: bool) -> None:
         return
     if versioned or not is_directory:
         raise _unusable(target, "is a file.", "Give a directory.")
-    found = storage.of(target).names(target)
+    entries = storage.of(target).names(target)
     if not overwrite:
         raise _unusable(
             target,
             "exists already.",
             "Give another directory, `overwrite = TRUE`, or `versioned = TRUE`.",
         )
-    if found and not any(name in found for name in SAVED_MODEL):
+    if entries and not any(name in entries for name in SAVED_MODEL):
         raise _unusable(
             target,
-            f'holds other files than an export ("{sorted(found)[0]}"), which are not replaced.',
+            f'holds other files than an export ("{sorted(entries)[0]}"), which are not replaced.',
             "Give a new directory, or `versioned = TRUE` to write into one below it.",
         )
 

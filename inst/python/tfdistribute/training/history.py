@@ -162,7 +162,7 @@ class History:
             self.listener({"event": "note", "text": text})
 
     @contextlib.contextmanager
-    def saved(self) -> Iterator[None]:
+    def save(self) -> Iterator[None]:
         """Save the losses of the training inside the block, and end its progress display.
 
         Raises:

@@ -55,20 +55,20 @@ def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -
                 value=checkpoint_path,
             )
         return checkpoint_path
-    found, broken = newest_checkpoint(model_dir), broken_newest(model_dir)
-    refused = read_error(model_dir) if found is None and is_remote(model_dir) else None
+    checkpoint, broken = newest_checkpoint(model_dir), broken_newest(model_dir)
+    refused = read_error(model_dir) if checkpoint is None and is_remote(model_dir) else None
     if refused is not None:
         raise refused
-    if found is None and broken is not None:
+    if checkpoint is None and broken is not None:
         raise ModelDirectoryError(
             f"{verb}() needs a trained model. {broken}, and no other checkpoint is whole.",
             "Restore `model_dir` from a copy, or train again.",
             argument="model_dir",
             value=model_dir,
         )
-    if broken is not None and found is not None:
-        warnings.warn(f"{broken}: {verb}() uses {os.path.basename(found)}.", stacklevel=2)
-    if found is None and was_temporary(model_dir):
+    if broken is not None and checkpoint is not None:
+        warnings.warn(f"{broken}: {verb}() uses {os.path.basename(checkpoint)}.", stacklevel=2)
+    if checkpoint is None and was_temporary(model_dir):
         raise ModelDirectoryError(
             f'{verb}() needs a trained model, but `model_dir` "{model_dir}" was temporary: it was deleted when its R '
             "session ended.",
@@ -76,14 +76,14 @@ def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -
             argument="model_dir",
             value=model_dir,
         )
-    if found is None:
+    if checkpoint is None:
         raise ModelDirectoryError(
             f'{verb}() needs a trained model, but `model_dir` "{model_dir}" holds no checkpoint.',
             "Call train() first, or give the `model_dir` of a trained model.",
             argument="model_dir",
             value=model_dir,
         )
-    return found
+    return checkpoint
 
 
 def trained_columns(model_dir: str, verb: str) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class ModelDirectory:
         storage.of(path)
         for name in OWN_FILES:
             storage.check_own(os.path.join(path, name))
-        self._signed = _read_signed(path)
+        self._signed = _read_signature(path)
 
     @property
     def structure(self) -> dict[str, Any] | None:
@@ -180,7 +180,7 @@ class ModelDirectory:
         names = (set(known) | set(wanted)) - unread
         for name in sorted(names, key=lambda name: (name != "kind", name)):
             if known.get(name) != wanted.get(name):
-                its, own = _shown(known.get(name)), _shown(wanted.get(name))
+                its, own = _format(known.get(name)), _format(wanted.get(name))
                 raise ModelDirectoryError(
                     f'`model_dir` "{self.path}" holds another model: '
                     f"its {name} is {its}, this model's is {own if own != its else 'set otherwise'}.",
@@ -198,8 +198,8 @@ class ModelDirectory:
         """Write the signature of the model that trains here; without ``facts``, the known columns are kept."""
         signed: dict[str, Any] = {"format": 1, "model": _plain(structure)}
         if facts is None or facts.features is None:
-            kept = ("features", "response", "weights")
-            signed |= {name: self._signed[name] for name in kept if name in self._signed}
+            names = ("features", "response", "weights")
+            signed |= {name: self._signed[name] for name in names if name in self._signed}
         else:
             signed["features"] = [
                 {"name": each.name, "type": each.type, "shape": list(each.shape)}
@@ -258,7 +258,7 @@ def _try_to_write(directory: str) -> None:
         file.write(b"-")
 
 
-def _read_signed(model_dir: str) -> dict[str, Any]:
+def _read_signature(model_dir: str) -> dict[str, Any]:
     try:
         content = storage.read_own(os.path.join(model_dir, SIGNATURE))
     except OSError:
@@ -271,7 +271,7 @@ def _plain(structure: Mapping[str, Any]) -> dict[str, Any]:
     return json.loads(json.dumps(structure))
 
 
-def _shown(value: Any) -> str:
+def _format(value: Any) -> str:
     if (
         isinstance(value, list)
         and value

@@ -74,17 +74,15 @@ def predict(
         progress.note_batch,
     )
 
-    def decoded_batches() -> Iterator[dict[str, Any]]:
+    def decode_batches() -> Iterator[dict[str, Any]]:
         with translate_errors("predict"), source.serving():
             for batch in batches:
-                yield {
-                    key: _decoded(value) for key, value in _selected(batch, predict_keys).items()
-                }
+                yield {key: _decode(value) for key, value in _select(batch, predict_keys).items()}
 
-    return decoded_batches()
+    return decode_batches()
 
 
-def concatenated(batches: Iterator[dict[str, Any]]) -> dict[str, Any]:
+def concatenate(batches: Iterator[dict[str, Any]]) -> dict[str, Any]:
     """Concatenate the batches of ``predict`` into arrays by output name."""
     columns: dict[str, list[Any]] = {}
     for batch in batches:
@@ -93,7 +91,7 @@ def concatenated(batches: Iterator[dict[str, Any]]) -> dict[str, Any]:
     return {key: np.concatenate(parts, axis=0) for key, parts in columns.items()}
 
 
-def _selected(batch: Any, predict_keys: Sequence[str] | None) -> dict[str, Any]:
+def _select(batch: Any, predict_keys: Sequence[str] | None) -> dict[str, Any]:
     outputs = batch if isinstance(batch, dict) else {"output": batch}
     if predict_keys is None:
         return outputs
@@ -108,7 +106,7 @@ def _selected(batch: Any, predict_keys: Sequence[str] | None) -> dict[str, Any]:
     return selected
 
 
-def _decoded(value: Any) -> Any:
+def _decode(value: Any) -> Any:
     if isinstance(value, engine.inference.CodedStrings):
-        return value.decoded()
+        return value.decode()
     return np.asarray(value)

@@ -25,7 +25,7 @@ from tfdistribute.run_config import (
     RunContext,
     RunSettings,
     build,
-    flattened,
+    flatten,
     preflight,
     resolve_devices,
     session_hooks,
@@ -196,7 +196,7 @@ def prepare_training(
     engine.check_process()
     facts = source.facts()
     directory = ModelDirectory(model.model_dir)
-    model, codes = _completed(model, directory, facts)
+    model, codes = _complete_model(model, directory, facts)
     model.check(codes.applied(facts))
     accepting(source, model, codes, needs_label=True)
     writes = member is None or member.is_chief
@@ -238,7 +238,7 @@ def prepare_use(
     checkpoint = require_checkpoint(model.model_dir, checkpoint_path, verb)
     facts = source.facts() if source is not None else None
     directory = ModelDirectory(model.model_dir)
-    model, codes = _completed(model, directory, facts)
+    model, codes = _complete_model(model, directory, facts)
     if facts is not None and source is not None:
         model.check(codes.applied(facts), needs_label=verb == "evaluate")
         accepting(source, model, codes, needs_label=verb == "evaluate")
@@ -252,7 +252,7 @@ def check_evaluation(prepared: Prepared, source: Input) -> None:
     prepared.model.check(prepared.codes.applied(facts))
     context = _run_context("evaluate", prepared.model, prepared.settings, facts)
     replicas = prepared.devices.replicas("evaluate")
-    preflight(replace(context, replicas=replicas, devices=flattened(prepared.devices.evaluate)))
+    preflight(replace(context, replicas=replicas, devices=flatten(prepared.devices.evaluate)))
 
 
 def run_seed(settings: RunSettings, job: str | None = None) -> int:
@@ -262,7 +262,7 @@ def run_seed(settings: RunSettings, job: str | None = None) -> int:
     return secrets.randbelow(2**31) if job is None else zlib.crc32(job.encode())
 
 
-def _completed(
+def _complete_model(
     model: Model, directory: ModelDirectory, facts: InputFacts | None
 ) -> tuple[Model, FactorCodes]:
     # Classes keep the numbers that they had when the model was trained, whatever levels this input has.

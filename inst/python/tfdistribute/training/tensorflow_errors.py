@@ -70,18 +70,18 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         current = current.__cause__ or current.__context__
 
 
-def translated(error: Exception, verb: str, model_dir: str | None = None) -> TfdistributeError:
+def translate(error: Exception, verb: str, model_dir: str | None = None) -> TfdistributeError:
     """Return the package's own error in the chain of an exception, or make one with TensorFlow's own words."""
     for link in _chain(error):
         if isinstance(link, TfdistributeError):
             return link
     text = str(error)
-    found = None if model_dir is None else directory_error(text, model_dir)
-    if found is not None:
-        return found
-    found = _out_of_range(text) or _out_of_memory(text)
-    if found is not None:
-        return found
+    known_error = None if model_dir is None else directory_error(text, model_dir)
+    if known_error is not None:
+        return known_error
+    known_error = _out_of_range(text) or _out_of_memory(text)
+    if known_error is not None:
+        return known_error
     for pattern, kind, problem, remedy in _MEANINGS:
         if re.search(pattern, text):
             return kind(f"{problem} TensorFlow says: {_first_lines(text)}", remedy)
@@ -89,33 +89,33 @@ def translated(error: Exception, verb: str, model_dir: str | None = None) -> Tfd
 
 
 def _out_of_range(text: str) -> InputError | None:
-    found = re.search(r"indices\[[\d, ]+\] = (-?\d+) is not in \[0, (\d+)\)", text)
+    match = re.search(r"indices\[[\d, ]+\] = (-?\d+) is not in \[0, (\d+)\)", text)
     # Scopes of a weight per category, and of a vector.
     column = re.search(r"/([^/{}]+?)(?:/weighted_sum|_embedding(?:_\d+)?)/", text)
-    if found is None or column is None:
+    if match is None or column is None:
         return None
     return InputError(
-        f"The column `{column[1]}` has {found[1]}, but its categories are 0 to {int(found[2]) - 1}.",
+        f"The column `{column[1]}` has {match[1]}, but its categories are 0 to {int(match[2]) - 1}.",
         "Give column_categorical_with_identity() more `num_buckets`, or a `default_value` for numbers out of range.",
         argument=column[1],
-        value=found[1],
+        value=match[1],
     )
 
 
 def _out_of_memory(text: str) -> OutOfMemoryError | None:
-    said = "OOM when allocating|[Oo]ut of memory|failed to allocate memory"
-    found = re.search(rf"(?:{said})(?:.*?device:((CPU|GPU):\d+))?", text)
-    if found is None:
+    pattern = "OOM when allocating|[Oo]ut of memory|failed to allocate memory"
+    match = re.search(rf"(?:{pattern})(?:.*?device:((CPU|GPU):\d+))?", text)
+    if match is None:
         return None
     remedy = "Use a smaller `batch_size`, or compute it in turns with run_config(micro_batches = )."
-    if found[2] != "CPU":
+    if match[2] != "CPU":
         remedy += " If several processes share a GPU, divide its memory with `memory_limit_mb`."
         others = [
             f"{each['name']} with {each['memory_mb']} MB (process {each['pid']})"
             for each in gpus.other_programs()[:_MOST_PROGRAMS]
         ]
         remedy += f" Other programs use the GPU: {', '.join(others)}." if others else ""
-    device = found[1] or "A device"
+    device = match[1] or "A device"
     return OutOfMemoryError(
         f"{device} has run out of memory. TensorFlow says: {_first_lines(text)}", remedy
     )
@@ -128,11 +128,11 @@ def _first_lines(text: str, most: int = 3) -> str:
         return (failed.group(1) or failed.group(2)).strip()
     # In a cluster, TensorFlow writes the name of the task first.
     lines = (line.strip() for line in text.splitlines())
-    kept = [line for line in lines if line and not re.fullmatch(r"From /job:\S+:", line)]
+    messages = [line for line in lines if line and not re.fullmatch(r"From /job:\S+:", line)]
     if text.startswith("in user code:"):
         # AutoGraph writes the traceback first.
-        return kept[-1]
-    return " ".join(kept[:most])
+        return messages[-1]
+    return " ".join(messages[:most])
 
 
 @contextlib.contextmanager
@@ -151,7 +151,7 @@ def translate_errors(verb: str, model_dir: str | None = None) -> Iterator[None]:
     except TfdistributeError:
         raise
     except Exception as error:
-        translation = translated(error, verb, model_dir)
+        translation = translate(error, verb, model_dir)
         if translation is error:
             raise
         raise translation from error

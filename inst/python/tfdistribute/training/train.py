@@ -81,7 +81,7 @@ def train(
     batch_size = source.facts().global_batch_size
     history = History(batch_size, listener, last_step, model.model_dir)
     with (
-        history.saved(),
+        history.save(),
         translate_errors("train", model.model_dir),
         finish_step_on_interrupt() as stop,
         source.serving(),

@@ -73,7 +73,7 @@ def train_and_evaluate(
     history = History(batch_size, listener, last_step, model.model_dir)
     tf = engine.tf
     with (
-        history.saved(),
+        history.save(),
         translate_errors("train_and_evaluate", model.model_dir),
         finish_step_on_interrupt() as stop,
         train_spec.input.serving(),

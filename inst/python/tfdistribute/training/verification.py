@@ -83,17 +83,17 @@ def compare_variables(reference: str, other: str, mixed: bool = False) -> list[D
         for each in (reference, other)
     ]
     known = [set(reader.get_variable_to_shape_map()) for reader in readers]
-    found: list[Difference] = []
+    differences: list[Difference] = []
     for name in sorted(known[0] | known[1]):
         if name not in known[0] & known[1]:
-            found.append(Difference(name, float("inf"), False))
+            differences.append(Difference(name, float("inf"), False))
             continue
         values = [np.asarray(reader.get_tensor(name)) for reader in readers]
         if values[0].dtype.kind in "fiu":
             size = _apart(values[0], values[1])
             tolerance = MIXED_TOLERANCE if mixed else VARIABLE_TOLERANCE
-            found.append(Difference(name, size, size <= tolerance))
-    return sorted(found, key=lambda difference: -difference.size)
+            differences.append(Difference(name, size, size <= tolerance))
+    return sorted(differences, key=lambda difference: -difference.size)
 
 
 def compare_losses(
@@ -111,14 +111,14 @@ def compare_losses(
 def reasons(facts: Facts) -> list[str]:
     """List possible reasons for a difference as sentences, the likeliest first; at least one."""
     statistics = [name for name in facts.differing if _is_statistic(name)]
-    found = {
+    causes = {
         RANDOM: not facts.repeats,
         SHARDED: facts.reads_once is False,
         OUT_OF_STEP: facts.asynchronous,
         DROPOUT: facts.dropout,
         f"{STATISTICS} ({', '.join(statistics[:3])}).": bool(statistics),
     }
-    return [text for text, holds in found.items() if holds] or [UNKNOWN]
+    return [text for text, holds in causes.items() if holds] or [UNKNOWN]
 
 
 def _apart(reference: np.ndarray, other: np.ndarray) -> float:

@@ -17,7 +17,7 @@ from tfdistribute.models import Model
 from tfdistribute.models.custom import Custom
 from tfdistribute.models.optimizers import Optimizer
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training import concatenated, predict
+from tfdistribute.training import concatenate, predict
 from tfdistribute.training.export import export_savedmodel
 from tfdistribute.training.preparation import prepare_training
 from tfdistribute.training.train import train
@@ -168,7 +168,7 @@ def test_training_continues_with_columns_packed_or_one_by_one(
     expected = [
         each["predictions"] for each in by_hand(tensorflow, plain).predict(by_hand_input(given))
     ]
-    found = concatenated(predict(model(plain), SETTINGS, given))["predictions"]
+    found = concatenate(predict(model(plain), SETTINGS, given))["predictions"]
     np.testing.assert_allclose(found, np.array(expected), rtol=1e-5, atol=1e-6)
 
 
@@ -190,7 +190,7 @@ def test_an_export_reads_the_features_by_name(tensorflow: Any, tmp_path: Path) -
     given = source()
     described = model(tmp_path / "m")
     train(described, SETTINGS, given, steps=2)
-    expected = concatenated(predict(described, SETTINGS, given))["predictions"]
+    expected = concatenate(predict(described, SETTINGS, given))["predictions"]
     path = export_savedmodel(described, SETTINGS, str(tmp_path / "export"), request=given)
     signature = tensorflow.saved_model.load(path).signatures["predict"]
     features = next(iter(given.input_fn("predict")()))
@@ -290,7 +290,7 @@ def test_a_model_function_gets_the_columns_in_the_order_of_the_data(
     }
     rows = [next(iter(given.input_fn("train")()))[0]]
     expected = np.concatenate([row["x10"] + row["x2"] + np.float32(row["n1"]) for row in rows])
-    found = concatenated(predict(described, SETTINGS, given))["output"]
+    found = concatenate(predict(described, SETTINGS, given))["output"]
     np.testing.assert_allclose(found[:8], expected, rtol=1e-6, atol=1e-6)
 
 

@@ -32,7 +32,7 @@ def test_nodes_are_found_through_the_functions_that_call_them(nested: Any) -> No
     nodes = [each.node_def for each in nested.get_operations()]
     (loop,) = (node for node in nodes if node.op in ("While", "StatelessWhile"))
     direct = {loop.attr[name].func.name for name in ("cond", "body")}
-    assert set(functions.called(nested, nodes)) == direct
+    assert set(functions.called_names(nested, nodes)) == direct
     found = list(functions.called_nodes(nested, nodes))
     (inside,) = (name for name, node in found if node.op == "Exp")
     assert inside not in direct

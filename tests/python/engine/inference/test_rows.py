@@ -18,7 +18,7 @@ from tfdistribute.errors import TfdistributeError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model, Wrapped
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training import concatenated, evaluate, predict, train
+from tfdistribute.training import concatenate, evaluate, predict, train
 from tfdistribute.training.preparation import prepare_estimator
 
 # A prime number of rows, so that the last batch is smaller.
@@ -88,12 +88,12 @@ class Watch(engine.tf.estimator.SessionRunHook):
 
 def in_session(model: Model, source: Input) -> tuple[Any, Any]:
     hooks = [Watch()]
-    predicted = concatenated(predict(model, SETTINGS, source, hooks=hooks))
+    predicted = concatenate(predict(model, SETTINGS, source, hooks=hooks))
     return predicted, evaluate(model, SETTINGS, source, hooks=hooks)
 
 
 def in_callables(model: Model, source: Input) -> tuple[Any, Any]:
-    predicted = concatenated(predict(model, SETTINGS, source.in_large_batches()))
+    predicted = concatenate(predict(model, SETTINGS, source.in_large_batches()))
     return predicted, evaluate(model, SETTINGS, source)
 
 
@@ -139,12 +139,12 @@ def test_a_graph_is_built_again_for_another_model_or_other_outputs(
         evaluate(each, SETTINGS, rows())
     assert len(built) == 2
     for keys, sessions in ((["logistic"], 3), (["logits"], 4), (["logits"], 4)):
-        assert set(concatenated(predict(model, SETTINGS, rows(), predict_keys=keys))) == set(keys)
+        assert set(concatenate(predict(model, SETTINGS, rows(), predict_keys=keys))) == set(keys)
         assert len(built) == sessions
     # Without a response, the batches are others.
     source = in_memory({"x": X, "f": Factor(CODES, ["a", "b", "c"])}, None)
-    expected = concatenated(predict(model, SETTINGS, rows(), predict_keys=["logits"]))
-    found = concatenated(predict(model, SETTINGS, source, predict_keys=["logits"]))
+    expected = concatenate(predict(model, SETTINGS, rows(), predict_keys=["logits"]))
+    found = concatenate(predict(model, SETTINGS, source, predict_keys=["logits"]))
     assert np.allclose(found["logits"], expected["logits"], rtol=1e-6)
 
 
@@ -234,7 +234,7 @@ def test_a_prediction_that_is_given_up_leaves_no_session(tmp_path: Path, built: 
     batches = predict(model, SETTINGS, rows())
     next(batches)
     batches.close()  # pyright: ignore[reportAttributeAccessIssue] - it is a generator
-    expected = concatenated(predict(model, SETTINGS, rows()))["logits"]
+    expected = concatenate(predict(model, SETTINGS, rows()))["logits"]
     assert len(built) == 2
     assert len(expected) == ROWS
 

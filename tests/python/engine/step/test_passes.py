@@ -17,7 +17,7 @@ from support.checkpoints import assert_identical, variables
 from support.cluster_job import job
 
 from tfdistribute import engine
-from tfdistribute.engine.step.passes import ALL, PASSES, VARIABLE, is_on, switched_off
+from tfdistribute.engine.step.passes import ALL, PASSES, VARIABLE, is_on, list_switched_off
 from tfdistribute.engine.step.program import StepProgram
 from tfdistribute.errors import ArgumentError
 
@@ -69,7 +69,7 @@ CASES: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
         "step.place_gradients._device_to_follow",
     ),
     "all_reduce": (on_two_workers, "step.all_reduce.share"),
-    "shared_random": (looped("words and dropout"), "step.shared_random._shared"),
+    "shared_random": (looped("words and dropout"), "step.shared_random._replace"),
     "loop": (looped("batch norm"), "step.loop.StepLoop.run"),
 }
 
@@ -189,7 +189,7 @@ def test_passes_are_switched_off_by_name(
     monkeypatch: pytest.MonkeyPatch, text: str, names: list[str]
 ) -> None:
     monkeypatch.setenv(VARIABLE, text)
-    assert switched_off() == names
+    assert list_switched_off() == names
     assert [each for each in CASES if not is_on(each)] == names
 
 

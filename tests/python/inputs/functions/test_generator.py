@@ -21,7 +21,7 @@ from tfdistribute.inputs.packed.packing import PackedColumns
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.sharding import Shard
-from tfdistribute.training import concatenated, predict
+from tfdistribute.training import concatenate, predict
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.train import train
@@ -161,7 +161,7 @@ def test_predicting_gives_one_row_per_row_in_order(tensorflow: Any, tmp_path: Pa
     features = {"columns": [column("x", [3.0, -1.0, 2.0]), words("word", ["even", "odd", "even"])]}
     more = {"columns": [column("x", [0.5]), words("word", ["even"])]}
     source = described(Source([features, more]), response=None)
-    predictions = concatenated(predict(model(tmp_path), settings(), source))["predictions"].ravel()
+    predictions = concatenate(predict(model(tmp_path), settings(), source))["predictions"].ravel()
     weight, by_word, intercept = weights_by_hand(5)
     expected = [
         weight * x + by_word[word] + intercept
@@ -172,7 +172,7 @@ def test_predicting_gives_one_row_per_row_in_order(tensorflow: Any, tmp_path: Pa
 
 def test_predicting_ignores_the_response(tensorflow: Any, tmp_path: Path) -> None:
     train(model(tmp_path), settings(), described(Source(batches(2))))
-    predictions = concatenated(predict(model(tmp_path), settings(), described(Source(batches(3)))))
+    predictions = concatenate(predict(model(tmp_path), settings(), described(Source(batches(3)))))
     assert predictions["predictions"].shape == (24, 1)
 
 

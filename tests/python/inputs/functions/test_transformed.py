@@ -16,7 +16,7 @@ from tfdistribute.errors import CallbackError, InputError
 from tfdistribute.inputs import Input, audit_sharding
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training import concatenated, predict
+from tfdistribute.training import concatenate, predict
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.train import train
 
@@ -216,7 +216,7 @@ def test_ready_made_models_weigh_rows_and_metrics(tmp_path: Path, tensorflow: An
     slope = 0.01 * 2 * (w * y * x).mean()
     intercept = 0.01 * 2 * (w * y).mean()
     rows = read(Input, memory("x"))
-    found = concatenated(predict(model, settings, rows))["predictions"].ravel()
+    found = concatenate(predict(model, settings, rows))["predictions"].ravel()
     assert found == pytest.approx(slope * X + intercept, rel=1e-5)
     errors = (found - 2 * X) ** 2
     metrics = evaluate(model, settings, weighted)
@@ -265,6 +265,6 @@ def test_keras_models_weigh_rows_as_fit_does(tmp_path: Path, tensorflow: Any):
     expected = fitted.evaluate(X[:, None], 2 * X, sample_weight=W, batch_size=4, verbose=0)
     found = [metrics[name] for name in fitted.metrics_names]
     assert found == pytest.approx(expected, rel=1e-5)
-    predicted = concatenated(predict(model, RunSettings(), read(Input, memory("x"))))
+    predicted = concatenate(predict(model, RunSettings(), read(Input, memory("x"))))
     (output,) = predicted.values()
     assert output.ravel() == pytest.approx(fitted.predict(X[:, None], verbose=0).ravel(), rel=1e-5)

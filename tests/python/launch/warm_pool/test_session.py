@@ -434,7 +434,7 @@ def test_a_job_that_is_done_stays_done_where_nothing_can_be_prepared_for_the_nex
     def refuse(*_: Any, **__: Any) -> None:
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
-    monkeypatch.setattr(session, "_started_process", refuse)
+    monkeypatch.setattr(session, "_spawn", refuse)
     session._started["directory"] = job
     session.keep("directory")
     assert list(own_temporary_directory.iterdir()) == []

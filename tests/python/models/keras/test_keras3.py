@@ -16,7 +16,7 @@ from support.sampling import sampled
 
 from tfdistribute.engine.keras import keras3_estimator
 from tfdistribute.errors import ModelError, UnsupportedError
-from tfdistribute.training import concatenated, predict
+from tfdistribute.training import concatenate, predict
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_savedmodel
 from tfdistribute.training.export_keras import export_keras_model
@@ -74,7 +74,7 @@ def test_layers_train_and_evaluate_as_in_keras(tmp_path: Path, name: str, runs: 
     found = evaluate(estimator, settings(), k3.source(name, num_epochs=1))
     expected = model.evaluate(data, PRICE, verbose=0, return_dict=True)
     assert {key: found[key] for key in expected} == pytest.approx(expected, rel=1e-5)
-    predicted = concatenated(predict(estimator, settings(), k3.source(name, num_epochs=1)))
+    predicted = concatenate(predict(estimator, settings(), k3.source(name, num_epochs=1)))
     np.testing.assert_allclose(
         predicted["price"], model.predict(data, verbose=0), rtol=1e-5, atol=1e-6
     )
@@ -238,7 +238,7 @@ def test_numbers_are_the_same_with_hooks_that_see_every_batch(tmp_path: Path) ->
     assert found == pytest.approx(expected, rel=1e-6)
     batches = from_function(lambda: k3.tf.data.Dataset.from_tensor_slices({"x": k3.BOTH}).batch(3))
     found, expected = (
-        concatenated(predict(estimator, settings(), batches, hooks=hooks))
+        concatenate(predict(estimator, settings(), batches, hooks=hooks))
         for hooks in ([], [Watch()])
     )
     np.testing.assert_array_equal(found["price"], expected["price"])

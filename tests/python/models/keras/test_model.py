@@ -36,7 +36,7 @@ from support.models import model as described_model
 from tfdistribute.callbacks import Callback
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import CallbackError, InputError, ModelDirectoryError, ModelError
-from tfdistribute.training import concatenated, predict
+from tfdistribute.training import concatenate, predict
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.train import train
 
@@ -72,7 +72,7 @@ def test_models_that_were_there_before_still_work_afterwards(tmp_path: Path) -> 
     mine.fit(BOTH, PRICE, verbose=0)
     evaluate(model, settings(), source(num_epochs=1))
     mine.evaluate(BOTH, PRICE, verbose=0)
-    concatenated(predict(model, settings(), source(num_epochs=1)))
+    concatenate(predict(model, settings(), source(num_epochs=1)))
     assert mine.predict(BOTH, verbose=0).shape == (ROWS, 1)
 
 

@@ -35,7 +35,7 @@ from support.sampling import sampled
 from support.strategies import KINDS
 
 from tfdistribute.errors import InputError
-from tfdistribute.training import concatenated, predict
+from tfdistribute.training import concatenate, predict
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_savedmodel
 from tfdistribute.training.specs import EvalSpec, TrainSpec
@@ -78,7 +78,7 @@ def test_every_strategy_gives_the_numbers_of_keras(
     history = train(model, settings(strategy, steps_per_run=steps_per_run), source(), steps=STEPS)
     assert (max(runs, default=0) > 1) == (steps_per_run == "auto")
     metrics = evaluate(model, settings(strategy), source(num_epochs=1, batch_size=36))
-    predictions = concatenated(predict(model, settings(strategy), source(num_epochs=1)))
+    predictions = concatenate(predict(model, settings(strategy), source(num_epochs=1)))
 
     found = weights(tmp_path)
     for weight in fitted_by_keras.weights:
@@ -163,7 +163,7 @@ def test_several_outputs_learn_from_several_responses(tmp_path: Path, strategy: 
         metrics["price_loss"] + metrics["head_1_loss"], rel=1e-6
     )
     # TensorFlow's own conversion names this output "head" under a strategy.
-    predictions = concatenated(predict(model, settings(strategy), source(num_epochs=1)))
+    predictions = concatenate(predict(model, settings(strategy), source(num_epochs=1)))
     assert {name: value.shape for name, value in predictions.items()} == {
         "price": (ROWS, 1),
         "head_1": (ROWS, 2),
@@ -186,7 +186,7 @@ def test_training_starts_from_the_weights_of_a_saved_model(tmp_path: Path, endin
     model.save(path)
     description = from_file(tmp_path / "m", path)
     train(description, settings("mirrored"), source(), steps=1)
-    predictions = concatenated(predict(description, settings(), source(num_epochs=1)))["price"]
+    predictions = concatenate(predict(description, settings(), source(num_epochs=1)))["price"]
     np.testing.assert_allclose(predictions, model.predict(BOTH, verbose=0), rtol=1e-5, atol=1e-6)
 
 
@@ -247,8 +247,8 @@ def test_training_continues_under_another_strategy(saved: Path, tmp_path: Path) 
 def test_features_side_by_side_keep_the_order_of_the_training(tmp_path: Path) -> None:
     model = described(tmp_path)
     train(model, settings(), source(("width", "height")), steps=6)
-    trained = concatenated(predict(model, settings(), source(("width", "height"), num_epochs=1)))
-    turned = concatenated(predict(model, settings(), source(("height", "width"), num_epochs=1)))
+    trained = concatenate(predict(model, settings(), source(("width", "height"), num_epochs=1)))
+    turned = concatenate(predict(model, settings(), source(("height", "width"), num_epochs=1)))
     np.testing.assert_array_equal(turned["price"], trained["price"])
     with pytest.raises(InputError, match='trained on the feature "height"'):
         next(predict(model, settings(), source(("width",), num_epochs=1)))
@@ -282,7 +282,7 @@ def test_an_exported_model_gives_the_numbers_of_predict(tmp_path: Path, known: b
     if known:
         model, data = described(tmp_path / "m"), source()
     train(model, settings(), data, steps=2)
-    expected = concatenated(predict(model, settings(), source(num_epochs=1)))
+    expected = concatenate(predict(model, settings(), source(num_epochs=1)))
     path = export_savedmodel(model, settings(), str(tmp_path / "export"))
     # The training features by name, or the model's inputs.
     width, height = (WIDTH, HEIGHT) if known else (WIDTH[:, None], HEIGHT[:, None])

@@ -40,7 +40,7 @@ from tfdistribute.plan import Workload
 from tfdistribute.run_config import RunSettings
 from tfdistribute.strategies import Strategy
 from tfdistribute.training import (
-    concatenated,
+    concatenate,
     evaluate,
     evaluate_shard,
     predict,
@@ -257,7 +257,7 @@ def test_several_tasks_predict_in_the_order_of_the_input(
     job = tasks(model)
     source, count = SOURCES[name](tmp_path)
     hidden = ["all_classes", "all_class_ids"]
-    expected = concatenated(predict(model, RunSettings(), source, hidden_keys=hidden))
+    expected = concatenate(predict(model, RunSettings(), source, hidden_keys=hidden))
     job.perform(functools.partial(predict_shard, hidden_keys=hidden), source, count)
     found = job.results.read_predictions()
     assert found.keys() == expected.keys()

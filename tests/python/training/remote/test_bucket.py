@@ -19,7 +19,7 @@ from tfdistribute.models import Model
 from tfdistribute.training import (
     EvalSpec,
     TrainSpec,
-    concatenated,
+    concatenate,
     evaluate,
     export_savedmodel,
     global_step,
@@ -55,7 +55,7 @@ def test_every_verb_works_in_a_bucket_and_nothing_is_left_on_this_machine(
     assert (ends, newest_step(model.model_dir)) == (30, 30)
     metrics = evaluate(model, SETTINGS, hooks.source(1))
     assert metrics["global_step"] == 30
-    rows = concatenated(predict(model, SETTINGS, hooks.source(1)))
+    rows = concatenate(predict(model, SETTINGS, hooks.source(1)))
     assert len(rows["predictions"]) == 32
     train_spec, eval_spec = TrainSpec(source, 40), EvalSpec(hooks.source(1), start_delay_secs=0)
     assert train_and_evaluate(model, SETTINGS, train_spec, eval_spec).evaluations

@@ -135,5 +135,5 @@ def test_a_job_that_cannot_use_its_bucket_is_refused_before_a_process_starts(
     assert isinstance(refusal(f"gs://{REFUSED}/m"), ModelDirectoryError)
     assert isinstance(refusal("s3://bucket/m"), BackendError)
     running = lease.Lease(f"gs://{BUCKET}/taken", "first")
-    with running.held():
+    with running.hold():
         assert "is in use by another job" in refusal(f"gs://{BUCKET}/taken").problem

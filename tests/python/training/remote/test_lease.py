@@ -15,7 +15,7 @@ import pytest
 from tfdistribute import storage
 from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.training.remote import lease
-from tfdistribute.training.remote.lease import NAME, Lease, check_free, leased
+from tfdistribute.training.remote.lease import NAME, Lease, check_free, hold_lease
 
 MODEL = "memory://store/model"
 PATH = f"{MODEL}/{NAME}"
@@ -77,9 +77,9 @@ def within(seconds: float, condition: Callable[[], bool]) -> bool:
 
 
 def test_a_second_job_is_refused_and_told_who_holds_the_lease(memory: Memory) -> None:
-    with leased(MODEL, "a"):
+    with hold_lease(MODEL, "a"):
         refused = pytest.raises(ModelDirectoryError, match=f"job: .*, pid {os.getpid()}, user")
-        with refused, leased(MODEL, "b"):
+        with refused, hold_lease(MODEL, "b"):
             pass
         assert memory.owner["job"] == "a"
     assert memory.files == {}
@@ -87,7 +87,7 @@ def test_a_second_job_is_refused_and_told_who_holds_the_lease(memory: Memory) ->
 
 def test_a_restarted_chief_takes_over_the_lease_of_its_own_job(memory: Memory) -> None:
     memory.write_owner(job="a")
-    with leased(MODEL, "a"):
+    with hold_lease(MODEL, "a"):
         assert memory.owner["token"] != "t"
     assert memory.files == {}
 
@@ -115,7 +115,7 @@ def test_the_lease_of_a_process_that_has_ended_on_this_machine_is_free(memory: M
 
 def test_a_lease_that_another_job_has_written_is_lost_and_stays_the_others(memory: Memory) -> None:
     held = Lease(MODEL, "a")
-    with held.held():
+    with held.hold():
         assert held.loss() is None
         memory.write_owner()
         assert within(5, lambda: held.loss() is not None)
@@ -125,7 +125,7 @@ def test_a_lease_that_another_job_has_written_is_lost_and_stays_the_others(memor
 
 def test_a_lease_is_renewed_and_survives_a_storage_that_does_not_answer(memory: Memory) -> None:
     held = Lease(MODEL, "a")
-    with held.held():
+    with held.hold():
         memory.is_down = True
         time.sleep(0.1)
         memory.is_down = False
@@ -135,7 +135,7 @@ def test_a_lease_is_renewed_and_survives_a_storage_that_does_not_answer(memory: 
 
 
 def test_a_local_directory_has_no_lease(memory: Memory) -> None:
-    with leased("/tmp/model", "a") as held:
+    with hold_lease("/tmp/model", "a") as held:
         assert held is None
     assert memory.files == {}
 
@@ -143,7 +143,7 @@ def test_a_local_directory_has_no_lease(memory: Memory) -> None:
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"job": 1}'])
 def test_a_file_that_is_no_lease_is_overwritten(memory: Memory, content: bytes) -> None:
     memory.write(PATH, content)
-    with leased(MODEL, "a"):
+    with hold_lease(MODEL, "a"):
         assert memory.owner["job"] == "a"
 
 

@@ -74,7 +74,7 @@ class Connections:
         A descriptor is None for a worker that has none. Raises BrokenExchangeError, or ClusterError if another worker
         has another ``digest``.
         """
-        found: dict[int, int | None] = {}
+        peer_descriptors: dict[int, int | None] = {}
         own = [] if descriptor is None else [descriptor]
         hello = _NUMBER.pack(self._rank) + digest
         try:
@@ -90,19 +90,19 @@ class Connections:
                 if not _is_own(connection):
                     connection.close()
                     continue
-                self._sockets[self._receive(connection, digest, found)] = connection
+                self._sockets[self._receive(connection, digest, peer_descriptors)] = connection
                 socket.send_fds(connection, [hello], own)
             for peer in range(self._rank):
-                self._receive(self._sockets[peer], digest, found)
+                self._receive(self._sockets[peer], digest, peer_descriptors)
         except OSError as error:
-            missing = [peer for peer in self.peers if peer not in found]
+            missing = [peer for peer in self.peers if peer not in peer_descriptors]
             raise BrokenExchangeError(missing[0]) from error
         for connection in self._sockets.values():
             connection.settimeout(None)
-        return found
+        return peer_descriptors
 
     def _receive(
-        self, connection: socket.socket, digest: bytes, found: dict[int, int | None]
+        self, connection: socket.socket, digest: bytes, peer_descriptors: dict[int, int | None]
     ) -> int:
         # No more than that: a first number may follow at once.
         size = _NUMBER.size + len(digest)
@@ -110,7 +110,7 @@ class Connections:
         if len(text) < _NUMBER.size:
             raise ConnectionResetError
         (peer,) = _NUMBER.unpack_from(text)
-        found[peer] = descriptors[0] if descriptors else None
+        peer_descriptors[peer] = descriptors[0] if descriptors else None
         if text[_NUMBER.size :] != digest:
             raise ClusterError(
                 f"The workers of rank {self._rank} and {peer} sum different tensors in a step.",

@@ -37,12 +37,12 @@ class Layout:
     @property
     def ranges(self) -> list[slice]:
         """Place of each tensor in an array of ``length`` numbers."""
-        found: list[slice] = []
+        slices: list[slice] = []
         begin = 0
         for size in self.sizes:
-            found.append(slice(begin, begin + size))
+            slices.append(slice(begin, begin + size))
             begin += self._room(size)
-        return found
+        return slices
 
     @property
     def length(self) -> int:
@@ -96,11 +96,11 @@ class SharedSums:
                 own = _memory(self._size, opened)
             except OSError as refused:
                 error = refused
-            found = self._connections.exchange(own, digest)
-            others = {peer: each for peer, each in found.items() if each is not None}
+            descriptors = self._connections.exchange(own, digest)
+            others = {peer: each for peer, each in descriptors.items() if each is not None}
             for descriptor in others.values():
                 opened.callback(os.close, descriptor)
-            if own is None or len(others) < len(found):
+            if own is None or len(others) < len(descriptors):
                 return error
             try:
                 parts = {rank: self._mapped(own, mmap.PROT_READ | mmap.PROT_WRITE)}
@@ -153,13 +153,13 @@ class SharedSums:
     def _mapped(self, descriptor: int, access: int) -> list[list[Any]]:
         """Return the two places of each sum in the memory of a worker."""
         memory = mmap.mmap(descriptor, self._size, prot=access)
-        found: list[list[Any]] = []
+        views: list[list[Any]] = []
         begin = 0
         for layout in self._layouts:
             begins = (begin, begin + layout.size_bytes)
-            found.append([np.frombuffer(memory, layout.dtype, layout.length, at) for at in begins])
+            views.append([np.frombuffer(memory, layout.dtype, layout.length, at) for at in begins])
             begin += 2 * layout.size_bytes
-        return found
+        return views
 
 
 def _memory(size: int, opened: contextlib.ExitStack) -> int:

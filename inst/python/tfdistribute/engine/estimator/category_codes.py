@@ -49,20 +49,20 @@ def codes_of_rows(
         A code for each row, by name of the feature or label that holds it. What a row has several of, or what cannot be
         computed, is left out: the step that reads such a row ends with the error.
     """
-    found: dict[str, Codes] = {}
+    codes_by_name: dict[str, Codes] = {}
     options: EstimatorOptions = estimator.options
     if rows > MOST_ROWS or not passes.is_on("category_codes"):
-        return found
-    for name, compute in _wanted(options, label):
-        if (len(found) + 1) * rows > MOST_CODES:
+        return codes_by_name
+    for name, compute in _list_codes(options, label):
+        if (len(codes_by_name) + 1) * rows > MOST_CODES:
             break
         with contextlib.suppress(tf.errors.OpError, TypeError, ValueError):
             codes = np.concatenate(list(_in_chunks(compute, rows, read)))
-            found[name if isinstance(name, str) else name(codes)] = codes
-    return found
+            codes_by_name[name if isinstance(name, str) else name(codes)] = codes
+    return codes_by_name
 
 
-def _wanted(options: EstimatorOptions, label: str | None) -> Iterator[tuple[Any, Any]]:
+def _list_codes(options: EstimatorOptions, label: str | None) -> Iterator[tuple[Any, Any]]:
     """Yield the name of each feature, or a function of the codes that returns it, and a function of ``read``."""
     if options.kind == "canned":
         for name, levels in options.factor_levels.items():
@@ -83,7 +83,7 @@ def _in_chunks(compute: Any, rows: int, read: Callable[[str, slice], Any]) -> It
 
 
 @contextlib.contextmanager
-def _eagerly() -> Iterator[None]:
+def _execute_eagerly() -> Iterator[None]:
     # Tables add their initializers to the default graph even if they are not part of it.
     with tf.Graph().as_default(), context.eager_mode(), tf.device("/cpu:0"):
         yield
@@ -94,7 +94,7 @@ def _codes_of(name: str, levels: Sequence[str]) -> Any:
         values = read(name)
         if values.dtype != object:
             raise TypeError("codes already")
-        with _eagerly():
+        with _execute_eagerly():
             return model_inputs.as_codes(tf.constant(values), levels).numpy()
 
     return compute
@@ -121,7 +121,7 @@ def _categories_of(column: Any, options: EstimatorOptions) -> Any:
     inside = [names[key] for key in column.parse_example_spec]
 
     def compute(read: Callable[[str], Any]) -> Codes:
-        with _eagerly():
+        with _execute_eagerly():
             values = {name: tf.constant(read(name)) for name in inside}
             model_inputs.read_codes(values, options.factor_levels)
             features = model_inputs.rename_features(values, options.feature_keys)
@@ -139,7 +139,7 @@ def _categories_of(column: Any, options: EstimatorOptions) -> Any:
 
 def of_known_classes() -> contextlib.AbstractContextManager[None]:
     """Return the context in which the heads of canned models take labels for classes that have been checked."""
-    return patches.patched("known_classes", _binary_classes, _several_classes)
+    return patches.patch_temporarily("known_classes", _binary_classes, _several_classes)
 
 
 def _binary_classes(original: Any, head: Any, logits: Any, labels: Any) -> Any:

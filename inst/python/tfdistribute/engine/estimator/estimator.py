@@ -138,7 +138,7 @@ class DistributedEstimator(estimator_lib.Estimator):
             scaffold, update, values, hooks = self._evaluate_build_graph(
                 lambda: fed.element, [], checkpoint
             )
-            return InferenceGraph(scaffold, update, self._reported(values), fed, hooks)
+            return InferenceGraph(scaffold, update, self._select_loss(values), fed, hooks)
 
         with self._borrow(("evaluate", key), rows, checkpoint, build) as session:
             for _ in session.compute(rows, report):
@@ -251,7 +251,7 @@ class DistributedEstimator(estimator_lib.Estimator):
         output_dir: str,
     ) -> dict[str, Any]:
         """Run an evaluation whose graph is complete, as TensorFlow's ``_evaluate_run`` does."""
-        values, hooks = self._reported(eval_dict), list(all_hooks)
+        values, hooks = self._select_loss(eval_dict), list(all_hooks)
         if self._shard is not None:
             exchange, own_directory = self._shard
             hooks.append(metrics.AddStates(metrics.sum_states(values), exchange))
@@ -276,7 +276,7 @@ class DistributedEstimator(estimator_lib.Estimator):
         self._write(result, checkpoint_path, output_dir)
         return result
 
-    def _reported(self, values: dict[str, Any]) -> dict[str, Any]:
+    def _select_loss(self, values: dict[str, Any]) -> dict[str, Any]:
         """Report the mean loss over rows as the loss, among the values of metrics by name."""
         if self._eval_distribution is not None:
             values = metrics.with_baselines_of_all_replicas(values)
@@ -295,5 +295,5 @@ class DistributedEstimator(estimator_lib.Estimator):
 @contextlib.contextmanager
 def _nothing_left() -> Iterator[None]:
     """Leave Keras's classes, and the memory, as they were before the block."""
-    with keras_classes.preserved(), custom_gradients.released():
+    with keras_classes.preserve_classes(), custom_gradients.release_gradients():
         yield

@@ -104,13 +104,13 @@ class ModelCall:
             self.labels = model_inputs.cast_labels(self.labels)
 
     def call_model_fn(self) -> None:
-        """Call the model function, a user's with the repairs of ``model_graphs.repaired``."""
+        """Call the model function, a user's with the repairs of ``model_graphs.repair_model_fn``."""
         loss_is_mean, call = self.options.loss_is_mean, self.model_fn
         if self.options.as_written:
             call = tf.autograph.experimental.do_not_convert(call)
         repairs: Any = contextlib.nullcontext()
         if loss_is_mean is not None:
-            repairs = model_graphs.repaired(self.run_config, loss_is_mean)
+            repairs = model_graphs.repair_model_fn(self.run_config, loss_is_mean)
         if self._known_classes:
             repairs = of_known_classes()
         with tpu.program(), repairs:

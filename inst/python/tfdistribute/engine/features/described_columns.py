@@ -15,8 +15,8 @@ def describe_column(column: Any) -> dict[str, Any]:
     name = type(column).__name__
     if name in _DESCRIBED:
         verb, arguments = _DESCRIBED[name]
-        given = {key: value for key, value in arguments(column).items() if value is not None}
-        return {"verb": verb, "arguments": given}
+        values = {key: value for key, value in arguments(column).items() if value is not None}
+        return {"verb": verb, "arguments": values}
     if not hasattr(column, "parse_example_spec"):
         raise ArgumentError(
             f"An object of class {name} is not a feature column.",

@@ -27,7 +27,7 @@ def named_matrix(features: Mapping[str, Any]) -> Any:
         min(dtypes, key=str).is_floating or min(dtypes, key=str).is_integer
     ):
         return None
-    matrix = _joined(tensors)
+    matrix = _join(tensors)
     if matrix is None:
         return None
     patches.put("named_matrix", matrix, "__class__", _class(type(matrix)))
@@ -35,7 +35,7 @@ def named_matrix(features: Mapping[str, Any]) -> Any:
     return matrix
 
 
-def _joined(tensors: list[Any]) -> Any:
+def _join(tensors: list[Any]) -> Any:
     if not all(isinstance(tensor, tf.Tensor) for tensor in tensors):
         return None
     ranks = [tensor.shape.rank for tensor in tensors]

@@ -115,7 +115,7 @@ def add_joint_columns(
     if not wanted:
         return features
     names = {key: name for name, key in keys.items()}
-    found = {
+    matrices = {
         key: features.as_matrix(
             [names[member.key] for member in each.members],
             # Standardizers get numbers of the data's own type.
@@ -123,7 +123,7 @@ def add_joint_columns(
         )
         for key, each in wanted.items()
     }
-    return {**features, **{key: value for key, value in found.items() if value is not None}}
+    return {**features, **{key: value for key, value in matrices.items() if value is not None}}
 
 
 class _OneVariableEach(columns_lib._StateManagerImpl):
@@ -131,10 +131,10 @@ class _OneVariableEach(columns_lib._StateManagerImpl):
 
     @classmethod
     def replacing(cls, manager: Any) -> Any:
-        made = cls(manager._layer, manager._trainable)
-        made._cols_to_vars_map = manager._cols_to_vars_map
-        made._cols_to_resources_map = manager._cols_to_resources_map
-        return made
+        replacement = cls(manager._layer, manager._trainable)
+        replacement._cols_to_vars_map = manager._cols_to_vars_map
+        replacement._cols_to_resources_map = manager._cols_to_resources_map
+        return replacement
 
     def create_variable(self, feature_column: Any, name: str, shape: Any, **settings: Any) -> Any:
         """Make a variable; for a joint column one for each member, in a scope of its name."""
@@ -150,8 +150,8 @@ class _OneVariableEach(columns_lib._StateManagerImpl):
         """Find a variable; for a joint column all of its members' variables, concatenated."""
         if not isinstance(feature_column, JointNumericColumn):
             return super().get_variable(feature_column, name)
-        found = [self._cols_to_vars_map[member][name] for member in feature_column.members]
-        return tf.concat(found, 0)
+        variables = [self._cols_to_vars_map[member][name] for member in feature_column.members]
+        return tf.concat(variables, 0)
 
 
 def _scope(member: Any) -> Any:

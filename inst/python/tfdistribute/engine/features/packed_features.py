@@ -77,12 +77,12 @@ class Features(dict[str, Any]):
     _slices: Mapping[str, ColumnSlice] = {}
 
     @classmethod
-    def unpack(cls, given: PackedFeatures) -> Features:
-        matrices = {int(index): matrix for index, matrix in given["matrices"].items()}
-        found = {**slice_columns(matrices, given.slices), **given["columns"]}
-        made = cls({name: found[name] for name in given.order})
-        made._matrices, made._slices = matrices, given.slices
-        return made
+    def unpack(cls, packed: PackedFeatures) -> Features:
+        matrices = {int(index): matrix for index, matrix in packed["matrices"].items()}
+        columns = {**slice_columns(matrices, packed.slices), **packed["columns"]}
+        features = cls({name: columns[name] for name in packed.order})
+        features._matrices, features._slices = matrices, packed.slices
+        return features
 
     def as_matrix(self, names: Sequence[str], only_float32: bool = False) -> Any:
         """Return several features as one float32 matrix of shape [examples, values], in the order of ``names``.
@@ -106,7 +106,7 @@ class Features(dict[str, Any]):
             for each in slices
             for offset in range(each.width)
         ]
-        return _selected(together, positions, width)
+        return _select(together, positions, width)
 
 
 def slice_columns(
@@ -145,7 +145,7 @@ def _wide(matrices: Any, each: ColumnSlice) -> Any:
     return values
 
 
-def _selected(together: Any, positions: Sequence[int], width: int) -> Any:
+def _select(together: Any, positions: Sequence[int], width: int) -> Any:
     """Select columns of a tensor, with as little work as their order allows."""
     if list(positions) == list(range(width)):
         return together

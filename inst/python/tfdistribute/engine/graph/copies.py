@@ -117,8 +117,8 @@ class Subgraph:
                 here._add_function_recursive(function)
             outside = {key: here.capture(each) for key, each in outside.items()}
         copies = insert(self.definition, {**outside, **inputs}, names, name)
-        made = {**inputs, **dict(zip(names, copies, strict=True))}
-        return [made.get(each.name, each) for each in wanted]
+        by_name = {**inputs, **dict(zip(names, copies, strict=True))}
+        return [by_name.get(each.name, each) for each in wanted]
 
 
 def _set_inputs(node: Any, inputs: Iterable[str]) -> None:

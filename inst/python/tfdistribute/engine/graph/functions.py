@@ -20,7 +20,7 @@ def find_all(graph: Any) -> list[Any]:
     return [function.cached_definition for function in graph._functions.values()]
 
 
-def called(graph: Any, nodes: Iterable[Any]) -> Iterator[str]:
+def called_names(graph: Any, nodes: Iterable[Any]) -> Iterator[str]:
     """Iterate over the names of the functions that nodes call, by an attribute or by their type."""
     for node in nodes:
         values = node.attr.values()
@@ -36,17 +36,17 @@ def called_nodes(graph: Any, nodes: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     """
 
     def follow(name: str) -> Iterator[str]:
-        return called(graph, _needed_nodes(find(graph, name)))
+        return called_names(graph, _needed_nodes(find(graph, name)))
 
-    names = walk.reach(called(graph, nodes), follow)
+    names = walk.reach(called_names(graph, nodes), follow)
     return ((name, node) for name in names for node in _needed_nodes(find(graph, name)))
 
 
 def _needed_nodes(function: Any) -> list[Any]:
     nodes = {node.name: node for node in function.node_def}
 
-    def named(inputs: Iterable[str]) -> list[str]:
+    def nodes_of(inputs: Iterable[str]) -> list[str]:
         return [name for name in map(node_name, inputs) if name in nodes]
 
-    results = named([*function.ret.values(), *function.control_ret.values()])
-    return [nodes[name] for name in walk.reach(results, lambda name: named(nodes[name].input))]
+    results = nodes_of([*function.ret.values(), *function.control_ret.values()])
+    return [nodes[name] for name in walk.reach(results, lambda name: nodes_of(nodes[name].input))]

@@ -30,8 +30,8 @@ def find(wanted: Any, graph: Any, argument: str) -> Any:
         return [find(each, graph, argument) for each in cast("list[Any]", wanted)]
     if not isinstance(wanted, str):
         return wanted
-    for found in _by_word(wanted, graph):
-        return found
+    for fetch in _by_word(wanted, graph):
+        return fetch
     for variable in graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES):
         # The tensor named after a variable is a handle; the variable itself is its value.
         if wanted in (variable.name, variable.op.name):

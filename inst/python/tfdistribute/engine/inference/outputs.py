@@ -20,9 +20,9 @@ class OutputChoice:
     def of(self, predictions: Any) -> Any:
         """Return what to compute: strings as ``CodedStrings``."""
         if not isinstance(predictions, dict):
-            return coded(predictions)
+            return encode(predictions)
         names = [name for name in predictions if self._has(name)] or list(predictions)
-        return {name: coded(predictions[name]) for name in names}
+        return {name: encode(predictions[name]) for name in names}
 
     def _has(self, name: str) -> bool:
         return name not in self.hidden if self.keys is None else name in self.keys
@@ -34,12 +34,12 @@ class CodedStrings(NamedTuple):
     labels: Any
     codes: Any  # Positions in the labels, in the shape of the strings.
 
-    def decoded(self) -> npt.NDArray[np.object_]:
+    def decode(self) -> npt.NDArray[np.object_]:
         labels = [each.decode("utf-8", "replace") for each in self.labels]
         return np.array(labels, dtype=object)[self.codes]
 
 
-def coded(output: Any) -> Any:
+def encode(output: Any) -> Any:
     if not isinstance(output, tf.Tensor) or output.dtype != tf.string:
         return output
     labels, codes = tf.unique(tf.reshape(output, [-1]))

@@ -145,7 +145,7 @@ def _clone(parts: KerasParts, tensors: Sequence[Any], training: bool, seed: int 
     # Otherwise layers would check the phase at every step, in branches where replicas cannot make merge calls.
     backend._internal_set_learning_phase(tf.compat.v1.get_default_graph(), int(training))
     objects = tf.keras.utils.custom_object_scope(dict(parts.custom_objects))
-    complete = patches.patched("layer_configurations", _complete_configuration)
+    complete = patches.patch_temporarily("layer_configurations", _complete_configuration)
     with layer_seeds(seed or 1), objects, complete:
         return tf.keras.models.clone_model(parts.known.model, input_tensors=list(tensors))
 

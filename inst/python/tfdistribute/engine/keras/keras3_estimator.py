@@ -60,8 +60,8 @@ def make_estimator(parts: KerasParts, config: Any) -> Any:
         held = _Variables(start)
         if mode == tf.estimator.ModeKeys.TRAIN:
             return _training(parts, held, tensors, (labels, weights), optimizer)
-        outputs, penalties, _ = _called(
-            parts, held.evaluated(), read_all(held.others), tensors, training=False
+        outputs, penalties, _ = _call_model(
+            parts, held.evaluation_weights(), read_all(held.others), tensors, training=False
         )
         if mode == tf.estimator.ModeKeys.PREDICT:
             return _prediction(parts, outputs)
@@ -121,7 +121,7 @@ class _Variables:
     def add_state(self) -> None:
         self.state = [self._make(each) for each in self.start.state]
 
-    def evaluated(self) -> list[Any]:
+    def evaluation_weights(self) -> list[Any]:
         """Return the values of the weights outside training: of their moving averages, if Keras ends with them."""
         averages = self.start.averages
         if averages is None:
@@ -158,7 +158,7 @@ class _Variables:
         return load_values([held for held, _ in pairs], first)
 
 
-def _called(
+def _call_model(
     parts: KerasParts,
     weights: Sequence[Any],
     others: Sequence[Any],
@@ -168,14 +168,14 @@ def _called(
     """Call the model; return its outputs, its penalties, and what becomes of the other variables."""
     model = parts.known.model
     structure = getattr(model, "_inputs_struct", None)
-    given = tensors[0] if structure is None else tf.nest.pack_sequence_as(structure, tensors)
+    inputs = tensors[0] if structure is None else tf.nest.pack_sequence_as(structure, tensors)
     offsets = [_seed_offset(value) if training else None for value in others]
     shifted = [
         value if offset is None else value + offset
         for value, offset in zip(others, offsets, strict=True)
     ]
     outputs, after, penalties = model.stateless_call(
-        list(weights), shifted, given, training=training, return_losses=True
+        list(weights), shifted, inputs, training=training, return_losses=True
     )
     after = [
         value if offset is None else value - offset
@@ -210,12 +210,12 @@ def _training(
         raise nothing("no weights that can be trained", "Set `trainable` of a layer to TRUE.")
     held.add_state()
     weights, state = read_all(held.weights), read_all(held.state)
-    outputs, penalties, others = _called(
+    outputs, penalties, others = _call_model(
         parts, weights, read_all(held.others), tensors, training=True
     )
     # This replica's share: Estimator adds up the shares, and so do the gradients below.
     loss = loss_of_rows(parts, outputs, penalties, targets)[0]
-    gradients = _summed(tf.gradients(loss, weights), held.weights)
+    gradients = _sum_over_replicas(tf.gradients(loss, weights), held.weights)
     step = v1.train.get_or_create_global_step()
     trained, state = optimizer.apply(state, gradients, weights, tf.convert_to_tensor(step))
     pairs = [
@@ -236,7 +236,7 @@ def _training(
     )
 
 
-def _summed(gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
+def _sum_over_replicas(gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
     """Add up gradients over replicas. Those of embeddings stay sparse: Keras's Adam treats them in its own way."""
     if tf.distribute.get_strategy().num_replicas_in_sync == 1:
         return list(gradients)

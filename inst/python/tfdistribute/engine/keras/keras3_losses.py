@@ -54,24 +54,24 @@ def loss_of_rows(
 
 
 def _by_name(parts: KerasParts, labels: Any) -> dict[str, Any]:
-    given = responses(parts.known, labels)
+    values = responses(parts.known, labels)
     names = list(parts.known.outputs)
-    if isinstance(given, Mapping):
-        return dict(given)
-    if isinstance(given, (list, tuple)):
-        return dict(zip(names, given, strict=True))
-    return {names[0]: given}
+    if isinstance(values, Mapping):
+        return dict(values)
+    if isinstance(values, (list, tuple)):
+        return dict(zip(names, values, strict=True))
+    return {names[0]: values}
 
 
 def _loss_weights(parts: KerasParts) -> dict[str, float]:
-    given, names = parts.known.compiled.get("loss_weights"), list(parts.known.outputs)
-    if given is None:
+    weights, names = parts.known.compiled.get("loss_weights"), list(parts.known.outputs)
+    if weights is None:
         return {}
-    if isinstance(given, Mapping):
-        return {str(name): float(weight) for name, weight in given.items()}
-    if isinstance(given, (list, tuple)):
-        return dict(zip(names, map(float, given), strict=True))
-    return dict.fromkeys(names, float(given))
+    if isinstance(weights, Mapping):
+        return {str(name): float(weight) for name, weight in weights.items()}
+    if isinstance(weights, (list, tuple)):
+        return dict(zip(names, map(float, weights), strict=True))
+    return dict.fromkeys(names, float(weights))
 
 
 def evaluation(
@@ -104,9 +104,9 @@ def _metrics(
     if metrics is None:
         return {}
     labels = _by_name(parts, targets[0])
-    given = [labels[name] for name in parts.known.outputs]
+    values = [labels[name] for name in parts.known.outputs]
     one = len(outputs) == 1
-    truth, predicted = (given[0], outputs[0]) if one else (given, list(outputs))
+    truth, predicted = (values[0], outputs[0]) if one else (values, list(outputs))
     with context.eager_mode():
         if not metrics.built:
             symbolic = importlib.import_module("keras").KerasTensor

@@ -44,7 +44,7 @@ class FunctionalOptimizer:
         self, state: Sequence[Any], gradients: Sequence[Any], weights: Sequence[Any], step: Any
     ) -> tuple[list[Any], list[Any]]:
         """Return the new weights and state; a gradient is None if the loss does not depend on its weight."""
-        optimizer, given = self._optimizer, iter(state)
+        optimizer, state_values = self._optimizer, iter(state)
         values = []
         for variable in optimizer.variables:
             if variable is optimizer._iterations:
@@ -52,13 +52,13 @@ class FunctionalOptimizer:
             elif self._rate is not None and variable is optimizer._learning_rate:
                 values.append(tf.constant(self._rate))
             else:
-                values.append(next(given))
+                values.append(next(state_values))
         after, variables = optimizer.stateless_apply(values, list(gradients), list(weights))
-        kept = {
+        by_id = {
             id(variable): value
             for variable, value in zip(optimizer.variables, variables, strict=True)
         }
-        return list(after), [kept[id(variable)] for variable in self.state]
+        return list(after), [by_id[id(variable)] for variable in self.state]
 
     def averages(self) -> list[Any] | None:
         """Return the moving averages of the weights if they replace the weights at the end of a training, or None."""

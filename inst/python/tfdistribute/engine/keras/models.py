@@ -38,7 +38,7 @@ def load(path: str, custom_objects: Mapping[str, Any]) -> Any:
 
 def build(function: Callable[[], Any], seed: int) -> Any:
     """Call a function that builds a model; each call gives the same names and, for one seed, the same weights."""
-    with context.eager_mode(), _fresh_names(), _seeded(seed):
+    with context.eager_mode(), _fresh_names(), _seed_generators(seed):
         return function()
 
 
@@ -127,7 +127,7 @@ def _fresh_names() -> Any:
     Keras numbers layers per process: a second call of a function would name a layer "dense_1" that the first call named
     "dense", and its variables would not be found in a checkpoint.
     """
-    return patches.patched("keras_names", weakref.WeakKeyDictionary(), set())
+    return patches.patch_temporarily("keras_names", weakref.WeakKeyDictionary(), set())
 
 
 @contextlib.contextmanager
@@ -142,7 +142,7 @@ def _without_warnings() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _seeded(seed: int) -> Iterator[None]:
+def _seed_generators(seed: int) -> Iterator[None]:
     """Seed all generators of weights inside the block, then restore the user's."""
     state, eager = random.getstate(), context.context()
     before = eager._seed, getattr(eager, "_rng", None)

@@ -37,8 +37,8 @@ def as_loss(values: Mapping[str, Any], name: str | None, hidden: bool) -> dict[s
     """Report the metric ``name`` as the loss, ``hidden`` or not under its own name; None keeps Estimator's mean."""
     if name is None or name not in values:
         return dict(values)
-    kept = {key: value for key, value in values.items() if not (hidden and key == name)}
-    return {**kept, _LOSS: values[name]}
+    others = {key: value for key, value in values.items() if not (hidden and key == name)}
+    return {**others, _LOSS: values[name]}
 
 
 def _rows(values: Any) -> Any:

@@ -35,17 +35,17 @@ def sum_states(values: Mapping[str, Any]) -> list[Any]:
             *v1.get_collection(v1.GraphKeys.METRIC_VARIABLES),
         ]
     }
-    found: dict[str, Any] = {}
+    sums: dict[str, Any] = {}
     for name, value in values.items():
         for operation in walk.ancestors([tf.convert_to_tensor(value)], control=False):
             variable = local.get(operation.name)
             if variable is not None:
                 if not _is_sum(variable, local):
                     raise _refusal(name, variable.op.name)
-                found[operation.name] = variable
+                sums[operation.name] = variable
             elif _keeps_other_state(operation):
                 raise _refusal(name, operation.name)
-    return [found[name] for name in sorted(found)]
+    return [sums[name] for name in sorted(sums)]
 
 
 def _is_sum(variable: Any, local: Mapping[str, Any]) -> bool:

@@ -46,9 +46,9 @@ class LogicalDeviceName(str):
 
     def __new__(cls, name: str, index: int) -> LogicalDeviceName:
         """Make the name."""
-        made = super().__new__(cls, name)
-        made.logical_index = index
-        return made
+        device_name = super().__new__(cls, name)
+        device_name.logical_index = index
+        return device_name
 
 
 class _Here(threading.local):
@@ -90,7 +90,7 @@ def current_scope() -> ModelScope | None:
     return _here.scope
 
 
-def required_scope(asked: str) -> ModelScope:
+def required_scope(caller: str) -> ModelScope:
     """Return the current scope.
 
     Raises:
@@ -98,7 +98,7 @@ def required_scope(asked: str) -> ModelScope:
     """
     if _here.scope is None:
         raise ModelError(
-            f"{asked} is called outside a model function, where there is no graph to place.",
+            f"{caller} is called outside a model function, where there is no graph to place.",
             "Call it inside the model_fn of estimator(), or in a step of training_loop().",
         )
     return _here.scope
@@ -178,11 +178,11 @@ def device_of_copy(row: tuple[str, ...], own: str, names: list[Any]) -> str:
     device = own
     for name in names:
         there = row[name.logical_index] if isinstance(name, LogicalDeviceName) else name
-        device = own if there is None else _merged(device, there)
+        device = own if there is None else _merge(device, there)
     return device
 
 
-def _merged(outer: str, inner: Any) -> str:
+def _merge(outer: str, inner: Any) -> str:
     specification = inner if isinstance(inner, tf.DeviceSpec) else tf.DeviceSpec.from_string(inner)
     return tf.DeviceSpec.from_string(outer).make_merged_spec(specification).to_string()
 

@@ -52,7 +52,7 @@ class StageCopies:
 
     def copy(self, part: Any, number: int) -> Any:
         """Make the operations again, for another micro-batch; return its outputs."""
-        given = dict(
+        inputs = dict(
             zip((tensor.name for tensor in self._inputs), tf.nest.flatten(part), strict=True)
         )
         for node in self._copied.definition.node:
@@ -61,7 +61,7 @@ class StageCopies:
                 node.attr["seed2"].i += _SEED_STRIDE
         # A stage may return what it was given, or something that does not depend on it.
         wanted = tf.nest.flatten(self._outputs)
-        results = self._copied.copy(given, wanted, f"micro_batch_{number}")
+        results = self._copied.copy(inputs, wanted, f"micro_batch_{number}")
         return tf.nest.pack_sequence_as(self._outputs, results)
 
     def _operations(self) -> list[Any]:

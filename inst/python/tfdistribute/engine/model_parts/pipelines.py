@@ -53,7 +53,7 @@ def pipeline(inputs: Any, stages: Sequence[Stage], micro_batches: int = 1) -> An
     parts = [inputs] if micro_batches == 1 else _split(inputs, micro_batches)
     for number, (device, stage) in enumerate(zip(devices, stages, strict=True), start=1):
         with logical_device(device):
-            parts = _applied(stage, number, parts, scope)
+            parts = _apply(stage, number, parts, scope)
     if len(parts) == 1:
         return parts[0]
     with logical_device(devices[-1]):
@@ -85,17 +85,17 @@ def _check(stages: Sequence[Stage], micro_batches: int, scope: ModelScope) -> No
 def _check_rows(values: Any, what: str) -> None:
     leaves = tf.nest.flatten(values)
     wrong = [leaf for leaf in leaves if not tf.is_tensor(leaf) or not isinstance(leaf, tf.Tensor)]
-    found = None
+    content = None
     if wrong or not leaves:
-        found = type(wrong[0]).__name__ if wrong else "nothing"
+        content = type(wrong[0]).__name__ if wrong else "nothing"
     elif any(leaf.shape.rank == 0 for leaf in leaves):
-        found = "a tensor without rows"
-    if found is not None:
+        content = "a tensor without rows"
+    if content is not None:
         raise ModelError(
-            f"{what} of pipeline() holds {found}, and its parts are dense tensors with a row for each example.",
+            f"{what} of pipeline() holds {content}, and its parts are dense tensors with a row for each example.",
             "Convert it before the pipeline, and reduce over examples after it.",
             argument="inputs" if what == "`inputs`" else "stages",
-            value=found,
+            value=content,
         )
 
 
@@ -118,9 +118,9 @@ def _rows(inputs: Any, begin: Any, end: Any) -> Any:
     return tf.nest.map_structure(lambda value: value[begin:end], inputs)
 
 
-def _applied(stage: Stage, number: int, parts: list[Any], scope: ModelScope) -> list[Any]:
+def _apply(stage: Stage, number: int, parts: list[Any], scope: ModelScope) -> list[Any]:
     first = tf.nest.map_structure(tf.identity, parts[0])
-    with repeated_stages.remembered() as memory:
+    with repeated_stages.remember_variables() as memory:
         output = stage(first)
     _check_rows(output, f"stage {number}")
     others = list(enumerate(parts[1:], start=1))

@@ -47,7 +47,7 @@ class StageMemory:
 
 
 @contextlib.contextmanager
-def remembered() -> Iterator[StageMemory]:
+def remember_variables() -> Iterator[StageMemory]:
     """Remember the variables that are made inside the block."""
     memory = StageMemory()
     create = shared_variable_creator.make_fn(memory.variables, 0)

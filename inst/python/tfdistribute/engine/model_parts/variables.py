@@ -91,13 +91,13 @@ class _PlacesVariables:
         return super()._update(var, beside, args, kwargs, group)  # type: ignore[misc]
 
     def _get_cross_device_ops(self: Any, value: Any) -> Any:
-        found = super()._get_cross_device_ops(value)  # type: ignore[misc]
+        device_ops = super()._get_cross_device_ops(value)  # type: ignore[misc]
         devices = getattr(value, "_devices", ())
         # These need a GPU of its own for each value, and a model function may name another device.
-        on_gpus = isinstance(found, cross_device_ops.AllReduceCrossDeviceOps)
+        on_gpus = isinstance(device_ops, cross_device_ops.AllReduceCrossDeviceOps)
         if on_gpus and (len(set(devices)) < len(devices) or any("CPU" in each for each in devices)):
             return _on_one_device()
-        return found
+        return device_ops
 
     def _batch_reduce_to(
         self: Any, reduce_op: Any, value_destination_pairs: Any, options: Any

@@ -240,7 +240,7 @@ def _observe_sessions(note: Callable[[Any], None]) -> Any:
             super().__init__(*args, **kwargs)
             note(self)
 
-    return patches.patched("observed_sessions", types.SimpleNamespace(Session=Observed))
+    return patches.patch_temporarily("observed_sessions", types.SimpleNamespace(Session=Observed))
 
 
 def _close(session: Any) -> None:

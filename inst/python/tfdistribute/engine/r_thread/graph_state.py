@@ -67,7 +67,7 @@ class GraphState:
         )
 
     @contextlib.contextmanager
-    def entered(self) -> Iterator[None]:
+    def enter(self) -> Iterator[None]:
         """Give the calling thread this state inside the block.
 
         Changes inside the block are kept, so that the state can be entered again.

@@ -219,7 +219,7 @@ def _open(channel: _Channel, function: Callable[..., Any]) -> None:
         channel.accept()
         if not _channels:
             _patched.enter_context(
-                patches.patched("served_sessions", _run_and_serve, _refuse_and_close)
+                patches.patch_temporarily("served_sessions", _run_and_serve, _refuse_and_close)
             )
         _channels.append(channel)
 

@@ -123,7 +123,7 @@ class MergeCalls:
         name_scope = _reentrant(self._graph.get_name_scope())
         scope = variable_scope.get_variable_scope()
         control = set(self._graph._current_control_dependencies())
-        with self._caller.entered():
+        with self._caller.enter():
             everyone = [call.arguments]
             for replica in range(1, len(self._devices)):
                 everyone.append(self._expect(call, replica))

@@ -77,7 +77,7 @@ def adopt(strategy: Any) -> Any:
             argument="strategy",
             value=name,
         )
-    if missing := patches.missing("sequential_replicas"):
+    if missing := patches.list_missing("sequential_replicas"):
         raise UnsupportedError(
             f"{name} cannot run a function of R: TensorFlow has no {', '.join(missing)} here.",
             f"Use a version of TensorFlow that tfdistribute is tested with: {', '.join(versions.TESTED)}.",
@@ -149,7 +149,7 @@ class _Replicas:
             raise self._calls.refusal from error
         if self._calls.refusal is not None:
             raise self._calls.refusal
-        return _grouped(results)
+        return _regroup(results)
 
     def _run_replica(self, index: int) -> Any:
         self._calls.begin_replica(index)
@@ -171,7 +171,7 @@ class _Replicas:
         if index > 0:
             name += f"replica_{index}/"
         replica_id = extended._get_replica_id_in_sync_group(index)
-        with GraphState.of_new_thread(self._graph).entered():
+        with GraphState.of_new_thread(self._graph).enter():
             self._graph._variable_creator_stack = list(self._creators)
             with (
                 _ReplicaContext(self._strategy, replica_id, self._calls),
@@ -199,7 +199,7 @@ class _Replicas:
         return create if index == 0 else find
 
 
-def _grouped(results: list[Any]) -> Any:
+def _regroup(results: list[Any]) -> Any:
     try:
         return distribute_utils.regroup(tuple(results))
     except AssertionError as error:

@@ -20,7 +20,7 @@ _PREFIX = "CustomGradient-"
 
 
 @contextlib.contextmanager
-def released() -> Iterator[None]:
+def release_gradients() -> Iterator[None]:
     """Forget custom gradients that were registered inside the block, when its graph is complete and will not change."""
     # A dictionary keeps the order in which names were added.
     registered = ops.gradient_registry._registry

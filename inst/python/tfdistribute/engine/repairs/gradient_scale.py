@@ -41,7 +41,7 @@ def _average(aggregate: Any, optimizer: Any, grads_and_vars: Any) -> Any:
     ):
         share = 1.0 / tf.distribute.get_strategy().num_replicas_in_sync
         if share < 1:
-            grads_and_vars = [(_scaled(gradient, share), v) for gradient, v in grads_and_vars]
+            grads_and_vars = [(_scale(gradient, share), v) for gradient, v in grads_and_vars]
     return aggregate(optimizer, grads_and_vars)
 
 
@@ -61,5 +61,5 @@ def _averages() -> bool:
     return getattr(tf.compat.v1.get_default_graph(), _FLAG, False)
 
 
-def _scaled(gradient: Any, share: float) -> Any:
+def _scale(gradient: Any, share: float) -> Any:
     return None if gradient is None else tf.math.scalar_mul(share, gradient)

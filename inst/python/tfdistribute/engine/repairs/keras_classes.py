@@ -15,7 +15,7 @@ from tfdistribute.engine.keras2 import base_layer
 
 
 @contextlib.contextmanager
-def preserved() -> Iterator[None]:
+def preserve_classes() -> Iterator[None]:
     """Restore the base classes of all Keras layers and models at the end of the block."""
     bases = {cls: cls.__bases__ for cls in _classes(base_layer.Layer)}
     try:
@@ -27,11 +27,11 @@ def preserved() -> Iterator[None]:
 
 
 def _classes(root: type) -> set[type]:
-    found: set[type] = set()
+    classes: set[type] = set()
     waiting = [root]
     while waiting:
         cls = waiting.pop()
-        if cls not in found:
-            found.add(cls)
+        if cls not in classes:
+            classes.add(cls)
             waiting.extend(cls.__subclasses__())
-    return found
+    return classes

@@ -30,7 +30,7 @@ def _all_reduce(gather: Any, launcher: Any, slices: Any, options: Any = None) ->
     if shape is None or tf.executing_eagerly() or not _spans_processes(launcher._device):
         return gather(launcher, slices, options)
     with tf.device(launcher._device):
-        return _summed(launcher, slices, [int(size) for size in shape], options)
+        return _sum(launcher, slices, [int(size) for size in shape], options)
 
 
 def _spans_processes(device: str) -> bool:
@@ -38,7 +38,7 @@ def _spans_processes(device: str) -> bool:
     return tf.DeviceSpec.from_string(device).job not in (None, "localhost")
 
 
-def _summed(launcher: Any, slices: Any, shape: list[int], options: Any) -> Any:
+def _sum(launcher: Any, slices: Any, shape: list[int], options: Any) -> Any:
     values = tf.reshape(slices.values, [-1, _width(shape)])
     marks = tf.ones_like(values[:, :1])
     rows = tf.math.unsorted_segment_sum(
@@ -47,9 +47,9 @@ def _summed(launcher: Any, slices: Any, shape: list[int], options: Any) -> Any:
     rows.set_shape([shape[0], _width(shape) + 1])
     total = launcher.all_reduce(rows, options=options)
     indices = tf.where(total[:, -1] > 0)[:, 0]
-    found = tf.gather(total[:, :-1], indices)
+    nonzero_rows = tf.gather(total[:, :-1], indices)
     return tf.IndexedSlices(
-        tf.reshape(found, [-1, *shape[1:]]),
+        tf.reshape(nonzero_rows, [-1, *shape[1:]]),
         tf.cast(indices, slices.indices.dtype),
         slices.dense_shape,
     )

@@ -119,22 +119,22 @@ class AccumulatedStep:
             grad_ys = loss_scale.scale(tf.nest.flatten(ys), grad_ys, self._scale)
         gradients = helper(ys, xs, grad_ys, *args, **kwargs)
         with tf.name_scope("micro_batches"):
-            return list(map(self._recorded, gradients, sources))
+            return list(map(self._record_gradient, gradients, sources))
 
     def _are_weights(self, sources: list[Any]) -> bool:
         tensors = (each for each in sources if isinstance(each, tf.Tensor))
         return self._input_names.isdisjoint(_names(walk.ancestors(tensors, control=False)))
 
-    def _recorded(self, gradient: Any, source: Any) -> Any:
+    def _record_gradient(self, gradient: Any, source: Any) -> Any:
         if gradient is None:
             return None
         if self._scales_loss:
             gradient = loss_scale.unscale(gradient, self._scale)
         if not isinstance(gradient, tf.IndexedSlices):
             is_known = gradient.shape.is_fully_defined()
-            return self._accumulated(gradient, gradient.shape if is_known else source.shape)
+            return self._record_value(gradient, gradient.shape if is_known else source.shape)
         values, indices = (
-            self._accumulated(each, [None, *each.shape[1:]], is_rows=True)
+            self._record_value(each, [None, *each.shape[1:]], is_rows=True)
             for each in (gradient.values, gradient.indices)
         )
         if holds_each_index_once(gradient.indices):
@@ -143,7 +143,7 @@ class AccumulatedStep:
             values = tf.math.unsorted_segment_sum(values, position, tf.size(indices))
         return tf.IndexedSlices(values, indices, gradient.dense_shape)
 
-    def _accumulated(self, tensor: Any, shape: Any, is_rows: bool = False) -> Any:
+    def _record_value(self, tensor: Any, shape: Any, is_rows: bool = False) -> Any:
         with tf.device(tensor.device):
             user = v1.placeholder_with_default(tensor, shape)
         self._gradients.append(
@@ -228,9 +228,11 @@ class AccumulatedStep:
 
         def body(index: Any, scale: Any, totals: list[Any]) -> Any:
             inputs = [*_tensors(batch.micro_batch(index)), index, scale[0]]
-            given = {own.name: value for own, value in zip(self._inputs, inputs, strict=True)}
+            inputs_by_name = {
+                own.name: value for own, value in zip(self._inputs, inputs, strict=True)
+            }
             wanted = [*(each.tensor for each in values), *controls]
-            copies = copied.copy(given, wanted, "micro_batch")
+            copies = copied.copy(inputs_by_name, wanted, "micro_batch")
             new = list(zip(values, copies, strict=False))
             gradients = [copy for each, copy in new if each.is_gradient]
             usable, share = state.is_usable(scale, gradients), batch.share(index)

@@ -77,7 +77,7 @@ class AllReduce:
         sums, note = sums_of_step(program.targets, self._tasks), None
         if sockets and sums:
             try:
-                self._share(joined(sums), sockets)
+                self._share(join(sums), sockets)
                 return None
             except NoSharedMemoryError as error:
                 note = error.note
@@ -149,12 +149,12 @@ def sums_of_step(targets: Iterable[Any], tasks: int) -> list[StepSum]:
     Returns:
         Sums on CPUs of a shape that is known, outside loops and conditions.
     """
-    found = walk.in_order(walk.ancestors(targets))
-    sums = (each for each in found if each.type == _SUM and _is_replaceable(each, tasks))
+    operations = walk.in_order(walk.ancestors(targets))
+    sums = (each for each in operations if each.type == _SUM and _is_replaceable(each, tasks))
     return [StepSum.of(each) for each in sums]
 
 
-def joined(sums: Iterable[StepSum]) -> list[StepSum]:
+def join(sums: Iterable[StepSum]) -> list[StepSum]:
     """Join each small sum to the one before it, unless it needs that one: a sum takes the time of a message."""
     result: list[StepSum] = []
     for each in sums:
@@ -208,7 +208,7 @@ def share(sums: Sequence[StepSum], write: Callable[..., Any], read: Callable[[in
         write: Called with the number of a sum and this worker's parts.
         read: Called with the number of a sum; returns flat arrays.
     """
-    writes = [_written(number, each, write) for number, each in enumerate(sums)]
+    writes = [_add_write(number, each, write) for number, each in enumerate(sums)]
     last: list[Any] = []
     for number, each in enumerate(sums):
         with beside(each), tf.control_dependencies([writes[number], *last]):
@@ -222,27 +222,27 @@ def share(sums: Sequence[StepSum], write: Callable[..., Any], read: Callable[[in
             )
 
 
-def _written(number: int, each: StepSum, write: Callable[..., Any]) -> Any:
-    def written(*parts: Any) -> list[Any]:
+def _add_write(number: int, each: StepSum, write: Callable[..., Any]) -> Any:
+    def write_parts(*parts: Any) -> list[Any]:
         write(number, parts)
         return []
 
     with beside(each):
-        return tf.numpy_function(written, list(each.inputs), [])
+        return tf.numpy_function(write_parts, list(each.inputs), [])
 
 
 def _split_sizes(split: Any) -> list[int | None]:
     """Return the sizes into which an operation splits a tensor, None for one that is not known."""
-    given = split.inputs[1]
-    sizes = tf.get_static_value(given)
+    size_tensor = split.inputs[1]
+    sizes = tf.get_static_value(size_tensor)
     if sizes is not None:
         return [int(size) for size in sizes]
-    if given.op.type != "Pack":
+    if size_tensor.op.type != "Pack":
         return [None]
     # TensorFlow multiplies the sizes of a shape that is known.
     shapes = [
         tf.get_static_value(each.op.inputs[0]) if each.op.type == "Prod" else None
-        for each in given.op.inputs
+        for each in size_tensor.op.inputs
     ]
     return [None if shape is None else math.prod(shape.tolist()) for shape in shapes]
 

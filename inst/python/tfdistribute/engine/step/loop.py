@@ -53,7 +53,7 @@ class StepLoop:
         counter = replicated_variables.components(global_step)[0].handle
         with (
             graph.as_default(),
-            _unfinalized(graph),
+            _unfinalize(graph),
             tf.device("/cpu:0"),
             tf.name_scope("many_steps"),
         ):
@@ -94,8 +94,8 @@ class StepLoop:
                 trained, new = copies.insert(definition, inputs, targets, "steps")
             with tf.device("/cpu:0"):
                 new = tf.cast(tf.reshape(new, []), tf.float64)
-                kept = raw.ResourceScatterUpdate(resource=self._kept, indices=done, updates=new)
-                with tf.control_dependencies([trained, kept]):
+                update = raw.ResourceScatterUpdate(resource=self._kept, indices=done, updates=new)
+                with tf.control_dependencies([trained, update]):
                     return done + 1, tf.identity(new)
 
         context = control_flow_ops.WhileContext(parallel_iterations=1, name="loop")
@@ -126,7 +126,7 @@ class StepLoop:
             self._reader.cursor.advance(len(values["losses"]))
         return int(values["step"]), values["losses"]
 
-    def interrupted(self, session: Any, begun_at: int) -> tuple[int, Any]:
+    def read_losses(self, session: Any, begun_at: int) -> tuple[int, Any]:
         """Return what ``run`` would have returned, if it ended with an error, such as the end of the input."""
         values = session.run(self._now)
         step = int(values["step"])
@@ -134,7 +134,7 @@ class StepLoop:
 
 
 @contextlib.contextmanager
-def _unfinalized(graph: Any) -> Iterator[None]:
+def _unfinalize(graph: Any) -> Iterator[None]:
     """Allow changes to a graph that a session has finalized."""
     was_final = graph.finalized
     if was_final:

@@ -81,10 +81,10 @@ def is_on(name: str) -> bool:
         ArgumentError: ``TFDISTRIBUTE_PASSES`` has another form, or names a pass that does not exist.
     """
     assert any(each.name == name for each in PASSES), name
-    return name not in switched_off()
+    return name not in list_switched_off()
 
 
-def switched_off() -> list[str]:
+def list_switched_off() -> list[str]:
     """List the passes that ``TFDISTRIBUTE_PASSES`` switches off, such as "-loop,-resident_rows" or "-all", in order.
 
     Raises:
@@ -92,8 +92,8 @@ def switched_off() -> list[str]:
     """
     text = _chosen.get(VARIABLE, os.environ.get(VARIABLE, ""))
     names = [each.name for each in PASSES]
-    asked = {each.strip() for each in text.split(",")} - {""}
-    for each in sorted(asked):
+    switches = {each.strip() for each in text.split(",")} - {""}
+    for each in sorted(switches):
         if each.removeprefix("-") not in (*names, ALL) or not each.startswith("-"):
             raise ArgumentError(
                 f"The option `tfdistribute.passes`, or {VARIABLE}, must list passes to switch off, such as "
@@ -102,4 +102,4 @@ def switched_off() -> list[str]:
                 argument=VARIABLE,
                 value=text,
             )
-    return [each for each in names if {f"-{each}", f"-{ALL}"} & asked]
+    return [each for each in names if {f"-{each}", f"-{ALL}"} & switches]

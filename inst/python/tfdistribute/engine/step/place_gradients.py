@@ -67,7 +67,7 @@ def _gradient(
 ) -> Any:
     of_tape = tape._tape
     in_graph = bool(of_tape) and target is not None and vars(tape).get(_PARTS)
-    recorded = _recorded(tape) if in_graph else {}
+    recorded = _recorded_operations(tape) if in_graph else {}
     if not in_graph or not _needs_graph(recorded):
         return gradient(tape, target, sources, output_gradients, unconnected_gradients)
     if tape._recording and not tape._persistent:
@@ -82,7 +82,7 @@ def _size() -> int:
     return len(ops.get_default_graph().get_operations())
 
 
-def _recorded(tape: Any) -> dict[str, Any]:
+def _recorded_operations(tape: Any) -> dict[str, Any]:
     operations = ops.get_default_graph().get_operations()
     return {
         operation.name: operation
@@ -113,17 +113,17 @@ def _gradients(
     unconnected_gradients: Any,
 ) -> Any:
     targets = tf.nest.flatten(target)
-    found = tf.gradients(
+    gradients = tf.gradients(
         targets,
         tf.nest.flatten(sources),
         None if output_gradients is None else tf.nest.flatten(output_gradients),
-        stop_gradients=_not_recorded(recorded, targets),
+        stop_gradients=_unrecorded_inputs(recorded, targets),
         unconnected_gradients=unconnected_gradients,
     )
-    return tf.nest.pack_sequence_as(sources, found)
+    return tf.nest.pack_sequence_as(sources, gradients)
 
 
-def _not_recorded(recorded: dict[str, Any], targets: list[Any]) -> list[Any]:
+def _unrecorded_inputs(recorded: dict[str, Any], targets: list[Any]) -> list[Any]:
     """List the tensors that recorded operations took from others: constants to a tape."""
     own = walk.ancestors(targets, control=False, until=lambda each: each.name not in recorded)
     return [each for each in walk.outside_inputs(list(own)).values() if each.dtype != tf.resource]

@@ -51,11 +51,11 @@ class StepProgram:
         return [each for each in self._all() if effects.names_resource(each)]
 
     def _all(self) -> list[Any]:
-        given = set() if self.reader is None else {self.reader.batch[0].op.name}
+        batch_names = set() if self.reader is None else {self.reader.batch[0].op.name}
 
         def follow(operation: Any) -> list[Any]:
             # A resource is shared, and exists before the step.
             needed = [] if effects.names_resource(operation) else walk.sources(operation)
-            return [each for each in needed if each.name not in given]
+            return [each for each in needed if each.name not in batch_names]
 
         return list(walk.reach(self.targets, follow))

@@ -93,20 +93,20 @@ class BatchCursor:
 
     def full_steps(self, most: int) -> int:
         """Return how many steps of full batches come next, at most ``most``."""
-        found = 0
+        steps = 0
         for chunk in self._ahead:
             if not self._is_full(chunk):
-                return found
-            found += len(chunk) // self._replicas
-        while found < most:
+                return steps
+            steps += len(chunk) // self._replicas
+        while steps < most:
             chunk = next(self._chunks, None)
             if chunk is None:
                 break
             self._ahead.append(chunk)
             if not self._is_full(chunk):
                 break
-            found += len(chunk) // self._replicas
-        return min(found, most)
+            steps += len(chunk) // self._replicas
+        return min(steps, most)
 
     def show(self, steps: int) -> list[RowNumbers]:
         """Return the row numbers of as many full steps, of shape [steps, examples], by replica."""
@@ -188,7 +188,7 @@ class RowReader(tf.estimator.SessionRunHook):
         # the small model of bench takes 1.2 times as many steps.
         chosen = [tf.reshape(tf.gather(each, step), [self.rows.batch_size]) for each in numbers]
         batch = [tf.gather(matrix, each) for each in chosen for matrix in matrices]
-        return {each.name: found for each, found in zip(self.batch, batch, strict=True)}
+        return {each.name: value for each, value in zip(self.batch, batch, strict=True)}
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Give the rows to the session, and begin with the first step."""

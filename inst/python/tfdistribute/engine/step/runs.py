@@ -62,9 +62,9 @@ def many_steps_per_run(
     def session(
         train: Any, spec: Any, worker_hooks: list[Any], hooks: Sequence[Any], *others: Any
     ) -> Any:
-        given = [*worker_hooks, *hooks, *spec.training_hooks, *spec.training_chief_hooks]
+        all_hooks = [*worker_hooks, *hooks, *spec.training_hooks, *spec.training_chief_hooks]
         chief_hooks = list(spec.training_chief_hooks)
-        if not any(isinstance(hook, v1.train.CheckpointSaverHook) for hook in given):
+        if not any(isinstance(hook, v1.train.CheckpointSaverHook) for hook in all_hooks):
             chief_hooks += savers.checkpoints(config, spec.scaffold)
         if speed_at:
             chief_hooks.append(savers.speed(speed_at, output_dir=config.model_dir))
@@ -74,7 +74,7 @@ def many_steps_per_run(
             )
         last: list[Any] = []
         if tpu.is_tpu(config.train_distribute):
-            savers.expect_runs([*given, *chief_hooks], steps_of_tpu)
+            savers.expect_runs([*all_hooks, *chief_hooks], steps_of_tpu)
         elif steps_per_run != 1:
             # TensorFlow adds the hooks that it makes to the same list.
             last = [StepRuns(steps_per_run, spec, (chief_hooks, worker_hooks), note)]
@@ -93,12 +93,12 @@ def many_steps_per_run(
 def _without_intervals(config: Any) -> Iterator[None]:
     """Keep TensorFlow from making its own hooks for summaries, the speed and the log."""
     names = ("_save_summary_steps", "_log_step_count_steps")
-    kept = {name: getattr(config, name) for name in names}
+    intervals = {name: getattr(config, name) for name in names}
     vars(config).update(dict.fromkeys(names))
     try:
         yield
     finally:
-        vars(config).update(kept)
+        vars(config).update(intervals)
 
 
 class StepRuns(tf.estimator.SessionRunHook):
@@ -220,7 +220,7 @@ class StepRuns(tf.estimator.SessionRunHook):
         except tf.errors.OpError:
             # The input or another task has ended. The steps until then have changed the weights.
             with contextlib.suppress(tf.errors.OpError, RuntimeError):
-                self._note_skipped(*self._loop.interrupted(session, self._step))
+                self._note_skipped(*self._loop.read_losses(session, self._step))
             raise
         self._tuner.end_run(len(losses))
         self._note_skipped(step, losses)

@@ -56,10 +56,10 @@ def _not_shareable(operation: str) -> NotRepeatableError:
 def share(operations: Iterable[Any]) -> list[Any]:
     """Replace random operations with those that keep counters in variables; return the counters' initializers."""
     random = [each for each in operations if each.type in _WITH_VARIABLE and _counts(each)]
-    return [_shared(operation) for operation in random]
+    return [_replace(operation) for operation in random]
 
 
-def _shared(operation: Any) -> Any:
+def _replace(operation: Any) -> Any:
     graph = operation.graph
     name = f"{operation.name}/shared"
     with (

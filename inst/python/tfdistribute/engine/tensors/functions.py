@@ -125,11 +125,11 @@ def _summary(name: str, tensors: list[Any], axis: Any = None, keepdims: bool = F
             f"`axis` and `keepdims` of {name}() need a single tensor, not {len(tensors)}.",
             argument="axis",
         )
-    parts = [_reduced(name, each, axis, keepdims) for each in tensors]
-    return parts[0] if len(parts) == 1 else _reduced(name, tf.stack(_of_one_dtype(parts)))
+    parts = [_reduce(name, each, axis, keepdims) for each in tensors]
+    return parts[0] if len(parts) == 1 else _reduce(name, tf.stack(_of_one_dtype(parts)))
 
 
-def _reduced(name: str, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def _reduce(name: str, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return _REDUCTIONS[name](_numbers(x), axis=axis, keepdims=keepdims)
 
 
@@ -142,7 +142,7 @@ def _of_one_dtype(tensors: list[Any]) -> list[Any]:
     return tensors
 
 
-def _transposed(tensors: list[Any]) -> Any:
+def _transpose(tensors: list[Any]) -> Any:
     (x,) = tensors
     if x.shape.rank is not None and x.shape.rank > 2:
         raise ArgumentError(
@@ -153,7 +153,7 @@ def _transposed(tensors: list[Any]) -> Any:
     return tf.transpose(x) if x.shape.rank in (None, 2) else tf.reshape(x, [1, -1])
 
 
-def _bound(tensors: list[Any], axis: int) -> Any:
+def _bind(tensors: list[Any], axis: int) -> Any:
     """Join vectors and matrices as columns (axis 1) or as rows (axis 0); a single number is repeated."""
     tensors = _of_one_dtype(tensors)
     whole = [
@@ -170,9 +170,9 @@ def _bound(tensors: list[Any], axis: int) -> Any:
 
 
 _OTHERS: Mapping[str, Callable[..., Any]] = {
-    "t": _transposed,
-    "cbind": lambda tensors: _bound(tensors, 1),
-    "rbind": lambda tensors: _bound(tensors, 0),
+    "t": _transpose,
+    "cbind": lambda tensors: _bind(tensors, 1),
+    "rbind": lambda tensors: _bind(tensors, 0),
     "head": lambda tensors, n: tensors[0][:n],
     "tail": lambda tensors, n: tensors[0][-n:] if n else tensors[0][:0],
 }

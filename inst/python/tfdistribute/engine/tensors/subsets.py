@@ -36,7 +36,7 @@ def subset(tensor: Any, positions: Sequence[Sequence[int] | None], drop: bool) -
                 argument="[",
                 value=str(max(chosen)),
             )
-        tensor = _taken(tensor, axis, [each - 1 for each in chosen], drop)
+        tensor = _take(tensor, axis, [each - 1 for each in chosen], drop)
         axis += not (drop and len(chosen) == 1)
     return tensor
 
@@ -47,7 +47,7 @@ def dimensions(tensor: Any) -> list[int] | None:
     return None if shape.rank is None else [-1 if size is None else size for size in shape]
 
 
-def _taken(tensor: Any, axis: int, chosen: Sequence[int], drop: bool) -> Any:
+def _take(tensor: Any, axis: int, chosen: Sequence[int], drop: bool) -> Any:
     before = (slice(None),) * axis
     if len(chosen) == 1 and drop:
         return tensor[(*before, chosen[0])]

@@ -18,7 +18,7 @@ def of_fixed_size(input_fn: Callable[..., Any], batch_size: int | None) -> Calla
     strings, is not dense, or has a shape that is not known in advance.
     """
 
-    def fixed(input_context: Any = None) -> Any:
+    def read_fixed_batches(input_context: Any = None) -> Any:
         dataset = input_fn(input_context=input_context)
         for path, each in _parts(dataset):
             _check_type(path, each)
@@ -27,26 +27,26 @@ def of_fixed_size(input_fn: Callable[..., Any], batch_size: int | None) -> Calla
         for path, each in _parts(dataset):
             if not each.shape.is_fully_defined():
                 raise InputError(
-                    f"{path} has the shape {_shown(each.shape)}, and a TPU needs batches of one known size.",
+                    f"{path} has the shape {_format(each.shape)}, and a TPU needs batches of one known size.",
                     "Let the dataset repeat without end, and batch it with drop_remainder = TRUE.",
                     argument="input_fn",
-                    value=_shown(each.shape),
+                    value=_format(each.shape),
                 )
         return dataset
 
-    return fixed
+    return read_fixed_batches
 
 
 def _parts(dataset: Any) -> list[tuple[str, Any]]:
     """List what a batch consists of, with its name in words."""
     spec = dataset.element_spec
     pair = spec if isinstance(spec, tuple) else (spec, None)
-    found: list[tuple[str, Any]] = []
+    named_specs: list[tuple[str, Any]] = []
     for what, part in zip(("feature", "label"), pair, strict=False):
         if part is not None:
             for path, each in nest.flatten_with_joined_string_paths(part):
-                found.append((f'The {what} "{path}"' if path else f"The {what}", each))
-    return found
+                named_specs.append((f'The {what} "{path}"' if path else f"The {what}", each))
+    return named_specs
 
 
 def _check_type(path: str, spec: Any) -> None:
@@ -67,17 +67,17 @@ def _check_type(path: str, spec: Any) -> None:
 
 
 def _with_rows(dataset: Any, batch_size: int) -> Any:
-    def sized(tensor: Any) -> Any:
+    def set_rows(tensor: Any) -> Any:
         if not tensor.shape.rank:
             return tensor
         return tf.ensure_shape(tensor, [batch_size, *tensor.shape[1:]])
 
-    def all_sized(*parts: Any) -> Any:
-        found = tf.nest.map_structure(sized, parts)
-        return found if len(found) > 1 else found[0]
+    def set_all_rows(*parts: Any) -> Any:
+        batch = tf.nest.map_structure(set_rows, parts)
+        return batch if len(batch) > 1 else batch[0]
 
-    return dataset.map(all_sized)
+    return dataset.map(set_all_rows)
 
 
-def _shown(shape: Any) -> str:
+def _format(shape: Any) -> str:
     return f"({', '.join('?' if size is None else str(size) for size in shape)})"

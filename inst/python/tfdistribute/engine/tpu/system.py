@@ -26,8 +26,8 @@ def has_kernels() -> bool:
 def cores() -> tuple[str, ...]:
     """Return the names of the TPU's cores; StrategyError if TensorFlow sees no TPU."""
     with tf.Graph().as_default():
-        found = _RESOLVER("local").get_tpu_system_metadata()
-    names = [tf.DeviceSpec.from_string(device.name) for device in found.devices]
+        metadata = _RESOLVER("local").get_tpu_system_metadata()
+    names = [tf.DeviceSpec.from_string(device.name) for device in metadata.devices]
     indices = sorted(name.device_index for name in names if name.device_type == "TPU")
     if not indices:
         raise StrategyError(

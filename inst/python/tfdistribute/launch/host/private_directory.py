@@ -48,12 +48,14 @@ def new_directory(parent: str | None = None) -> str:
         remove_abandoned()
     else:
         os.makedirs(parent, exist_ok=True)
-    made = tempfile.mkdtemp(prefix=_UNFINISHED, dir=parent)
+    unfinished = tempfile.mkdtemp(prefix=_UNFINISHED, dir=parent)
     # Locked before it gets its final name, so that no other process takes it for abandoned.
-    directory = os.path.join(os.path.dirname(made), _PREFIX + made.rpartition(_UNFINISHED)[2])
-    lock(made)
-    os.rename(made, directory)
-    _locks[directory] = _locks.pop(made)
+    directory = os.path.join(
+        os.path.dirname(unfinished), _PREFIX + unfinished.rpartition(_UNFINISHED)[2]
+    )
+    lock(unfinished)
+    os.rename(unfinished, directory)
+    _locks[directory] = _locks.pop(unfinished)
     return directory
 
 
@@ -68,8 +70,8 @@ def check_private(directory: str) -> None:
         ArgumentError: it is a link or not a directory, belongs to another user, or others may enter it.
     """
     try:
-        found = os.lstat(directory)
-        reason = _why_not_private(found)
+        status = os.lstat(directory)
+        reason = _why_not_private(status)
     except OSError as error:
         reason = f"it cannot be read ({error.strerror})"
     if reason is not None:
@@ -97,12 +99,12 @@ def check_digest(path: str, digest: str) -> None:
     """
     check_private(os.path.dirname(path))
     try:
-        found = digest_of(path)
+        own_digest = digest_of(path)
     except OSError as error:
-        found = f"unknown ({error.strerror})"
-    if found != digest:
+        own_digest = f"unknown ({error.strerror})"
+    if own_digest != digest:
         raise ArgumentError(
-            f'`path` "{path}" is not what was written for this job: its digest is {found}.',
+            f'`path` "{path}" is not what was written for this job: its digest is {own_digest}.',
             "Find out what changes files in that directory, and start the job again.",
             argument="path",
             value=path,
@@ -230,14 +232,14 @@ def is_abandoned(directory: str) -> bool:
     return host == this_host() and not is_locked(directory)
 
 
-def _why_not_private(found: os.stat_result) -> str | None:
-    if stat.S_ISLNK(found.st_mode):
+def _why_not_private(status: os.stat_result) -> str | None:
+    if stat.S_ISLNK(status.st_mode):
         return "it is a link"
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
         return "it is not a directory"
-    if found.st_uid != os.geteuid():
-        return f"it belongs to user {found.st_uid}"
-    if stat.S_IMODE(found.st_mode) & 0o077:
+    if status.st_uid != os.geteuid():
+        return f"it belongs to user {status.st_uid}"
+    if stat.S_IMODE(status.st_mode) & 0o077:
         return "others may enter it"
     return None
 

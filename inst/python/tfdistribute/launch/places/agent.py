@@ -117,13 +117,13 @@ class Agent:
         hello = {"pid": os.getpid(), "directory": self.directory, "time": time.time()}
         self._send({"op": "hello", **hello})
         while time.monotonic() - self.heard < self.lease_s:
-            asked = {each.descriptor: number for number, each in self.questions.items()}
+            numbers = {each.descriptor: number for number, each in self.questions.items()}
             writers = [self.output] if self.waiting else []
             wait_s = _TICK_S if self.tasks else _IDLE_TICK_S
-            readable = select.select([0, *asked], writers, [], wait_s)[0]
+            readable = select.select([0, *numbers], writers, [], wait_s)[0]
             for descriptor in readable:
-                if descriptor in asked:
-                    self._take_answer(asked[descriptor])
+                if descriptor in numbers:
+                    self._take_answer(numbers[descriptor])
             if 0 in readable and not self._receive():
                 return
             for number, task in list(self.tasks.items()):
@@ -163,8 +163,8 @@ class Agent:
             self._do_end({"id": number})
 
     def _do_alive(self, message: Any, data: bytes) -> None:
-        found = {number: task.process.activity() for number, task in self.tasks.items()}
-        activities = {number: dataclasses.astuple(each) for number, each in found.items()}
+        by_number = {number: task.process.activity() for number, task in self.tasks.items()}
+        activities = {number: dataclasses.astuple(each) for number, each in by_number.items()}
         free = shutil.disk_usage(self.directory).free
         self._send({"op": "alive", "activities": activities, "free": free})
 

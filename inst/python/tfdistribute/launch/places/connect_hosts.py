@@ -36,8 +36,8 @@ def check_ssh_cluster(
     together = _remote_places(cluster, cluster.hosts, environment)
     needs = Needs(tensorflow=tensorflow, host_addresses=cluster.host_addresses)
     try:
-        found = _connect(together, lambda: False)
-        return found + check_hosts([each for each in together if each.is_connected], needs)
+        findings = _connect(together, lambda: False)
+        return findings + check_hosts([each for each in together if each.is_connected], needs)
     finally:
         for place in together:
             place.end()
@@ -92,12 +92,12 @@ def open_places(places: Iterable[Place], job: Job, is_over: Callable[[], bool]) 
         return []
     assert isinstance(job.cluster, HostsCluster)
     files = list(_files_to_send(job.directory))
-    found = _connect(hosts, is_over)
+    findings = _connect(hosts, is_over)
     if is_over():
         return None
     connected = [host for host in hosts if host.is_connected]
-    found += check_hosts(connected, _needs(job, job.cluster, files))
-    errors = [each for each in found if each.severity == "error"]
+    findings += check_hosts(connected, _needs(job, job.cluster, files))
+    errors = [each for each in findings if each.severity == "error"]
     if errors:
         raise _as_error(errors)
     for host in hosts:
@@ -112,7 +112,7 @@ def open_places(places: Iterable[Place], job: Job, is_over: Callable[[], bool]) 
     without = next((each for each in hosts if not each.has_files()), None)
     if without is not None:
         raise without.problem()
-    return [f"{each.message} {each.fix}".rstrip() for each in found]
+    return [f"{each.message} {each.fix}".rstrip() for each in findings]
 
 
 def _connect(hosts: Sequence[RemotePlace], is_over: Callable[[], bool]) -> list[Finding]:

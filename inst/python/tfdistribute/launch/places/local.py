@@ -83,11 +83,11 @@ class LocalPlace(Place):
         others, missing = self.prepared, list[StartOptions]()
         is_preparing = not all(each.is_ready for each in others)
         for options in tasks:
-            found = next((each for each in others if each.options.prepares(options)), None)
-            if found is None:
+            candidate = next((each for each in others if each.options.prepares(options)), None)
+            if candidate is None:
                 missing.append(options)
             else:
-                others.remove(found)
+                others.remove(candidate)
         for process in others:
             self._prepared.remove(process)
             process.discard()

@@ -33,7 +33,7 @@ class LocalProcess(StartedProcess):
         output = open_log(options.log)
         try:
             environment = {**options.environment, **options.task}
-            self._process = _started(options, environment, subprocess.DEVNULL, output)
+            self._process = _start(options, environment, subprocess.DEVNULL, output)
         finally:
             os.close(output)
         self.pid = self._process.pid
@@ -85,7 +85,7 @@ class PreparedProcess(LocalProcess):
             with theirs:
                 self._output = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115 - read at its end
                 output = self._output.fileno()
-                self._process = _started(options, environment, theirs.fileno(), output)
+                self._process = _start(options, environment, theirs.fileno(), output)
         except OSError:
             self._channel.close()
             raise
@@ -135,7 +135,7 @@ class PreparedProcess(LocalProcess):
         self.wait(processes.END_S)
 
 
-def _started(
+def _start(
     options: StartOptions, environment: Mapping[str, str], standard_input: int, output: int
 ) -> subprocess.Popen[bytes]:
     parent, cores = os.getpid(), set(options.cores)

@@ -60,21 +60,21 @@ class Needs:
 
 def check_hosts(hosts: Sequence[RemotePlace], needs: Needs) -> list[Finding]:
     """List everything that is wrong with connected hosts, and learn their facts and addresses."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     with _file_in(needs.model_dir) as shared, contextlib.ExitStack() as stack:
-        checks = [_Check(host, needs, shared, found) for host in hosts]
+        checks = [_Check(host, needs, shared, findings) for host in hosts]
         for check in checks:
             stack.callback(check.end)
         for check in checks:
             check.take_answers()
-        _find_addresses([check for check in checks if check.port is not None], needs, found)
+        _find_addresses([check for check in checks if check.port is not None], needs, findings)
     boots = {str(host.facts.get("boot")) + str(host.facts.get("addresses")): host for host in hosts}
     for host in hosts:
         same = boots[str(host.facts.get("boot")) + str(host.facts.get("addresses"))]
         if same is not host and host.facts:
             text = f"{host.host} and {same.host} are the same machine: their tasks share its cores and GPUs."
-            found.append(Finding("hosts", text, host.transport.when_twice, "warning"))
-    return found
+            findings.append(Finding("hosts", text, host.transport.when_twice, "warning"))
+    return findings
 
 
 def as_finding(error: ClusterError) -> Finding:
@@ -85,12 +85,12 @@ class _Check:
     """The questions to one host, and what to do with the answers."""
 
     def __init__(
-        self, host: RemotePlace, needs: Needs, shared: str | None, found: list[Finding]
+        self, host: RemotePlace, needs: Needs, shared: str | None, findings: list[Finding]
     ) -> None:
-        self.host, self.needs, self.found = host, needs, found
+        self.host, self.needs, self.findings = host, needs, findings
         self.word = secrets.token_hex(8)
         self.port: int | None = None
-        self.asked: dict[int, Callable[[Any], None]] = {}
+        self.callbacks: dict[int, Callable[[Any], None]] = {}
         self._ask(self._take_facts, "facts")
         self._ask(self._take_port, "listen", self.word)
         self._ask(self._take_paths, "paths", needs.input_files)
@@ -105,23 +105,23 @@ class _Check:
             self._ask(take, "output", python, "-c", _PYTHON_CODE, *versions.TENSORFLOWS)
 
     def _ask(self, take: Callable[[Any], None], question: str, *arguments: Any) -> None:
-        self.asked[self.host.ask(question, *arguments)] = take
+        self.callbacks[self.host.ask(question, *arguments)] = take
 
     def end(self) -> None:
-        for number in self.asked:
+        for number in self.callbacks:
             self.host.send("end", number)
 
     def take_answers(self) -> None:
         """Wait for the answers; a missing one is a finding, once."""
-        for number, take in self.asked.items():
+        for number, take in self.callbacks.items():
             try:
                 take(self.host.answer(number, _VERSIONS_S))
             except ClusterError as error:
-                if as_finding(error) not in self.found:
-                    self.found.append(as_finding(error))
+                if as_finding(error) not in self.findings:
+                    self.findings.append(as_finding(error))
 
     def _say(self, field: str, message: str, fix: str, severity: str = "error") -> None:
-        self.found.append(Finding(field, f"{self.host.host} {message}", fix, severity))
+        self.findings.append(Finding(field, f"{self.host.host} {message}", fix, severity))
 
     def _take_facts(self, facts: dict[str, Any]) -> None:
         self.host.facts = facts
@@ -169,35 +169,35 @@ class _Check:
             )
 
     def _take_version(
-        self, program: str, package: str, wanted: str | None, found: dict[str, str]
+        self, program: str, package: str, wanted: str | None, answer: dict[str, str]
     ) -> None:
-        if "problem" in found:
+        if "problem" in answer:
             fix = f"Give the path on the hosts as `{program}`."
-            self._say(program, f"cannot run the tasks: {found['problem']}.", fix)
+            self._say(program, f"cannot run the tasks: {answer['problem']}.", fix)
             return
-        version = ["none", *found["output"].split()][-1]
+        version = ["none", *answer["output"].split()][-1]
         if wanted not in (None, version):
             error = version_problem(self.host.host, package, version, str(wanted))
-            self.found.append(as_finding(error))
+            self.findings.append(as_finding(error))
 
 
-def _find_addresses(checks: Sequence[_Check], needs: Needs, found: list[Finding]) -> None:
-    given = needs.host_addresses
+def _find_addresses(checks: Sequence[_Check], needs: Needs, findings: list[Finding]) -> None:
+    host_addresses = needs.host_addresses
     if len(checks) == 1:
         # No other host reaches it.
-        checks[0].host.address = given.get(checks[0].host.host, "127.0.0.1")
+        checks[0].host.address = host_addresses.get(checks[0].host.host, "127.0.0.1")
         return
     candidates = {
-        check: [given[check.host.host]]
-        if check.host.host in given
+        check: [host_addresses[check.host.host]]
+        if check.host.host in host_addresses
         else check.host.facts.get("addresses", [])
         for check in checks
     }
     targets = [(check, address) for check in checks for address in candidates[check]]
     words = [[address, other.port, other.word] for other, address in targets]
-    asked = {check: check.host.ask("reach", words) for check in checks}
+    numbers = {check: check.host.ask("reach", words) for check in checks}
     reached: dict[tuple[_Check, _Check], list[str]] = {}
-    for check, number in asked.items():
+    for check, number in numbers.items():
         for (other, address), is_reached in zip(targets, check.host.answer(number), strict=True):
             reached.setdefault((check, other), []).extend([address] if is_reached else [])
     for check in checks:
@@ -216,7 +216,7 @@ def _find_addresses(checks: Sequence[_Check], needs: Needs, found: list[Finding]
             is_given = check.host.transport.argument == "hosts"
             more = ", or give `host_addresses`." if is_given else "."
             fix = f"Let the hosts connect to each other's ports (firewall){more}"
-            found.append(Finding("host_addresses", text, fix))
+            findings.append(Finding("host_addresses", text, fix))
 
 
 @contextlib.contextmanager

@@ -43,8 +43,8 @@ def facts() -> dict[str, Any]:
 
 def _own_addresses() -> list[str]:
     """List the IPv4 addresses of this host, those of the loopback last."""
-    found = re.findall(r"\|-- (\S+)\n +/32 host LOCAL", _text_of("/proc/net/fib_trie"))
-    return sorted(set(found), key=lambda each: (each.startswith("127."), each))
+    addresses = re.findall(r"\|-- (\S+)\n +/32 host LOCAL", _text_of("/proc/net/fib_trie"))
+    return sorted(set(addresses), key=lambda each: (each.startswith("127."), each))
 
 
 def _text_of(path: str) -> str:
@@ -105,13 +105,13 @@ def gone(path: str, seconds: float) -> bool:
 
 def _end_tasks(directory: str) -> None:
     """Kill what tasks with this private directory have left."""
-    mark, found, end = f"TFDISTRIBUTE_JOB={directory}\0".encode(), True, time.monotonic() + END_S
-    while found and time.monotonic() < end:
-        found = False
+    mark, is_left, end = f"TFDISTRIBUTE_JOB={directory}\0".encode(), True, time.monotonic() + END_S
+    while is_left and time.monotonic() < end:
+        is_left = False
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 if mark in (process / "environ").read_bytes():
-                    found = True
+                    is_left = True
                     os.kill(int(process.name), signal.SIGKILL)
 
 

@@ -303,8 +303,8 @@ class RemotePlace(Place):
         number = next(self._numbers)
         process = self._processes[number] = RemoteProcess(self, number, on_written)
         files = {"log": f"logs/{number}", "events": f"events/{number}"}
-        given: dict[str, Any] = {"environment": {}, "directory": "", **files, **options}
-        started = StartOptions(command, task={}, **given, ignores_end=self.transport.ignores_end)
+        fields: dict[str, Any] = {"environment": {}, "directory": "", **files, **options}
+        started = StartOptions(command, task={}, **fields, ignores_end=self.transport.ignores_end)
         self.send("start", number, options=dataclasses.asdict(started))
         answer = self._answer(number, _ANSWER_S)
         if "pid" not in answer:
@@ -318,8 +318,8 @@ class RemotePlace(Place):
         """Begin to ask a question of ``probe``, and return the number of its answer."""
         number = next(self._numbers)
         environment = dict(self.transport.environment)
-        asked = {"question": question, "arguments": arguments, "environment": environment}
-        self.send("ask", number, **asked)
+        request = {"question": question, "arguments": arguments, "environment": environment}
+        self.send("ask", number, **request)
         self._questions[number] = question
         return number
 

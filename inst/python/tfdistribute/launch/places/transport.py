@@ -96,14 +96,14 @@ class Transport:
         anytime = (_FULL, *((_NOT_WRITABLE,) if self.temporary else ()))
         at_start = () if is_started else (_OLD_PYTHON, *self.explanations)
         for pattern, problem, remedy in (*anytime, *at_start):
-            found = re.search(pattern.replace("{temporary}", re.escape(values["temporary"])), said)
-            if found is not None:
-                return problem.format(*found.groups(), **values), remedy.format(**values)
+            match = re.search(pattern.replace("{temporary}", re.escape(values["temporary"])), said)
+            if match is not None:
+                return problem.format(*match.groups(), **values), remedy.format(**values)
         return None
 
     def other_version(self, host: str, said: str) -> ClusterError | None:
-        found = _OTHER_PACKAGE.search(said)
-        return found and version_problem(host, "tfdistribute", found[1], __version__)
+        match = _OTHER_PACKAGE.search(said)
+        return match and version_problem(host, "tfdistribute", match[1], __version__)
 
 
 def agent_command(python: str, lease_s: float, job: str) -> list[str]:
@@ -111,9 +111,9 @@ def agent_command(python: str, lease_s: float, job: str) -> list[str]:
     return [python, "-I", "-S", "-c", _LOADER, f"{lease_s:g}", job]
 
 
-def version_problem(host: str, package: str, found: str, wanted: str) -> ClusterError:
-    has = f"has {package} {found}"
-    if (package, found) == ("tfdistribute", "none"):
+def version_problem(host: str, package: str, version: str, wanted: str) -> ClusterError:
+    has = f"has {package} {version}"
+    if (package, version) == ("tfdistribute", "none"):
         has = "does not have tfdistribute"
     problem = f"{host} {has}, and this machine {wanted}."
     return ClusterError(problem, _VERSION_REMEDIES[package], argument="hosts", value=host)

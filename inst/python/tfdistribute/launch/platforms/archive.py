@@ -49,10 +49,10 @@ def unpack(content: bytes, digest: str, directory: str) -> None:
 
     ClusterError if it holds what ``pack`` does not write, such as a path outside of the directory.
     """
-    found = Archive(content).digest
-    if found != digest:
+    own_digest = Archive(content).digest
+    if own_digest != digest:
         raise ArgumentError(
-            f"The archive of the job is not what was written for it: its digest is {found}.",
+            f"The archive of the job is not what was written for it: its digest is {own_digest}.",
             "Find out what changes files in the staging directory, and submit the job again.",
             argument="digest",
             value=digest,

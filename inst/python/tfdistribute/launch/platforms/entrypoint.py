@@ -72,9 +72,9 @@ def run_task(command: Sequence[str], environment: Mapping[str, str]) -> int:
             variables[task_events.JOB] = directory
             variables[task_events.DIGEST] = private_directory.digest_of(task_file)
         code, was_stopped = _run(command, variables, directory)
-        found = _read_failure(failure)
-        _report(found)
-        return _exit_code(code, was_stopped, found)
+        failure_report = _read_failure(failure)
+        _report(failure_report)
+        return _exit_code(code, was_stopped, failure_report)
 
 
 def _alone(environment: Mapping[str, str]) -> str:
@@ -135,12 +135,12 @@ def _run(
     command: Sequence[str], environment: Mapping[str, str], directory: str
 ) -> tuple[int, bool]:
     """Run a command to its end; return its exit code, and whether the platform asked it to stop."""
-    asked: list[int] = []
+    signals: list[int] = []
     process: list[subprocess.Popen[bytes]] = []
 
     def stop(number: int, frame: Any) -> None:
         del frame
-        asked.append(number)
+        signals.append(number)
         if process:
             # The chief finishes its step and saves a checkpoint.
             process[0].send_signal(signal.SIGINT)
@@ -152,22 +152,22 @@ def _run(
         except OSError as error:
             sys.stderr.write(f"{command[0]}: {error.strerror}\n")
             return 127, False
-        if asked:
+        if signals:
             process[0].send_signal(signal.SIGINT)
-        code = _wait(process[0], asked)
-        return code, bool(asked)
+        code = _wait(process[0], signals)
+        return code, bool(signals)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _wait(process: subprocess.Popen[bytes], asked: Sequence[int]) -> int:
+def _wait(process: subprocess.Popen[bytes], signals: Sequence[int]) -> int:
     deadline = math.inf
     while True:
         try:
             return process.wait(_TICK_S)
         except subprocess.TimeoutExpired:
-            if asked and deadline == math.inf:
+            if signals and deadline == math.inf:
                 deadline = time.monotonic() + _STOP_S
             if time.monotonic() > deadline:
                 process.kill()

@@ -22,16 +22,16 @@ def platform_tf_config(environment: Mapping[str, str]) -> str | None:
     TF_CONFIG counts first, then an indexed Job, then CLUSTER_SPEC. An evaluator leaves the cluster, as TensorFlow
     requires; platforms list it. ClusterError if a variable does not describe a cluster.
     """
-    found = (
+    config = (
         parse_tf_config(environment.get("TF_CONFIG", ""))
         or _of_index(environment)
         or read_cluster_spec(environment)
     )
-    if found is None or found.task_type is None:
+    if config is None or config.task_type is None:
         return None
-    roles = found.cluster.items()
+    roles = config.cluster.items()
     cluster = {role: list(each) for role, each in roles if each and role != EVALUATOR}
-    task = {"type": found.task_type, "index": found.task_index}
+    task = {"type": config.task_type, "index": config.task_index}
     return json.dumps({"cluster": cluster, "task": task})
 
 

@@ -48,12 +48,12 @@ class Kubernetes(Platform[KubernetesCluster]):
         """Create the job, and then what belongs to it and goes with it."""
         *others, main = job_objects(self.cluster, job, archive)
         stage(self.cluster, job, archive)
-        made = self._create(main)
+        answer = self._create(main)
         owner = {
             "apiVersion": main["apiVersion"],
             "kind": main["kind"],
             "name": job.id,
-            "uid": made["metadata"]["uid"],
+            "uid": answer["metadata"]["uid"],
         }
         try:
             for each in others:
@@ -71,13 +71,13 @@ class Kubernetes(Platform[KubernetesCluster]):
         return pod_status.job_state(self.cluster, main, self._pods(name))
 
     def logs(self, name: str) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
+        lines_by_task: dict[str, list[str]] = {}
         for pod in self._pods(name):
             path = f"{self._path('Pod', pod['metadata']['name'])}/log?tailLines={_LINES}"
             # A pod that has not started has no log.
             text = self._answer(["get", "--raw", path], missing="")
-            found[pod_status.task_of(self.cluster, pod)] = text.splitlines()
-        return found
+            lines_by_task[pod_status.task_of(self.cluster, pod)] = text.splitlines()
+        return lines_by_task
 
     def cancel(self, name: str) -> None:
         """Delete the job; its pods get time to save a checkpoint."""
@@ -89,8 +89,8 @@ class Kubernetes(Platform[KubernetesCluster]):
 
     def _pods(self, name: str) -> list[Object]:
         selector = quote(f"{LABEL}={name}", safe="")
-        found = self._get(f"{self._path('Pod')}?labelSelector={selector}")
-        return [] if found is None else list(found.get("items") or ())
+        answer = self._get(f"{self._path('Pod')}?labelSelector={selector}")
+        return [] if answer is None else list(answer.get("items") or ())
 
     def _create(self, value: Object) -> Object:
         # A server that does not know a field refuses the object.

@@ -34,7 +34,7 @@ def is_submitted(job: Handle) -> bool:
     return bool(job.get("submitted"))
 
 
-def described_job(cluster: ManagedCluster, id: str, **fields: Any) -> Job:  # noqa: A002
+def describe_job(cluster: ManagedCluster, id: str, **fields: Any) -> Job:  # noqa: A002
     """Make the job that a platform gets; ClusterError if model_dir is lost with the containers."""
     name = f"{cluster.name}-{hashlib.sha256(id.encode()).hexdigest()[:8]}"
     job = read(Job, {**fields, "id": name, "cluster": cluster})
@@ -82,8 +82,8 @@ def describe(job: Job) -> tuple[str, Archive]:
 def job_state(job: Handle) -> dict[str, Any]:
     """Read the state of a job in the form that a supervisor writes; it is asked for at most every two seconds."""
     now = time.monotonic()
-    asked, known = _known.get(str(job["id"]), (-_EVERY_S, {}))
-    if known.get("ended") is None and now - asked >= _EVERY_S:
+    asked_at, known = _known.get(str(job["id"]), (-_EVERY_S, {}))
+    if known.get("ended") is None and now - asked_at >= _EVERY_S:
         known = _ask(job)
         _known[str(job["id"])] = (now, known)
     return known
@@ -91,15 +91,17 @@ def job_state(job: Handle) -> dict[str, Any]:
 
 def job_logs(job: Handle, task: str | None, level: str) -> list[str]:
     cluster, name = _cluster_and_name(job)
-    found = platform_of(cluster).logs(name)
-    if task is not None and task not in found:
+    lines_by_task = platform_of(cluster).logs(name)
+    if task is not None and task not in lines_by_task:
         raise ArgumentError(
             f'`task` is "{task}", which has no log.',
-            f"Use one of {', '.join(found)}." if found else "Wait until the tasks are running.",
+            f"Use one of {', '.join(lines_by_task)}."
+            if lines_by_task
+            else "Wait until the tasks are running.",
             argument="task",
             value=task,
         )
-    shown = found if task is None else {task: found[task]}
+    shown = lines_by_task if task is None else {task: lines_by_task[task]}
     prefix = "" if task is not None else "[{}] "
     return [
         f"{prefix.format(name)}{line}"
@@ -117,29 +119,29 @@ def stop_job(job: Handle) -> dict[str, Any]:
 
 def _at_level(lines: list[str], level: str) -> list[str]:
     minimum, current = LEVELS.index(level), "info"
-    kept: list[str] = []
+    own_lines: list[str] = []
     for line in lines:
         current = level_of(line) or current
         if LEVELS.index(current) >= minimum:
-            kept.append(line)
-    return kept
+            own_lines.append(line)
+    return own_lines
 
 
 def _ask(job: Handle) -> dict[str, Any]:
     cluster, name = _cluster_and_name(job)
-    found = platform_of(cluster).state(name)
+    state = platform_of(cluster).state(name)
     model_dir, max_steps = job.get("model_dir"), job["submitted"].get("max_steps")
     return {
-        **dataclasses.asdict(found),
+        **dataclasses.asdict(state),
         "id": job["id"],
         "verb": job["verb"],
-        "state": "training" if found.state == "running" else found.state,
+        "state": "training" if state.state == "running" else state.state,
         "model_dir": model_dir,
         "logs": None,
         "global_step": _step(model_dir),
         "max_steps": max_steps,
         "evaluations": [],
-        "history": None if found.ended is None else _history(model_dir),
+        "history": None if state.ended is None else _history(model_dir),
     }
 
 

@@ -60,8 +60,8 @@ class Vertex(Platform[VertexCluster]):
         stage(self.cluster, job, archive)
         parent = f"projects/{self.cluster.project}/locations/{self.cluster.location}"
         with _refusals("create the job"):
-            made = self.client(sdk).create_custom_job(parent=parent, custom_job=request)
-        return str(made.name)
+            answer = self.client(sdk).create_custom_job(parent=parent, custom_job=request)
+        return str(answer.name)
 
     def state(self, name: str) -> PlatformState:
         sdk = _module(*_SDK)
@@ -95,13 +95,13 @@ class Vertex(Platform[VertexCluster]):
             entries = sdk.Client(project=self.cluster.project).list_entries(
                 filter_=wanted, max_results=_MOST_LINES
             )
-            found: dict[str, list[str]] = {}
+            lines: dict[str, list[str]] = {}
             for entry in entries:
                 replica = str(entry.resource.labels.get("task_name"))
                 payload: Any = entry.payload
                 text = payload if isinstance(payload, str) else payload.get("message", "")
-                found.setdefault(_task_of(replica), []).extend(str(text).splitlines())
-        return found
+                lines.setdefault(_task_of(replica), []).extend(str(text).splitlines())
+        return lines
 
     def cancel(self, name: str) -> None:
         sdk = _module(*_SDK)

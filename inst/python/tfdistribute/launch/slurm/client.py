@@ -227,8 +227,8 @@ def _age_s(path: str) -> float:
 
 def _entry(job: Handle) -> QueueEntry | None:
     slurm_id = str(job["slurm_id"])
-    asked, entry = _answers.get(slurm_id, (-_FRESH_S, None))
-    if time.monotonic() - asked >= _FRESH_S:
+    asked_at, entry = _answers.get(slurm_id, (-_FRESH_S, None))
+    if time.monotonic() - asked_at >= _FRESH_S:
         entry = scheduler.queue_entry(slurm_id)
         _answers[slurm_id] = (time.monotonic(), entry)
     return entry
@@ -270,9 +270,9 @@ def _conclude(job: Handle, values: dict[str, Any], entry: QueueEntry) -> dict[st
 
 def _jobs_in(parent: str) -> Iterator[dict[str, Any]]:
     for directory in list(private_directory.own_directories(parent)):
-        found = read_json(os.path.join(directory, SUBMISSION_FILE))
-        if found is not None:
-            yield {**found, "directory": directory}
+        submission = read_json(os.path.join(directory, SUBMISSION_FILE))
+        if submission is not None:
+            yield {**submission, "directory": directory}
         elif not private_directory.is_locked(directory) and _age_s(directory) > _MOST_AGE_S:
             # Its session ended before it could submit the job. Locks of other hosts may not be seen.
             private_directory.remove(directory)

@@ -54,7 +54,7 @@ def job_script(
         "export": "NONE",
     }
     lines = [
-        f"#SBATCH --{option}={_quoted(str(value))}"
+        f"#SBATCH --{option}={_quote(str(value))}"
         for option, value in options.items()
         if value is not None
     ]
@@ -67,7 +67,7 @@ def job_script(
     return "\n".join(["#!/bin/bash", *lines, *cluster.setup, f"exec {shlex.join(command)}", ""])
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     """Quote a value as sbatch reads it: without a shell."""
     if re.fullmatch(r"[\w@%+=:,./-]*", value):
         return value

@@ -54,14 +54,14 @@ class SlurmAllocation(Allocation):
     def resume(self, state: JobState, progress: Progress) -> None:
         state.slurm_id = self.slurm_id
         former = read_json(os.path.join(self._home, STATE_FILE)) or {}
-        kept = read_json(os.path.join(self._home, PROGRESS_FILE))
+        values = read_json(os.path.join(self._home, PROGRESS_FILE))
         if self.starts_before > 0 and former:
             state.restarts = int(former.get("restarts") or 0)
             state.started = float(former.get("started") or state.started)
             for note in former.get("notes") or ():
                 state.note(str(note))
-        if self.starts_before > 0 and kept is not None:
-            progress.restore(kept)
+        if self.starts_before > 0 and values is not None:
+            progress.restore(values)
             state.message = f"Slurm has started job {self.slurm_id} again."
         self._first_step = progress.checkpoint
 

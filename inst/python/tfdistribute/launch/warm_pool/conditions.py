@@ -86,12 +86,12 @@ def _without_those_of_tensorflow(variables: Mapping[str, str]) -> dict[str, str]
 
 
 def _identity(paths: Iterable[str]) -> list[Any]:
-    found: list[Any] = []
+    entries: list[Any] = []
     for path in paths:
         with contextlib.suppress(OSError):
             status = os.stat(path)
-            found.append([path, status.st_dev, status.st_ino, status.st_mtime_ns])
-    return found
+            entries.append([path, status.st_dev, status.st_ino, status.st_mtime_ns])
+    return entries
 
 
 def _limits() -> list[Any]:

@@ -97,10 +97,10 @@ def open_directory(job: Job) -> str:
     """
     conditions = conditions_of(job)
     idle = (each for each in _waiting.values() if each.is_idle and each.session == os.getpid())
-    found = next(idle, None)
-    if found is not None and found.conditions == conditions and found.prepares(job):
-        found.is_idle = False
-        return found.job.directory
+    candidate = next(idle, None)
+    if candidate is not None and candidate.conditions == conditions and candidate.prepares(job):
+        candidate.is_idle = False
+        return candidate.job.directory
     end_waiting()
     directory = private_directory.new_directory()
     # The start of the job tells why a process cannot be started.
@@ -155,7 +155,7 @@ def start_process(job: Job) -> subprocess.Popen[bytes]:
             _started.clear()
             _started[job.directory] = job
             return waiting.process
-    return _started_process(job, subprocess.DEVNULL)
+    return _spawn(job, subprocess.DEVNULL)
 
 
 def _start_waiting(
@@ -165,7 +165,7 @@ def _start_waiting(
     own, theirs = socket.socketpair()
     own.settimeout(_ANSWER_S)
     with theirs:
-        process = _started_process(job, theirs.fileno())
+        process = _spawn(job, theirs.fileno())
     # From here on the directory lives as long as the supervisor.
     private_directory.release(directory)
     adopt(process)
@@ -179,7 +179,7 @@ def _values(job: Job) -> dict[str, Any]:
     return {**dataclasses.asdict(job), "cluster": cluster}
 
 
-def _started_process(job: Job, standard_input: int) -> subprocess.Popen[bytes]:
+def _spawn(job: Job, standard_input: int) -> subprocess.Popen[bytes]:
     lock = private_directory.lock(job.directory)
     root = str(Path(__file__).parents[3])
     options = [*_OPTIONS, *(["-B"] if sys.dont_write_bytecode else [])]

@@ -112,10 +112,11 @@ class _Waiting:
             return
         if not self._at_once:
             self._tasks.prepare_processes(at_once=False)
-        found = self.entered[0].prepared
+        ready_processes = self.entered[0].prepared
         values = {
-            "pids": [each.pid for each in found],
-            "is_ready": len(found) == len(self._tasks.tasks) and all(e.is_ready for e in found),
+            "pids": [each.pid for each in ready_processes],
+            "is_ready": len(ready_processes) == len(self._tasks.tasks)
+            and all(e.is_ready for e in ready_processes),
         }
         path = os.path.join(self._directory, STATE_FILE)
         if read_json(path) != values:

@@ -88,8 +88,10 @@ def as_hooks(hooks: Sequence[Any], context: HookContext) -> list[Any]:
     """Make ``tf.estimator.SessionRunHook`` objects in the same order; raise as ``Hook.check`` does."""
     descriptions = read_hooks(hooks)
     check_hooks(descriptions, context)
-    made = [hook.session_hook(context) if isinstance(hook, Hook) else hook for hook in descriptions]
-    return [hook for hook in made if hook is not None]
+    session_hooks = [
+        hook.session_hook(context) if isinstance(hook, Hook) else hook for hook in descriptions
+    ]
+    return [hook for hook in session_hooks if hook is not None]
 
 
 def may_end(hooks: Sequence[Any]) -> bool:

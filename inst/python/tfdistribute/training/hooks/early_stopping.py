@@ -123,9 +123,9 @@ class Watch:
         if self._hook.data == "training":
             losses, self._losses = self._losses, []
             return [(step, sum(losses) / len(losses))] if losses else []
-        return self._evaluated(self._context.history)
+        return self._new_values(self._context.history)
 
-    def _evaluated(self, history: History | None) -> list[tuple[int, float]]:
+    def _new_values(self, history: History | None) -> list[tuple[int, float]]:
         if history is None:
             return []
         new = history.evaluations[self._evaluations :]

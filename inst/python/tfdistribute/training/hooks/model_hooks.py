@@ -22,7 +22,7 @@ class ModelHooks:
     def __call__(self, hooks: Sequence[Any], mode: str) -> list[Any]:
         """Make session hooks in the same order; ArgumentError for one that must be given to the verb."""
         context = HookContext.here(VERBS[mode], self._model_dir, self.history)
-        made: list[Any] = []
+        all_hooks: list[Any] = []
         for hook in read_hooks(hooks):
             session_hooks = as_hooks([hook], context)
             if not session_hooks and isinstance(hook, Hook):
@@ -32,5 +32,5 @@ class ModelHooks:
                     argument="training_hooks",
                     value=hook.name,
                 )
-            made += session_hooks
-        return made
+            all_hooks += session_hooks
+        return all_hooks

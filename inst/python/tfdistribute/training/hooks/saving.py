@@ -100,8 +100,8 @@ def _output_dir(
     )
 
 
-def _directory(given: str | None, context: HookContext, argument: str, name: str) -> str:
-    directory = given or context.model_dir
+def _directory(path: str | None, context: HookContext, argument: str, name: str) -> str:
+    directory = path or context.model_dir
     if directory is None:
         raise ArgumentError(
             f"{name} is used outside a verb of this package, so `{argument} = NULL` does not name a directory.",

@@ -90,7 +90,7 @@ class PeerWatch:
         self._sessions += 1
         trained = self._steps > 0
         if trained and self._member.in_step:
-            raise self.lost()
+            raise self.loss_error()
         if self._sessions == 1 and not (trained or self._member.is_alone):
             self._handshake.conclude(engine.multi_worker.variable_shapes())
             task_events.emit("agreed")
@@ -151,7 +151,7 @@ class PeerWatch:
             time.sleep(_PAUSE_S)
         raise _ran_out_of_data(self._member.task, step)
 
-    def lost(self) -> TfdistributeError:
+    def loss_error(self) -> TfdistributeError:
         end = time.monotonic() + _CONFIRM_S
         while time.monotonic() < end:
             error = self._chief_has_ended() or self._peers.report() or self._gone_soon()
@@ -160,7 +160,7 @@ class PeerWatch:
             time.sleep(_PAUSE_S)
         return self.broken()
 
-    def explained(self, error: Exception) -> TfdistributeError | None:
+    def explain(self, error: Exception) -> TfdistributeError | None:
         """Return the error for a failure of TensorFlow that a lost task has caused; None if none has."""
         if self.verdict is not None:
             return self.verdict
@@ -172,7 +172,7 @@ class PeerWatch:
         if not self._member.needed or not (broken or late or _is_possible_after_loss(error)):
             return None
         if (broken or late) and self._member.in_step:
-            return self.lost()
+            return self.loss_error()
         reason = self._peers.report() or self._gone_soon()
         return self.broken() if reason is None and (broken or late) else reason
 
@@ -266,7 +266,7 @@ def translate_losses(watch: PeerWatch) -> Iterator[None]:
     try:
         yield
     except (engine.tf.errors.OpError, RuntimeError) as error:
-        explanation = watch.explained(error)
+        explanation = watch.explain(error)
         if explanation is None:
             raise
         raise explanation from error

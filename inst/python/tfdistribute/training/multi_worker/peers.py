@@ -80,7 +80,7 @@ class Peers:
             cluster=cluster_of(self.member),
             package=__version__,
             tensorflow=engine.tf.__version__,
-            passes=passes.switched_off(),
+            passes=passes.list_switched_off(),
             **others,
         )
 

@@ -14,7 +14,7 @@ from tfdistribute import engine, task_events
 from tfdistribute.cluster.addresses import without_proxy
 from tfdistribute.cluster.task_facts import SHARED_MEMORY
 from tfdistribute.interrupts import finish_step_on_interrupt
-from tfdistribute.run_config import flattened
+from tfdistribute.run_config import flatten
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks import suppress_nan_error
 from tfdistribute.training.multi_worker.assignment import TaskAssignment
@@ -27,7 +27,7 @@ from tfdistribute.training.multi_worker.peer_watch import PeerWatch, translate_l
 from tfdistribute.training.multi_worker.peers import Peers
 from tfdistribute.training.multi_worker.resume import learn_from_chief, record_training
 from tfdistribute.training.preparation import prepare_training
-from tfdistribute.training.remote.lease import Lease, leased
+from tfdistribute.training.remote.lease import Lease, hold_lease
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.variables import global_step
 
@@ -88,7 +88,7 @@ class TaskRun:
             self._lease = stack.enter_context(_lease(assignment))
             self._history = TaskHistory.of(assignment)
             # Saved last, with the error as the user gets it.
-            stack.enter_context(self._history.saved())
+            stack.enter_context(self._history.save())
             stack.enter_context(translate_errors(assignment.verb, model_dir))
             self._prepared = prepare_training(
                 assignment.verb, assignment.model, assignment.settings, source, self._member
@@ -159,7 +159,7 @@ class TaskRun:
 
     def _new_all_reduce(self) -> Any:
         member, strategy = self._member, self._prepared.settings.train_distribute
-        on_cpus = not any("GPU" in device for device in flattened(self._prepared.devices.train))
+        on_cpus = not any("GPU" in device for device in flatten(self._prepared.devices.train))
         return engine.step.all_reduce.AllReduce(
             member.rank,
             len(member.training_tasks),
@@ -188,7 +188,7 @@ def _lease(assignment: TaskAssignment) -> AbstractContextManager[Lease | None]:
     job = (
         member.job_name if task_events.is_in_job() else f"{socket.gethostname()} {member.job_name}"
     )
-    return leased(assignment.model.model_dir, job)
+    return hold_lease(assignment.model.model_dir, job)
 
 
 def _last_step(assignment: TaskAssignment, history: History) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfdistribute.errors import TrainingError
-from tfdistribute.training.predict import concatenated
+from tfdistribute.training.predict import concatenate
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -73,7 +73,7 @@ class TaskResults:
             _SIZES: np.array([len(next(iter(batch.values()))) for batch in batches], np.int64),
             _PLACES: numbers * tasks + rank if in_turns else np.full(len(batches), rank),
         }
-        for name, values in concatenated(iter(batches)).items():
+        for name, values in concatenate(iter(batches)).items():
             if values.dtype == object:
                 text = json.dumps(values.tolist()).encode()
                 entries[f"{_STRINGS}{name}"] = np.frombuffer(text, np.uint8)
@@ -97,7 +97,7 @@ class TaskResults:
             for place, first, last in zip(places, ends - sizes, ends, strict=True):
                 batches.append((place, {key: array[first:last] for key, array in arrays.items()}))
         batches.sort(key=lambda batch: batch[0])
-        return concatenated(rows for _, rows in batches)
+        return concatenate(rows for _, rows in batches)
 
     def _path(self, rank: int) -> str:
         return os.path.join(self._directory, f"task-{rank}.npz")

@@ -87,7 +87,7 @@ class ProgressFile:
         return step if record is None else min(record.first_step, step)
 
     @contextlib.contextmanager
-    def recorded(self, first_step: int) -> Iterator[TrainingRecord]:
+    def record(self, first_step: int) -> Iterator[TrainingRecord]:
         """Record the training inside the block, as the chief; the block ends when the last checkpoint is written."""
         record = self.start(first_step)
         try:
@@ -121,7 +121,7 @@ def record_training(peers: Peers, model_dir: str) -> Iterator[TaskFacts | None]:
     step = global_step(model_dir)
     progress = ProgressFile(model_dir, peers.member)
     first_step = progress.first_step(step)
-    with progress.recorded(first_step) as record:
+    with progress.record(first_step) as record:
         yield peers.facts(model_dir=model_dir, step=step, first_step=first_step, mark=record.mark)
 
 

@@ -62,7 +62,7 @@ class Lease:
         self._loss: ModelDirectoryError | None = None
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         """Hold the lease inside the block; ModelDirectoryError if another job holds it, or it cannot be written."""
         check_free(self._model_dir, self._own.job)
         try:
@@ -106,13 +106,13 @@ class Lease:
 
 
 @contextlib.contextmanager
-def leased(model_dir: str, job: str) -> Iterator[Lease | None]:
+def hold_lease(model_dir: str, job: str) -> Iterator[Lease | None]:
     """Hold the lease of a job inside the block; None for a local directory, which its supervisor has locked."""
     if not is_remote(model_dir):
         yield None
         return
     lease = Lease(model_dir, job)
-    with lease.held():
+    with lease.hold():
         yield lease
 
 
