@@ -44,6 +44,9 @@ PROOFS = {
     "placed_variables": f"{PARTS}::test_each_replica_has_logical_devices_of_its_own",
     "named_matrix": "engine/features/test_named_matrix.py::test_feature_columns_read_it_by_name",
     "functional_optimizers": "models/keras/test_keras3.py::test_optimizers_of_keras_3_train_as_in_fit",
+    "distinct_rows": (
+        "engine/step/test_distinct_rows.py::test_rows_that_a_lookup_has_summed_are_not_summed_again"
+    ),
     "known_classes": (
         "engine/estimator/test_category_codes.py"
         "::test_classes_that_were_checked_for_all_rows_are_not_checked_again"

@@ -30,9 +30,6 @@ _INTRA = "intra_op_parallelism_threads"
 # Of this process, 0 for TensorFlow's choice; empty until they are started.
 _threads_at_start: list[int] = []
 
-# Operations that add up the rows that another has looked up.
-_SUMS_OF_ROWS = ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
-
 
 def make(settings: Mapping[str, Any], base: Any = None, of_task: bool = False) -> Any:
     """Add a user's settings to TensorFlow's defaults; RunConfigError for a field or value that does not fit.
@@ -100,14 +97,15 @@ def prepare_training(session_config: Any, graph: Any) -> None:
         tensorflow/core/grappler/optimizers; ``copy_on_read_mode`` in tensorflow/core/framework/resource_var.h.
     """
     operations = graph.get_operations()
-    types = {operation.type for operation in operations}
     rewriting = session_config.graph_options.rewrite_options
     has_16_bits = any(
         each.type == "MatMul" and each.outputs[0].dtype.size == 2 for each in operations
     )
     if rewriting.remapping == RewriterConfig.DEFAULT and not has_16_bits:
         rewriting.remapping = RewriterConfig.OFF
-    looks_up = "ResourceGather" in types and not types.isdisjoint(_SUMS_OF_ROWS)
+    looks_up = any(
+        each.type == "ResourceGather" and each.inputs[1].op.type == "Unique" for each in operations
+    )
     if looks_up and rewriting.arithmetic_optimization == RewriterConfig.DEFAULT:
         rewriting.arithmetic_optimization = RewriterConfig.OFF
 

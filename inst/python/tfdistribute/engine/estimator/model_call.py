@@ -16,6 +16,7 @@ from tfdistribute.engine.estimator.options import EstimatorOptions
 from tfdistribute.engine.features import numeric_columns
 from tfdistribute.engine.features.packed_features import Features, PackedFeatures
 from tfdistribute.engine.repairs import replicated_variables
+from tfdistribute.engine.step import distinct_rows
 from tfdistribute.engine.step.accumulate import AccumulatedStep
 
 ModeKeys = tf.estimator.ModeKeys
@@ -113,6 +114,7 @@ class ModelCall:
             repairs = model_graphs.repair_model_fn(self.run_config, loss_is_mean)
         if self._known_classes:
             repairs = of_known_classes()
+        distinct_rows.install()
         with tpu.program(), repairs:
             self.spec = call(self.features, self.labels, self.mode, self.config)
 

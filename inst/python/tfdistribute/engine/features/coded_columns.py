@@ -92,12 +92,8 @@ def _reshape(*args: Any, **kwargs: Any) -> Any:
     embedding_ops.safe_embedding_lookup_sparse, {"sparse_ids": _OneEach}
 )
 def _look_up(*args: Any, **kwargs: Any) -> Any:
-    """Look up rows of a table as TensorFlow does after its search for rows without a category."""
+    """Look up rows of a table, each row once: gradients are summed as in TensorFlow's lookup."""
     table, categories = args[:2]
-    options = {name: kwargs.get(name) for name in ("combiner", "max_norm", "name")}
-    ids = tf.SparseTensor(categories.indices, categories.values, categories.dense_shape)
-    rows = embedding_ops.embedding_lookup_sparse(
-        table, ids, None, partition_strategy="div", **options
-    )
-    # The sum does not tell how many rows it has, which follows from the batch.
-    return tf.reshape(rows, tf.stack([tf.size(categories.values), *rows.shape[1:]]))
+    ids, places = tf.unique(categories.values)
+    rows = tf.nn.embedding_lookup(table, ids, kwargs.get("max_norm"))
+    return tf.gather(rows, places, name=kwargs.get("name"))

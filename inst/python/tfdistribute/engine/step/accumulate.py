@@ -20,7 +20,8 @@ from tfdistribute.engine.graph import edit, effects, walk
 from tfdistribute.engine.graph.copies import Subgraph
 from tfdistribute.engine.repairs import replicated_variables
 from tfdistribute.engine.step import loss_scale
-from tfdistribute.engine.step.micro_batches import AccumulatedValue, Batch, holds_each_index_once
+from tfdistribute.engine.step.distinct_rows import holds_each_index_once
+from tfdistribute.engine.step.micro_batches import AccumulatedValue, Batch
 from tfdistribute.errors import ModelError
 
 v1 = tf.compat.v1

@@ -6,12 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfdistribute.engine.graph import walk
 from tfdistribute.errors import ModelError
-
-# Operations and their outputs that hold each index once: of embedding lookups, and of their gradients.
-_UNIQUE = {("Unique", 0), ("UniqueV2", 0)}
-_UNIQUE |= {(f"SparseSegment{kind}GradV2", 1) for kind in ("Mean", "SqrtN", "Sum")}
 
 
 class Batch:
@@ -88,12 +83,6 @@ def _slice(leaf: Any, begin: Any, size: Any) -> Any:
     if isinstance(size, int) and isinstance(leaf, tf.Tensor):
         rows.set_shape([size, *leaf.shape[1:]])
     return rows
-
-
-def holds_each_index_once(indices: Any) -> bool:
-    """Return whether the indices of a gradient's rows come from an operation that removes duplicates."""
-    source = walk.behind(indices, ("Identity", "Reshape", "Cast"))
-    return (source.op.type, source.value_index) in _UNIQUE
 
 
 class AccumulatedValue:
