@@ -5,18 +5,17 @@ from __future__ import annotations
 import resource
 import sys
 import tempfile
-from typing import Any
 
 import numpy as np
+from layers import model_fn
 from way import take_turns
 
-from tfdistribute import engine
 from tfdistribute.inputs import Column, InMemory
 from tfdistribute.models.custom import Custom
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.train import train
 
-UNITS, BATCH, FEATURES = 768, 32768, 32
+BATCH, FEATURES = 32768, 32
 X = np.random.default_rng(1).random((BATCH, FEATURES), np.float32)
 SOURCE = InMemory(
     (Column("x", "float", lambda: X, (FEATURES,)), Column("y", "float", lambda: X[:, 0])),
@@ -24,17 +23,6 @@ SOURCE = InMemory(
     batch_size=BATCH,
     num_epochs=None,
 )
-
-
-def model_fn(features: Any, labels: Any, mode: str) -> dict[str, Any]:
-    """Make three layers of 768 units, and one of a single unit."""
-    del mode
-    tf = engine.tf
-    x = features["x"]
-    for _ in range(3):
-        x = tf.compat.v1.layers.dense(x, UNITS, tf.nn.relu)
-    output = tf.compat.v1.layers.dense(x, 1)
-    return {"loss": tf.reduce_mean(tf.square(output[:, 0] - labels)), "optimizer": "sgd"}
 
 
 def measure(steps: int) -> float:
