@@ -20,7 +20,7 @@ from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.job_handle import reap_supervisors, stop_job
-from tfdistribute.launch.places import check_ssh_cluster
+from tfdistribute.launch.places.connect_hosts import check_ssh_cluster
 from tfdistribute.launch.start import start_supervisor
 
 __all__ = ["mark"]
