@@ -38,9 +38,11 @@ def pure_tensorflow(model: str, directory: Path, replicas: int, steps: int) -> d
         model_fn = functools.partial(model_fn, loss_share=1 / replicas)
     with tf.Graph().as_default():
         strategy = tf.distribute.MirroredStrategy([f"CPU:{i}" for i in range(replicas)])
-    # Estimators without a session configuration optimise their graphs once; further passes round differently.
+    # Estimators without a session configuration optimise their graphs once; further passes round differently. So do
+    # joined operations, which trainings of this package turn off.
     rewriting = rewriter_config_pb2.RewriterConfig(
-        meta_optimizer_iterations=rewriter_config_pb2.RewriterConfig.ONE
+        meta_optimizer_iterations=rewriter_config_pb2.RewriterConfig.ONE,
+        remapping=rewriter_config_pb2.RewriterConfig.OFF,
     )
     session_config = v1.ConfigProto(
         allow_soft_placement=True,
