@@ -143,7 +143,7 @@ def test_the_first_of_several_names_that_exists_is_replaced(
     patch = patches.Patch("own", ("changed:old|new",), "", "")
     monkeypatch.setitem(getattr(patches, "_BY_NAME"), "own", patch)  # noqa: B009
     assert patches.list_missing("own") == []
-    with patches.patched("own", 2):
+    with patches.patch_temporarily("own", 2):
         assert vars(module) == {"new": 2}
     assert vars(module) == {"new": 1}
 

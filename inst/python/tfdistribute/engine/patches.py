@@ -50,6 +50,7 @@ _DEPRECATION = "tensorflow.python.util.deprecation"
 _DISTRIBUTE = "tensorflow.python.distribute"
 _GRADIENTS = "tensorflow.python.ops.gradients_util"
 _HEADS = "tensorflow_estimator.python.estimator.head"
+_APPLY = "Optimizer._resource_apply_sparse_duplicate_indices"
 _LAUNCHER = f"{_DISTRIBUTE}.cross_device_utils:CollectiveReplicaLauncher"
 
 PATCHES = (
@@ -179,8 +180,7 @@ PATCHES = (
     Patch(
         "distinct_rows",
         tuple(
-            f"tensorflow:{name}.Optimizer._resource_apply_sparse_duplicate_indices"
-            for name in ("keras.optimizers.legacy", "compat.v1.train")
+            f"tensorflow:{name}.{_APPLY}" for name in ("keras.optimizers.legacy", "compat.v1.train")
         ),
         "Optimizers sum the rows of a table's gradient again: an embedding's step takes a tenth longer.",
         "embedding_lookup_sparse in tensorflow/python/ops/embedding_ops.py sums them",
@@ -293,11 +293,9 @@ def list_missing(name: str) -> list[str]:
 def list_patches() -> list[dict[str, Any]]:
     """List all patches as plain values, with whether this process has ``used`` each."""
     keys = ("name", "why", "source", "versions")
-    return [
-        {key: getattr(each, key) for key in keys}
-        | {"target": ", ".join(each.targets), "used": each.name in _used}
-        for each in PATCHES
-    ]
+    own = [{key: getattr(each, key) for key in keys} for each in PATCHES]
+    more = [{"target": ", ".join(each.targets), "used": each.name in _used} for each in PATCHES]
+    return [one | other for one, other in zip(own, more, strict=True)]
 
 
 def _new_values(name: str, replacements: tuple[Any, ...]) -> list[tuple[Any, str, Any]]:
