@@ -16,8 +16,8 @@ install: ## Install the R package into the project's library if its sources chan
 demo: install ## Train on real data by two processes while a third evaluates, and compare with lm()
 	@tools/env Rscript inst/examples/diamonds-cluster.R
 
-test: install ## Run the tests of both languages
-	@tools/check training testthat jobs python
+test: install ## Prove what README promises, by tests of both languages (about 10 minutes)
+	@tools/check --test
 
 test-r: install ## Run the R tests (FILTER=name runs the files whose name contains it)
 	@tools/test-r "$(FILTER)"

@@ -1,5 +1,5 @@
-# R functions for Python programs. The Python module tfdistribute.r starts R, evaluates give_to_python() once, and from
-# then on calls only what it was given.
+# R functions for Python programs. The Python module tfdistribute.r starts R and evaluates give_to_python() once. After
+# that, it calls only the functions that it received.
 
 give_to_python <- function() {
   options(keep.source = TRUE, rlang_backtrace_on_error = "full")
@@ -53,7 +53,7 @@ function_for_python <- function(path, name, what, params) {
   })
 }
 
-# As guard_callback(), for calls that are not made within one of call_backend(), which forgets the error before.
+# Like guard_callback(), for calls outside of call_backend(), which clears the previous error first.
 guard_first_error <- function(callback) {
   force(callback)
   guard_callback(function(...) {

@@ -1,19 +1,19 @@
 #' Convert a description to TensorFlow's own object
 #'
-#' Makes the TensorFlow object for code that calls TensorFlow directly, such as constructors of tfestimators. Starts
+#' Creates the TensorFlow object for code that calls TensorFlow directly, such as constructors of tfestimators. Starts
 #' Python and TensorFlow. The verbs of this package convert descriptions themselves.
 #'
-#' @param x A [run_config()], one of the [hooks], or a [parse_example_spec]. Python functions called from R also accept
-#'   these directly.
+#' @param x A [run_config()], one of the [hooks], or a [parse_example_spec]. Python functions that you call from R also
+#'   accept these descriptions without `as_python()`.
 #' @param ... Must be empty.
-#' @returns For a [run_config()], a Python `tf.estimator.RunConfig`; for a hook, a `tf.estimator.SessionRunHook`; for a
-#'   [parse_example_spec], a dictionary. It cannot be saved or sent to another process.
+#' @returns A Python `tf.estimator.RunConfig` for a [run_config()], a `tf.estimator.SessionRunHook` for a hook, and a
+#'   dictionary for a [parse_example_spec]. The object cannot be saved or sent to another process.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: `x` is something else.
-#' * `tfdistribute_strategy_error`: this machine does not have the devices.
-#' * `tfdistribute_run_config_error`: TensorFlow does not accept the settings.
-#' * `tfdistribute_unsupported_error`: TensorFlow has no such hook.
-#' * `tfdistribute_backend_error`: TensorFlow is not installed.
+#' * `tfdistribute_argument_error` if `x` is another object.
+#' * `tfdistribute_strategy_error` if this machine does not have the devices.
+#' * `tfdistribute_run_config_error` if TensorFlow does not accept the settings.
+#' * `tfdistribute_unsupported_error` if TensorFlow has no such hook.
+#' * `tfdistribute_backend_error` if TensorFlow is not installed.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/RunConfig>
 #' @examplesIf tfdistribute_available()
 #' config <- as_python(run_config(strategy_mirrored(devices = 2)))

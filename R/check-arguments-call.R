@@ -1,23 +1,55 @@
-# Checks of a whole call: arguments that the function does not have, and required ones that were not given. R's own
-# errors for both have no class and name internal functions.
+# Checks of a whole call for unknown arguments and missing required ones. R's own errors for both have no class and name
+# internal functions.
 
-# Check the call of the exported function that calls this one: its `...` must be empty, and every argument without a
-# default must be given. `...` are remedies for missing arguments, by name. The call may have arguments named `also`,
-# which the function gives to another one.
+# Check the call of the exported function that calls this one. Its `...` must be empty, and every argument without a
+# default must be present. `...` are remedies for missing arguments, by name. The call may have arguments named `also`,
+# which the function passes on to another function.
 check_call <- function(..., also = NULL) {
   index <- sys.parent()
   frame <- sys.frame(index)
+  own <- names(formals(sys.function(index)))
   extra <- as.list(eval(quote(substitute(list(...))), frame))[-1]
+  extra <- extra[!accept_other_names(rlang::names2(extra), own, frame)]
   extra <- Filter(Negate(is_required), extra)
-  extra <- extra[is.na(pmatch(rlang::names2(extra), also, duplicates.ok = TRUE))]
+  extra <- extra[is.na(pmatch(own_name(rlang::names2(extra)), also, duplicates.ok = TRUE))]
   if (length(extra) > 0) {
-    known <- c(names(formals(sys.function(index))), also)
-    abort_unknown_argument(extra, known, called_function(index))
+    abort_unknown_argument(extra, c(own, also), called_function(index))
   }
   check_required_of(index, list(...))
 }
 
-# Check only that the arguments without a default were given: for generics and functions that use their `...`.
+# Names of arguments in tfestimators, which this package also accepts.
+accepted_names <- c(
+  every_n_iter = "every_n_steps",
+  every_n_secs = "every_s",
+  every_n_step = "every_n_steps",
+  num_epochs = "epochs",
+  save_secs = "every_s",
+  save_steps = "every_n_steps",
+  tf_random_seed = "seed",
+  train_distribute = "strategy"
+)
+
+# Names of arguments in this package. Other names are returned unchanged.
+own_name <- function(names) {
+  unname(ifelse(names %in% names(accepted_names), accepted_names[names], names))
+}
+
+# Rename the arguments in `...` that are other names of the function's own arguments, and assign them in its frame. An
+# argument that the call contains by both names is not renamed.
+accept_other_names <- function(names, own, frame) {
+  accepted <- own_name(names)
+  accepts <- rep_len(FALSE, length(names))
+  for (index in which(accepted != names & accepted %in% own)) {
+    accepts[[index]] <- eval(call("missing", as.name(accepted[[index]])), frame)
+    if (accepts[[index]]) {
+      assign(accepted[[index]], eval(call("...elt", index), frame), frame)
+    }
+  }
+  accepts
+}
+
+# Check only that no argument without a default is missing, for generics and functions that use their `...`.
 check_required <- function(...) {
   check_required_of(sys.parent(), list(...))
 }
@@ -37,7 +69,7 @@ check_required_of <- function(index, remedies) {
   }
 }
 
-# "train()": the function of a frame, by the name that the user called.
+# The function of a frame as "train()", by the name in the user's call.
 called_function <- function(index) {
   name <- public_name(index) %||% rlang::call_name(sys.call(index))
   if (is.null(name)) "the function" else paste0(name, "()")
@@ -58,21 +90,19 @@ abort_unknown_argument <- function(extra, known, called) {
   )
 }
 
-# Names that other packages give to arguments of this one.
+# Names of arguments in other packages, by their names in this package.
 other_names <- c(
   after_step = "after_run",
   before_step = "before_run",
-  epochs = "num_epochs",
   label = "response",
   labels = "response",
   metric = "monitor",
   patience = "patience_steps",
   sep = "delim",
-  strategy = "train_distribute",
   target = "response"
 )
 
-# What other packages take as an argument and this one does not, by an argument that the function has: remedies. Only
+# Remedies for arguments of other packages that this package does not have, by an argument that the function has. Only
 # train() has `saving_listeners`, and only predict() has `predict_keys`.
 other_ways <- list(
   callbacks = c(hooks = "Give hooks, as in hooks = hook_early_stopping(patience_steps = 500)."),
@@ -81,7 +111,6 @@ other_ways <- list(
     eval_spec = "Give data to the specifications, as in train_spec(input_fn(y ~ x, data)).",
     input_fn = "Give it as `input_fn`: a data frame, or an input that input_fn() makes."
   ),
-  epochs = c(input_fn = "Give num_epochs to input_fn()."),
   learning_rate = c(
     optimizer = "Set it in `optimizer`, as in optimizer = list(\"adam\", learning_rate = 0.01).",
     dnn_optimizer = "Set it in `dnn_optimizer`, as in dnn_optimizer = list(\"adam\", learning_rate = 0.01).",
@@ -113,17 +142,10 @@ other_ways <- list(
 )
 
 # Arguments of input_fn(), which verbs have only for data.
+# fmt: skip
 input_arguments <- c(
-  "batch_size",
-  "factors",
-  "features",
-  "impute",
-  "num_epochs",
-  "response",
-  "seed",
-  "shuffle",
-  "transform",
-  "weights"
+  "batch_size", "epochs", "factors", "features", "impute", "response", "seed", "shuffle",
+  "transform", "weights"
 )
 
 remedy_for_unknown <- function(name, known) {
@@ -132,7 +154,7 @@ remedy_for_unknown <- function(name, known) {
   if (length(way) > 0) {
     return(way[[1]])
   }
-  if ("input_fn" %in% known && name %in% input_arguments) {
+  if ("input_fn" %in% known && own_name(name) %in% input_arguments) {
     return(paste0("Give ", name, " to input_fn()."))
   }
   same <- intersect(other_names[name], known)

@@ -1,5 +1,5 @@
-# Checks that strings are text. Python reads UTF-8 only: R would stop at strings that are marked "bytes", and pass on
-# others that it cannot translate as different text, such as "a<ff>b".
+# Checks that strings are text. Python reads only UTF-8. R would stop at strings that are marked as "bytes", and would
+# pass on other untranslatable strings as different text, such as "a<ff>b".
 
 as_utf8 <- function(strings, argument) {
   position <- first_not_text(strings)
@@ -15,7 +15,7 @@ as_utf8 <- function(strings, argument) {
   enc2utf8(as.vector(strings))
 }
 
-# The position of the first string that cannot become UTF-8; NA if all can.
+# The position of the first string that cannot be converted to UTF-8. NA if there is none.
 first_not_text <- function(strings) {
   marks <- Encoding(strings)
   bad <- !validEnc(strings) | marks == "bytes"
@@ -70,7 +70,7 @@ abort_not_text <- function(text, subject, remedy, kind, argument, .envir = paren
   )
 }
 
-# Any text as UTF-8: bytes that are not text are shown in hexadecimal.
+# Any text as UTF-8. Invalid bytes are shown in hexadecimal.
 shown_as_utf8 <- function(text) {
   if (!is.null(text)) iconv(enc2utf8(text), "UTF-8", "UTF-8", sub = "byte")
 }

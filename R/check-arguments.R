@@ -1,7 +1,7 @@
-# Checks of single arguments. Each returns the value in the form that descriptions keep (counts as integers, because an
-# R 4 would reach Python as 4.0), or raises tfdistribute_argument_error with the argument's name and value.
+# Checks of single arguments. Each returns the value as descriptions store it, or raises tfdistribute_argument_error
+# with the argument's name and value. Counts become integers, because an R 4 would reach Python as 4.0.
 #
-# A checker must not assign to `value`: caller_arg() would no longer find the user's expression.
+# A checker must not assign to `value`, because caller_arg() would no longer find the user's expression.
 
 abort_argument <- function(
   value,
@@ -59,7 +59,7 @@ check_count <- function(
   as.integer(value)
 }
 
-# "of at least 1", or the upper bound for a number beyond it.
+# "of at least 1", or the upper bound for a number above it.
 in_range <- function(value, minimum, maximum = .Machine$integer.max) {
   if (is.numeric(value) && any(value > maximum, na.rm = TRUE)) {
     paste("of at most", maximum)
@@ -136,11 +136,19 @@ check_strings <- function(value, null = FALSE, argument = rlang::caller_arg(valu
   as_utf8(value, argument)
 }
 
-# Line breaks of any kind, and what terminals and shells act upon.
+# Strings, or none of them, for NULL or an empty vector.
+check_some_strings <- function(value, argument = rlang::caller_arg(value)) {
+  if (length(value) == 0 && !is.object(value)) {
+    return(character())
+  }
+  check_strings(value, argument = argument)
+}
+
+# Line breaks of any kind, and characters that control terminals and shells.
 control_characters <- "[\\x01-\\x1f\\x7f\u0080-\u009f\u2028\u2029]"
 
-# Text for scripts, manifests and command lines, where a line break would begin a new line. Values of a list may be
-# secret.
+# Check text for scripts, manifests and command lines, where a line break would begin a new line. Values of a list may
+# be secret.
 check_text <- function(value, argument = rlang::caller_arg(value), remedy = NULL) {
   texts <- Filter(is.character, as.list(value))
   wrong <- vapply(texts, grepl, NA, pattern = control_characters, perl = TRUE)
@@ -199,7 +207,7 @@ check_choice <- function(
   value
 }
 
-# For arguments with all choices as their default: the first is taken.
+# For arguments that have all choices as their default, of which the first applies.
 check_default_choice <- function(value, choices, argument = rlang::caller_arg(value)) {
   if (identical(value, choices)) choices[[1]] else check_choice(value, choices, argument)
 }
@@ -214,7 +222,7 @@ check_function <- function(value, null = FALSE, argument = rlang::caller_arg(val
   value
 }
 
-# A function that is called with the arguments in `supplied` and no others.
+# Check a function that is called with exactly the arguments in `supplied`.
 check_formals <- function(
   value,
   supplied,
@@ -257,7 +265,7 @@ check_class <- function(
   value
 }
 
-# A TensorFlow dtype by its name: "float32", or a Python tf$float32 (which a description does not keep).
+# A TensorFlow dtype by its name, "float32", or a Python tf$float32, which a description does not store.
 check_dtype <- function(value, choices, null = FALSE, argument = rlang::caller_arg(value)) {
   dtype <- if (is_python_object(value)) dtype_name(value) else value
   if (null && is.null(dtype)) {
@@ -266,7 +274,7 @@ check_dtype <- function(value, choices, null = FALSE, argument = rlang::caller_a
   check_choice(dtype, choices, argument)
 }
 
-# Python objects that go to TensorFlow as they are: NULL, one, or a list of them.
+# Python objects that TensorFlow gets unchanged: NULL, one object, or a list of objects.
 check_python_objects <- function(value, expected, argument = rlang::caller_arg(value)) {
   if (is.null(value)) {
     return(list())
@@ -278,7 +286,7 @@ check_python_objects <- function(value, expected, argument = rlang::caller_arg(v
   unname(objects)
 }
 
-# One Python object that goes to TensorFlow as it is.
+# One Python object that TensorFlow gets unchanged.
 check_python_object <- function(value, expected, argument = rlang::caller_arg(value)) {
   if (!is.null(value) && !is_python_object(value)) {
     abort_argument(value, "{expected} or NULL", argument)

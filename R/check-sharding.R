@@ -1,36 +1,36 @@
 #' Check that workers read every row once
 #'
-#' Runs the training pipelines of all workers one after another in this process, and compares their rows with those of a
-#' single pipeline. It finds mistakes that TensorFlow does not report: a function of your own that does not shard its
-#' data gives every worker every row, and one that shuffles without a seed before sharding loses some rows and repeats
-#' others. It does not train and starts no other process.
+#' Runs the training pipelines of all workers one after another in this process, and compares their rows with the rows
+#' of a single pipeline. It finds mistakes that TensorFlow does not report. For example, your own function that does not
+#' shard its data gives every worker every row, and a function that shuffles without a seed before sharding loses some
+#' rows and repeats others. `check_sharding()` does not train and starts no other process.
 #'
-#' Rows are compared by the values of all features and of the response. A row that is twice in the data must be read
-#' twice. The whole input is read once per worker and once more, so it must end. For a large input, check a small part
-#' that is built the same way.
+#' Rows are compared by the values of all features and of the response. A row that occurs twice in the data must be read
+#' twice. The whole input is read once per worker and once more, so it must end. If an input is large, check a small
+#' part that is built in the same way.
 #'
-#' @param input An input, such as [input_fn()] makes, or a function that returns a `tf.data.Dataset`.
+#' @param input An input, such as an [input_fn()], or a function that returns a `tf.data.Dataset`.
 #' @param cluster Number of workers including the chief, a count, or a description of a cluster.
-#' @param replicas Devices of each worker in synchronous training, a count. NULL for asynchronous training, as under
+#' @param replicas Devices of each worker in synchronous training, a count. NULL is for asynchronous training, as under
 #'   [strategy_parameter_server()], in which workers take whole batches in turn.
-#' @param epochs Passes over the rows to check, a count. A function of your own decides its own number of passes.
-#' @param x An audit.
+#' @param epochs Passes over the rows to check, a count. Your own function determines its number of passes itself.
+#' @param x A result of `check_sharding()`.
 #' @param ... Must be empty.
 #' @returns A list of class `sharding_audit`:
 #' * `ok`: TRUE if every row is read as often as by a single pipeline and, in synchronous training, all workers take the
 #'   same number of steps.
 #' * `rows`: rows that a single pipeline reads, a count.
 #' * `rows_missing`: rows that no worker reads.
-#' * `rows_repeated`: reads of a row beyond those of a single pipeline.
+#' * `rows_repeated`: additional reads of rows, compared with a single pipeline.
 #' * `rows_unknown`: rows that a single pipeline does not read, for example from a function that draws random numbers.
-#' * `steps_agree`: FALSE if a worker in synchronous training ends early; the others would wait for it forever.
+#' * `steps_agree`: FALSE if a worker in synchronous training ends early, so that the others would wait for it forever.
 #' * `workers`: a tibble with columns `worker` (from 0), `rows`, `steps`, `smallest_batch` and `largest_batch` (examples
 #'   per replica, NA without rows) and `seed` (of the shuffle, NA if unknown).
 #' @section Errors:
-#' * `tfdistribute_sharding_error`: the batch or the rows cannot be divided over the replicas.
-#' * `tfdistribute_input_error`: the input cannot be read or does not end.
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_callback_error`: one of your functions failed.
+#' * `tfdistribute_sharding_error` if the batch or the rows cannot be divided over the replicas.
+#' * `tfdistribute_input_error` if the input cannot be read or does not end.
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_callback_error` if one of your functions fails.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/InputContext>
 #' @seealso [input_dataset()], [input_fn()]
 #' @examplesIf tfdistribute_available()
@@ -59,12 +59,12 @@ check_sharding <- function(input, cluster = 2, replicas = 1, epochs = 1, ...) {
   new_sharding_audit(answer)
 }
 
-# Processes that train: those of a cluster are counted, or listed by their roles.
+# The number of processes that train, from a count or from the tasks of a cluster.
 count_workers <- function(cluster) {
   if (!inherits(cluster, "tfdistribute_cluster")) {
     return(check_count(cluster))
   }
-  cluster$workers %||% sum(lengths(unclass(cluster)[c("chief", "worker")]))
+  sum(count_tasks(cluster)[c("chief", "worker")], na.rm = TRUE)
 }
 
 new_sharding_audit <- function(answer) {
@@ -85,8 +85,7 @@ new_sharding_audit <- function(answer) {
 #' @rdname check_sharding
 #' @export
 print.sharding_audit <- function(x, ...) {
-  writeLines(format(x, ...))
-  invisible(x)
+  print_description(x, format(x, ...))
 }
 
 #' @export

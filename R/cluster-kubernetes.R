@@ -3,70 +3,72 @@
 #' Describes containers of one image that train together as a job of Kubernetes: a chief, `workers - 1` workers, and
 #' optional parameter servers and an evaluator. It is a plain R value and starts nothing. [train()],
 #' [train_and_evaluate()] and [launch()] submit the job with `kubectl` for an estimator with this cluster in its
-#' [run_config()], and follow it; [write_manifest()] writes what they would send to a file. Kubernetes starts and
-#' restarts the containers.
+#' [run_config()], and follow it. [write_manifest()] writes the same job to a file. Kubernetes starts and restarts the
+#' containers.
 #'
-#' This was tested with the schema of a TFJob and a server that speaks Kubernetes' protocol, but never on a real
-#' cluster.
+#' This was tested with the schemas of all three kinds of job and a server that implements Kubernetes' protocol, but
+#' never on a real cluster.
 #'
-#' @section What is needed:
-#' * An image with R, TensorFlow and the same version of this package, see [write_dockerfile()].
+#' @section Requirements:
+#' * An image with R, TensorFlow and the same version of this package. See [write_dockerfile()].
 #' * `kubectl` on this machine, with a context that may create jobs and secrets in `namespace`. [write_manifest()] does
 #'   not need it.
-#' * For `kind = "TFJob"`, Kubeflow's training operator (version 1). `kind = "Job"` needs Kubernetes 1.26 or later only.
-#' * A `model_dir` on remote storage or below one of `volumes`: what is written elsewhere is lost with a container. All
-#'   containers must be able to write there at the same time.
+#' * Kubernetes 1.26 or later. The `job_kind` `"TrainJob"` also needs Kubeflow's Trainer (version 2), and `"TFJob"` its
+#'   predecessor, the training operator (version 1). [check_cluster()] reports which kinds your cluster has.
+#' * A `model_dir` on remote storage or below one of `volumes`, because other files are lost with their container. All
+#'   containers must be able to write to it at the same time.
 #'
-#' @section What is sent:
-#' The description of the model, its functions with the variables that they use, and the data of [input_fn()], as in
-#' [launch()]. It is a Kubernetes secret, which holds 1 MB and goes with the job, or a file in `staging`. Files that the
-#' input reads are not sent. TensorFlow's ports between the containers are unauthenticated and unencrypted: use a
-#' namespace whose network others cannot enter.
+#' @section Data sent to the cluster:
+#' The job contains the description of the model, its functions with the variables that they use, and the data of
+#' [input_fn()], as in [launch()]. It is stored in a Kubernetes secret, which holds 1 MB and is deleted with the job, or
+#' in a file in `staging`. Files that the input reads are not sent. TensorFlow's ports between the containers are
+#' unauthenticated and unencrypted, so use a namespace whose network others cannot enter.
 #'
 #' @section Failures:
-#' Kubernetes starts a container again if its exit code is 128 or more: it was killed, or another one was lost (138).
-#' Training continues from the newest checkpoint. A mistake in the model or the data (1 to 127) ends the job with its
-#' error. [stop_job()] deletes the job; the chief has 30 seconds to write a checkpoint.
+#' Kubernetes restarts a container if its exit code is 128 or more, because it was killed or another container was lost
+#' (138). Training continues from the newest checkpoint. A mistake in the model or the data (1 to 127) ends the job with
+#' its error. [job_stop()] deletes the job, and the chief has 30 seconds to write a checkpoint.
 #'
-#' @param image Name of the image, a string.
+#' @param image A string that names the image.
 #' @param workers Containers that train, including the chief, a count of at most 1000.
 #' @param ps Parameter servers, a count of at most 1000.
 #' @param evaluator Whether an additional container evaluates checkpoints, TRUE or FALSE.
-#' @param kind `"TFJob"` for Kubeflow's training operator, or `"Job"` for Kubernetes alone.
+#' @param job_kind `"Job"` (default) for Kubernetes alone, `"TrainJob"` for Kubeflow's Trainer, or `"TFJob"` for its
+#'   training operator.
 #' @param namespace Where the job is created, a string.
+#' @param queue Local queue of Kueue in which the job waits for free nodes, a string; NULL for none.
 #' @param name Beginning of the job's name, a string of at most 40 lower-case letters, digits and hyphens.
-#' @param gpus GPUs of each container that trains or evaluates, a count from 0. With `kind = "Job"`, parameter servers
-#'   have them, too.
-#' @param cpus Cores that each container requests, a number; NULL for no request.
-#' @param memory Memory that each container may use, a string such as `"16Gi"`; NULL for no limit.
+#' @param gpus GPUs of each container that trains or evaluates, a count from 0. Parameter servers have them, too,
+#'   except those in a `"TFJob"`.
+#' @param cpus Cores that each container requests, a number. NULL for no request.
+#' @param memory Memory that each container may use, a string such as `"16Gi"`. NULL for no limit.
 #' @param volumes Names of persistent volume claims, strings with the paths at which the containers see them as names.
 #' @param secrets Names of Kubernetes secrets whose keys become environment variables, strings.
 #' @param environment Environment variables of all containers, strings with names. Everyone who may look at the job can
 #'   read them.
-#' @param staging Directory on remote storage for what the containers read of the job, a string; NULL for a Kubernetes
+#' @param staging Directory on remote storage for the job's files, a string. NULL uses a Kubernetes
 #'   secret.
-#' @param service_account Service account of the containers, a string; NULL for the namespace's default.
-#' @param time_limit_s Seconds after which Kubernetes ends the job, a number; NULL for no limit.
+#' @param service_account Service account of the containers, a string. NULL uses the namespace's default.
+#' @param time_limit_s Seconds after which Kubernetes ends the job, a number. NULL for no limit.
 #' @param start_timeout_s Seconds that a container waits for the others, a number.
-#' @param restarts How often containers of a `"Job"` may be restarted, a count. A TFJob has no limit.
-#' @param kubectl The kubectl program, a string; more strings are arguments for it, such as
+#' @param restarts Maximum number of restarts of containers, a count. A `"TFJob"` has no limit.
+#' @param kubectl Strings that name the kubectl program and, optionally, arguments for it, such as
 #'   `c("kubectl", "--context", "training")`.
 #' @inheritParams local_cluster
 #' @returns A description of class `tfdistribute_kubernetes_cluster`, `tfdistribute_cluster`.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_cluster_error`: a name that Kubernetes does not accept, or, when the job is submitted, whatever
-#'   Kubernetes refuses.
-#' * `tfdistribute_backend_error`, when the job is submitted: `kubectl` cannot be run.
-#' @references <https://www.kubeflow.org/docs/components/trainer/legacy-v1/user-guides/tensorflow/>,
-#'   <https://kubernetes.io/docs/concepts/workloads/controllers/job/>
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_cluster_error` if Kubernetes does not accept a name or, when the job is submitted, the job itself.
+#' * `tfdistribute_backend_error`, when the job is submitted, if `kubectl` cannot be run.
+#' @references <https://kubernetes.io/docs/concepts/workloads/controllers/job/>,
+#'   <https://www.kubeflow.org/docs/components/trainer/>, <https://kueue.sigs.k8s.io/docs/tasks/run/trainjobs/>
 #' @family clusters
 #' @examples
 #' kubernetes_cluster("registry.example.org/cars:1", workers = 2)
 #' kubernetes_cluster(
 #'   "registry.example.org/cars:1",
 #'   workers = 2,
-#'   kind = "Job",
+#'   job_kind = "TrainJob",
 #'   volumes = c("/models" = "models-claim")
 #' )
 #' @export
@@ -75,8 +77,9 @@ kubernetes_cluster <- function(
   workers,
   ps = 0,
   evaluator = TRUE,
-  kind = c("TFJob", "Job"),
+  job_kind = c("Job", "TrainJob", "TFJob"),
   namespace = "default",
+  queue = NULL,
   name = "tfdistribute",
   gpus = 0,
   cpus = NULL,
@@ -94,35 +97,23 @@ kubernetes_cluster <- function(
   ...
 ) {
   check_call()
+  check_name <- function(value, ..., argument = rlang::caller_arg(value)) {
+    check_platform_name(value, "Kubernetes", ..., argument = argument)
+  }
   new_cluster(
     "kubernetes",
     image = check_image(image),
-    workers = check_count(workers, maximum = most_processes),
-    ps = check_count(ps, minimum = 0L, maximum = most_processes),
-    evaluator = check_flag(evaluator),
-    job_kind = check_default_choice(kind, c("TFJob", "Job")),
-    namespace = check_platform_name(namespace, "Kubernetes", kubernetes_name, "default"),
-    name = check_platform_name(name, "Kubernetes", job_name_pattern, "cars"),
+    job_kind = check_default_choice(job_kind, c("Job", "TrainJob", "TFJob")),
+    namespace = check_name(namespace, kubernetes_name, "default"),
+    queue = check_name(queue, kubernetes_name, "team-queue", null = TRUE),
+    name = check_name(name, job_name_pattern, "cars"),
     gpus = check_count(gpus, minimum = 0L),
     cpus = check_number(cpus, minimum = 0.001, null = TRUE),
-    memory = check_platform_name(memory, "Kubernetes", memory_pattern, "16Gi", null = TRUE),
+    memory = check_name(memory, memory_pattern, "16Gi", null = TRUE),
     volumes = check_volumes(volumes),
-    secrets = as.character(
-      check_platform_name(secrets, "Kubernetes", object_pattern, "storage-key", several = TRUE)
-    ),
-    environment = check_variables(environment),
+    secrets = as.character(check_name(secrets, object_pattern, "storage-key", several = TRUE)),
     staging = check_staging(staging, null = TRUE),
-    service_account = check_platform_name(
-      service_account,
-      "Kubernetes",
-      object_pattern,
-      "trainer",
-      null = TRUE
-    ),
-    time_limit_s = check_number(time_limit_s, minimum = 1, null = TRUE),
-    start_timeout_s = check_number(start_timeout_s, minimum = 1),
-    stall_timeout_s = check_number(stall_timeout_s, minimum = 1),
-    restarts = check_count(restarts, minimum = 0L),
+    service_account = check_name(service_account, object_pattern, "trainer", null = TRUE),
     kubectl = check_strings(kubectl)
   )
 }
@@ -140,7 +131,7 @@ check_image <- function(image, argument = rlang::caller_arg(image)) {
   check_platform_name(image, "a registry", image_pattern, example, argument = argument)
 }
 
-# Text that a platform accepts as a name. `several` allows no string, too.
+# Check text that a platform accepts as a name. With `several`, any number of strings, also none.
 check_platform_name <- function(
   value,
   platform,
@@ -206,11 +197,6 @@ check_staging <- function(staging, null = FALSE) {
 }
 
 #' @export
-count_tasks.tfdistribute_kubernetes_cluster <- function(x) {
-  count_described_tasks(x)
-}
-
-#' @export
 format.tfdistribute_kubernetes_cluster <- function(x, ...) {
   c(
     interpolate(
@@ -218,6 +204,7 @@ format.tfdistribute_kubernetes_cluster <- function(x, ...) {
     ),
     paste0("  ", show_task_names(x)),
     paste0("  image      ", x$image),
+    if (!is.null(x$queue)) paste0("  queue      ", x$queue),
     if (x$gpus > 0) interpolate("  GPUs       {x$gpus} for each container that trains"),
     if (!is.null(x$cpus)) paste0("  cores      ", format(x$cpus), " for each container"),
     if (!is.null(x$memory)) paste0("  memory     ", x$memory, " for each container"),

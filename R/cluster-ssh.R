@@ -1,59 +1,71 @@
-#' Describe a cluster of hosts that are reached by ssh
+#' Describe a cluster of hosts reached by ssh
 #'
 #' Describes processes on several hosts that train together: a chief, `workers - 1` workers, and optional parameter
-#' servers and an evaluator. It is a plain R value and starts nothing. [train()], [train_and_evaluate()] and [launch()]
-#' connect to the hosts for an estimator with this cluster in its [run_config()], check them, start the processes,
-#' supervise them from this machine and end them. A [job][jobs] on hosts has the same handle, logs and history as one of
-#' a [local_cluster()].
+#' servers and an evaluator. It is a plain R value and starts nothing. For an estimator with this cluster in its
+#' [run_config()], [train()], [train_and_evaluate()] and [launch()] connect to the hosts, check them, start the
+#' processes, supervise them from this machine and end them. A [job][jobs] on hosts has the same handle, logs and
+#' history as a job of a [local_cluster()].
 #'
-#' @section What the hosts need:
-#' * `ssh` to each host works without a question: its key is known and accepts you (`~/.ssh/config`, jump hosts and
-#'   `ssh-agent` work as always). Nothing else is installed or left there.
-#' * Linux with R, Python (3.10 or later), and the same version of this package and of TensorFlow as here.
+#' @section Requirements:
+#' * You can log in to each host with `ssh` without a prompt, so its host key must be known. `~/.ssh/config`, jump hosts
+#'   and `ssh-agent` work as usual. tfdistribute installs nothing on the hosts and leaves nothing there.
+#' * The hosts run Linux with R, Python (3.10 or later), and the same versions of this package and of TensorFlow as this
+#'   machine.
 #' * `model_dir` is one directory that this machine and all hosts share under the same path, or remote storage. Files
-#'   that the input reads are on all hosts under the same path; data in memory is sent.
-#' * Their TensorFlow ports reach each other. `plan()` shows firewall rules.
+#'   that the input reads are on all hosts under the same path. Data in memory is sent.
+#' * The hosts can reach each other's TensorFlow ports. [plan_training()] prints firewall rules.
 #'
-#' Before any process starts, all hosts are checked at the same time, and everything that is wrong is one error.
-#' [cluster_check()] does the same without training.
+#' Before any process starts, all hosts are checked at the same time, and all problems are reported in one error.
+#' [check_cluster()] runs the same checks without training.
 #'
 #' @section Safety:
-#' `ssh` runs with strict host keys and without passwords, forwarding of agents, or ports. The description of the model,
-#' the data and the variables in `environment` travel over its encrypted connection, never in a command line, and are
-#' stored on the hosts in a directory that only you can read, which is removed with the job. All processes on a host end
-#' when its connection does, or after `lease_s`. The tasks do not get this session's environment, but that of a login
-#' on their host and `environment`. TensorFlow's own ports between the hosts are unauthenticated and unencrypted: use
-#' hosts behind a firewall.
+#' `ssh` uses strict host keys, and does not use passwords or forward agents or ports. The description of the model, the
+#' data and the variables in `environment` travel over its encrypted connection, never in a command line. On the hosts,
+#' they are stored in a directory that only you can read, which is removed with the job. All processes on a host end
+#' when its connection ends, or after `lease_s`. The tasks do not inherit this session's environment. They get the
+#' environment of a login on their host and `environment`. TensorFlow's own ports between the hosts are unauthenticated
+#' and unencrypted, so use hosts behind a firewall.
 #'
 #' @section Lost hosts:
-#' A host that cannot be reached for `lease_s` seconds ends its processes itself. The training processes restart from
-#' the newest checkpoint as in a [local_cluster()], and the host is connected again; if it stays away, the job fails and
-#' names it.
+#' A host that cannot be reached for `lease_s` seconds ends its own processes. The training processes restart from the
+#' newest checkpoint as in a [local_cluster()], and the host is connected again. If it remains unreachable, the job
+#' fails and names the host.
 #'
-#' @param hosts Names of the hosts as `ssh` knows them, strings `"host"` or `"user@host"`. A host that is named twice
+#' With `workers = c(2, 4)`, the training starts with four workers, and needs only two to continue. A host that remains
+#' unreachable for another `lease_s` is left out. The workers on the other hosts continue from the newest checkpoint
+#' with the same global batch. If the lost host had the chief, the chief moves to another host. Hosts that are reachable
+#' again are used at the next restart. If fewer workers are left than the smaller number, the job fails and names the
+#' lost hosts. `history$workers` records which hosts trained which steps. Every number of workers in the range must
+#' divide the batch, otherwise the training is rejected before it starts. Each restart counts towards `restarts`.
+#'
+#' Rows in memory are read exactly once per epoch, so the weights equal the weights of an undisturbed training. Each
+#' worker reads its own part of files and of datasets from your functions. After the number of workers has changed, some
+#' of their rows are read twice in this epoch and others not, and a note of the job reports this.
+#'
+#' @param hosts Names of the hosts as `ssh` accepts them, strings `"host"` or `"user@host"`. A host that is named twice
 #'   gets twice as many processes.
-#' @param hostfile Path of a file with a host in each line, optionally with `slots=2` for two processes; instead of
-#'   `hosts`.
-#' @param workers Processes that train, including the chief, a count of at most 1000; by default one for each of
-#'   `hosts`. The chief is on the first host, and the others follow in turn.
-#' @param ps Parameter servers, a count of at most 1000; on the hosts in turn.
+#' @param hostfile Path of a file with a host in each line, optionally with `slots=2` for two processes. Use it instead
+#'   of `hosts`.
+#' @param workers Processes that train, including the chief, a count of at most 1000. The default is one for each of
+#'   `hosts`. The chief is on the first host, and the others follow in turn. Two counts such as `c(2, 4)` are the fewest
+#'   and the most workers, see section Lost hosts. They require `ps = 0`.
+#' @param ps Parameter servers on the hosts in turn, a count of at most 1000.
 #' @param evaluator Whether an additional process, on the first host, evaluates checkpoints, TRUE or FALSE.
-#' @param devices_per_worker Devices of each training process, a count; as in [local_cluster()].
-#' @param host_addresses Addresses at which the hosts reach each other, strings with the hosts as names; those of other
-#'   hosts are found.
-#' @param ssh The ssh program, a string; more strings are arguments for it, such as `c("ssh", "-F", "config")`.
+#' @param host_addresses Addresses at which the hosts reach each other, strings with the hosts as names. The addresses
+#'   of other hosts are determined automatically.
+#' @param ssh The ssh program, a string. More strings are arguments for it, such as `c("ssh", "-F", "config")`.
 #' @param rscript Path of `Rscript` on the hosts, a string.
-#' @param python Path of Python with TensorFlow on the hosts, a string; NULL for the path that it has in this session.
-#' @param libraries Paths of R package libraries on the hosts, strings; NULL for those of this session.
+#' @param python Path of Python with TensorFlow on the hosts, a string. NULL uses the path of this session's Python.
+#' @param libraries Paths of R package libraries on the hosts, strings. NULL uses the libraries of this session.
 #' @param environment Environment variables of all processes, strings with names. `TMPDIR` is the directory for the
 #'   files of the job on the hosts.
 #' @param lease_s Seconds after which a host that is out of reach counts as lost, a number of at least 5.
 #' @inheritParams local_cluster
 #' @returns A description of class `tfdistribute_ssh_cluster`, `tfdistribute_cluster`.
 #' @section Errors:
-#' * `tfdistribute_cluster_error`: no host, a name that is not a host's, or, when training starts, hosts that cannot be
-#'   used.
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_cluster_error` if there is no host, a name is not a valid host name, or, when training starts, hosts
+#'   cannot be used.
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
 #' @references <https://man.openbsd.org/ssh_config>
 #' @family clusters
 #' @examples
@@ -81,59 +93,20 @@ ssh_cluster <- function(
 ) {
   check_call()
   hosts <- check_hosts(hosts, hostfile)
-  new_hosts_cluster(
+  new_cluster(
     "ssh",
     hosts = hosts,
-    workers = check_count(workers, maximum = most_processes),
-    ps = check_count(ps, minimum = 0L, maximum = most_processes),
-    evaluator = check_flag(evaluator),
-    devices_per_worker = check_count(devices_per_worker),
     host_addresses = check_host_addresses(host_addresses, hosts),
     ssh = check_strings(ssh),
-    rscript = rscript,
-    python = python,
-    libraries = libraries,
-    environment = environment,
-    lease_s = lease_s,
-    start_timeout_s = start_timeout_s,
-    stall_timeout_s = stall_timeout_s,
-    restarts = restarts
-  )
-}
-
-# A cluster whose tasks run on other hosts and are started there by this package. `...` are the checked fields of its
-# kind; the others are checked here.
-new_hosts_cluster <- function(
-  kind,
-  ...,
-  rscript,
-  python,
-  libraries,
-  environment,
-  lease_s,
-  start_timeout_s,
-  stall_timeout_s,
-  restarts
-) {
-  new_cluster(
-    kind,
-    ...,
-    rscript = check_string(rscript),
-    python = check_string(python, null = TRUE),
-    libraries = if (length(libraries) > 0) check_strings(libraries) else character(),
-    environment = check_variables(environment),
-    lease_s = check_number(lease_s, minimum = 5),
-    start_timeout_s = check_number(start_timeout_s, minimum = 1),
-    stall_timeout_s = check_number(stall_timeout_s, minimum = 1),
-    restarts = check_count(restarts, minimum = 0L)
+    workers = check_workers(workers, ps)
   )
 }
 
 is_on_hosts <- function(cluster) {
-  inherits(cluster, c("tfdistribute_ssh_cluster", "tfdistribute_slurm_cluster"))
+  inherits(cluster, paste0("tfdistribute_", c("ssh", "slurm", names(engines)), "_cluster"))
 }
 
-# As in cluster/ssh.py: nothing that ssh or a shell would interpret.
+# As in cluster/ssh.py, no characters that ssh or a shell would interpret.
 host_pattern <- paste0(
   "^([A-Za-z0-9_][A-Za-z0-9._-]{0,63}@)?",
   "[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$"
@@ -172,7 +145,7 @@ check_hosts <- function(hosts, hostfile) {
   hosts
 }
 
-# Lines such as "node-a slots=2", as MPI and DeepSpeed write them; the host is repeated for each slot.
+# Lines such as "node-a slots=2", as MPI and DeepSpeed write them. The host is repeated for each slot.
 read_hostfile <- function(path) {
   if (!file.exists(path)) {
     abort_tfdistribute(
@@ -246,7 +219,7 @@ check_variables <- function(environment) {
 
 # A named list of strings, which is a dictionary in Python.
 check_named_strings <- function(value, argument = rlang::caller_arg(value)) {
-  if (length(value) == 0) {
+  if (length(value) == 0 && !is.object(value)) {
     return(list())
   }
   named <- as.list(value)
@@ -267,27 +240,35 @@ check_named_strings <- function(value, argument = rlang::caller_arg(value)) {
 }
 
 #' @export
-count_tasks.tfdistribute_ssh_cluster <- function(x) {
-  count_described_tasks(x)
-}
-
-#' @export
 format.tfdistribute_ssh_cluster <- function(x, ...) {
   c(
     interpolate(
       "<ssh_cluster> {sum(count_tasks(x))} process{?es} on {length(unique(x$hosts))} host{?s}"
     ),
     paste0("  ", show_task_names(x)),
+    format_fewest_workers(x),
     paste0("  hosts      ", toString(first_of(unique(x$hosts), 8))),
     paste0("  devices    ", x$devices_per_worker, " for each process that trains"),
-    interpolate(c(
-      "  watched    {format(x$start_timeout_s)} s for the first step, ",
-      "{format(x$stall_timeout_s)} s for any other, {x$restarts} restart{?s}, ",
-      "hosts lost after {format(x$lease_s)} s"
-    )),
-    if (length(x$environment) > 0) {
-      # Values may be secret.
-      paste0("  variables  ", toString(names(x$environment)))
-    }
+    format_watched(x, "hosts"),
+    format_variables(x)
   )
+}
+
+format_watched <- function(x, hosts) {
+  interpolate(c(
+    "  watched    {format(x$start_timeout_s)} s for the first step, ",
+    "{format(x$stall_timeout_s)} s for any other, {x$restarts} restart{?s}, ",
+    "{hosts} lost after {format(x$lease_s)} s"
+  ))
+}
+
+format_fewest_workers <- function(x) {
+  if (length(x$workers) == 2) {
+    paste0("  workers    at least ", x$workers[[1]], ", if hosts are lost")
+  }
+}
+
+# Values may be secret.
+format_variables <- function(x) {
+  if (length(x$environment) > 0) paste0("  variables  ", toString(names(x$environment)))
 }

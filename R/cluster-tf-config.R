@@ -1,21 +1,21 @@
 #' Write TF_CONFIG for the tasks of a cluster
 #'
-#' Returns the JSON text from which TensorFlow learns which tasks are in the cluster and which of them a process is. Set
-#' it as the environment variable `TF_CONFIG` of that process. The evaluator is left out of the `cluster` dictionary, as
-#' TensorFlow requires.
+#' Returns the JSON text that describes a cluster and a task for TensorFlow. Set it as the environment variable
+#' `TF_CONFIG` of the process that performs the task. As TensorFlow requires, the `cluster` dictionary does not contain
+#' the evaluator.
 #'
-#' @param cluster A [cluster()] or [local_cluster()]. For a local cluster, ports are chosen that are free now, which
-#'   starts Python but not TensorFlow.
-#' @param task One of the tasks, as in [cluster()]; NULL (default) for all.
+#' @param cluster An [address_cluster()], or a [local_cluster()] for which the function chooses ports that are currently
+#'   free. Choosing ports starts Python but not TensorFlow.
+#' @param task One of the tasks, as in [address_cluster()]. NULL (default) returns all tasks.
 #' @param ... Must be empty.
 #' @returns For one task, a JSON string of class `tfdistribute_tf_config_text`. For all tasks, a list of such strings
 #'   with the tasks as names.
-#' @section Errors: `tfdistribute_cluster_error`: the cluster does not have the task; or `task` is given for a
+#' @section Errors: `tfdistribute_cluster_error` if the cluster does not have the task, or if `task` is set for a
 #'   [local_cluster()], which has different ports in each call.
-#' @references <https://www.tensorflow.org/guide/distributed_training>, "Setting up the TF_CONFIG environment variable".
+#' @references <https://www.tensorflow.org/guide/distributed_training>, "Setting up the TF_CONFIG environment variable"
 #' @family clusters
 #' @examples
-#' two <- cluster(chief = "host-a:2222", worker = "host-b:2222", evaluator = "host-a")
+#' two <- address_cluster(chief = "host-a:2222", worker = "host-b:2222", evaluator = "host-a")
 #' as_tf_config(two, "worker 0")
 #' names(as_tf_config(two))
 #' @export
@@ -30,7 +30,7 @@ as_tf_config <- function(cluster, task = NULL, ...) {
     abort_tfdistribute(
       "cluster",
       problem = "The addresses of {cluster$kind}_cluster() are not known before its tasks are started.",
-      remedy = "Describe hosts whose tasks you start yourself by cluster().",
+      remedy = "Describe hosts whose tasks you start yourself by address_cluster().",
       argument = "cluster"
     )
   }
@@ -66,10 +66,10 @@ with_free_ports <- function(cluster, task) {
   listening <- counts[names(counts) != "evaluator"]
   ports <- unlist(call_backend("free_ports", count = sum(listening)))
   addresses <- split(paste0("127.0.0.1:", ports), rep(names(listening), listening))
-  do.call("cluster", c(addresses, if (cluster$evaluator) list(evaluator = "127.0.0.1")))
+  do.call("address_cluster", c(addresses, if (cluster$evaluator) list(evaluator = "127.0.0.1")))
 }
 
-# cluster() allows no characters that JSON would escape.
+# address_cluster() allows no characters that JSON would escape.
 write_tf_config <- function(cluster, task) {
   roles <- Filter(length, unclass(cluster)[setdiff(cluster_roles, "evaluator")])
   lists <- vapply(roles, function(each) paste0('"', each, '"', collapse = ", "), "")

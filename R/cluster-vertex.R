@@ -3,45 +3,44 @@
 #' Describes containers of one image that train together as a custom job of Google's Vertex AI: a chief, `workers - 1`
 #' workers, and optional parameter servers and an evaluator. It is a plain R value and starts nothing. [train()],
 #' [train_and_evaluate()] and [launch()] submit the job with Google's Python SDK for an estimator with this cluster in
-#' its [run_config()], and follow it; [write_manifest()] writes what they would send to a file. Vertex AI starts and
-#' restarts the containers.
+#' its [run_config()], and follow it. [write_manifest()] writes the same job to a file. Vertex AI starts and restarts
+#' the containers.
 #'
-#' This was tested with Google's SDK and a server that speaks Vertex AI's protocol, but never on the real service.
+#' This was tested with Google's SDK and a server that implements Vertex AI's protocol, but never on the real service.
 #'
-#' @section What is needed:
-#' * An image with R, TensorFlow and the same version of this package, see [write_dockerfile()].
+#' @section Requirements:
+#' * An image with R, TensorFlow and the same version of this package. See [write_dockerfile()].
 #' * The Python package google-cloud-aiplatform in this session's Python, and google-cloud-logging for [job_logs()].
 #'   [write_manifest()] needs neither.
 #' * Credentials: `gcloud auth application-default login`, or `GOOGLE_APPLICATION_CREDENTIALS`.
 #' * A `model_dir` in Cloud Storage, `"gs://..."`.
 #'
-#' @section What is sent:
-#' As in [kubernetes_cluster()]: the description of the model, its functions with the variables that they use, and the
-#' data of [input_fn()]. It is copied to `staging`, and stays there. The containers compare its digest.
+#' @section Data sent to the platform:
+#' As in [kubernetes_cluster()], the job contains the description of the model, its functions with the variables that
+#' they use, and the data of [input_fn()]. It is copied to `staging` and stays there. The containers compare its digest.
 #'
 #' @section Failures:
-#' Vertex AI restarts a container that ended with an error, and, with `restart`, the whole job with it. Training
-#' continues from the newest checkpoint. The state of the job has Vertex AI's message; the error of the container is in
-#' [job_logs()].
+#' Vertex AI restarts a container that ended with an error and, with `restarts`, the whole job with it. Training
+#' continues from the newest checkpoint. The state of the job contains Vertex AI's message, and [job_logs()] contains
+#' the error of the container.
 #'
-#' @param project Google Cloud project, a string.
+#' @param project A string that names the Google Cloud project.
 #' @param location Region, a string such as `"europe-west4"`.
-#' @param staging Directory in Cloud Storage for what the containers read of the job, a string such as
+#' @param staging Directory in Cloud Storage for the files of the job, a string such as
 #'   `"gs://bucket/jobs"`.
-#' @param machine_type Machine of each container, a string.
-#' @param accelerator Vertex AI's name of an accelerator, a string such as `"NVIDIA_TESLA_T4"`; NULL for none.
+#' @param machine_type A string that names the machine type of each container.
+#' @param accelerator Vertex AI's name of an accelerator, a string such as `"NVIDIA_TESLA_T4"`. NULL for none.
 #' @param accelerators Accelerators of each container that trains or evaluates, a count.
-#' @param network Full name of a network with which the job is peered, a string; NULL for none.
-#' @param service_account Service account of the containers, a string; NULL for Vertex AI's own.
-#' @param time_limit_s Seconds after which Vertex AI ends the job, a number; NULL for its limit of seven days.
-#' @param restart Whether the job is restarted when a container was, TRUE or FALSE.
+#' @param network Full name of a network with which the job is peered, a string. NULL for none.
+#' @param service_account Service account of the containers, a string. NULL for Vertex AI's own.
+#' @param time_limit_s Seconds after which Vertex AI ends the job, a number. NULL for its limit of seven days.
+#' @param restarts Whether the job is restarted when a container was, TRUE or FALSE.
 #' @inheritParams kubernetes_cluster
 #' @returns A description of class `tfdistribute_vertex_cluster`, `tfdistribute_cluster`.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_cluster_error`: a name that Vertex AI does not accept, or, when the job is submitted, whatever it
-#'   refuses.
-#' * `tfdistribute_backend_error`, when the job is submitted: the SDK is not installed.
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_cluster_error` if Vertex AI does not accept a name or, when the job is submitted, the job itself.
+#' * `tfdistribute_backend_error`, when the job is submitted, if the SDK is not installed.
 #' @references <https://cloud.google.com/vertex-ai/docs/training/create-custom-job>
 #' @family clusters
 #' @examples
@@ -71,18 +70,12 @@ vertex_cluster <- function(
   time_limit_s = NULL,
   start_timeout_s = 600,
   stall_timeout_s = 300,
-  restart = TRUE,
+  restarts = TRUE,
   ...
 ) {
   check_call()
-  check_name <- function(
-    value,
-    pattern,
-    example,
-    null = FALSE,
-    argument = rlang::caller_arg(value)
-  ) {
-    check_platform_name(value, "Vertex AI", pattern, example, null, argument = argument)
+  check_name <- function(value, ..., argument = rlang::caller_arg(value)) {
+    check_platform_name(value, "Vertex AI", ..., argument = argument)
   }
   new_cluster(
     "vertex",
@@ -90,9 +83,6 @@ vertex_cluster <- function(
     location = check_name(location, "[a-z]+(-[a-z]+)*[0-9]+", "europe-west4"),
     image = check_image(image),
     staging = check_name(staging, "gs://[a-z0-9]\\S*", "gs://bucket/jobs"),
-    workers = check_count(workers, maximum = most_processes),
-    ps = check_count(ps, minimum = 0L, maximum = most_processes),
-    evaluator = check_flag(evaluator),
     machine_type = check_name(machine_type, "[a-z][a-z0-9-]{0,61}[a-z0-9]", "n1-standard-8"),
     accelerator = check_name(
       accelerator,
@@ -102,7 +92,6 @@ vertex_cluster <- function(
     ),
     accelerators = check_count(accelerators),
     name = check_name(name, job_name_pattern, "cars"),
-    environment = check_variables(environment),
     service_account = check_name(
       service_account,
       "[A-Za-z0-9][A-Za-z0-9._@-]{0,251}",
@@ -115,16 +104,8 @@ vertex_cluster <- function(
       "projects/1/global/networks/a",
       null = TRUE
     ),
-    time_limit_s = check_number(time_limit_s, minimum = 1, null = TRUE),
-    start_timeout_s = check_number(start_timeout_s, minimum = 1),
-    stall_timeout_s = check_number(stall_timeout_s, minimum = 1),
-    restart = check_flag(restart)
+    restarts = check_flag(restarts)
   )
-}
-
-#' @export
-count_tasks.tfdistribute_vertex_cluster <- function(x) {
-  count_described_tasks(x)
 }
 
 #' @export

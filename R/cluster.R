@@ -4,13 +4,13 @@ cluster_roles <- c("chief", "worker", "ps", "evaluator")
 
 #' Describe a cluster by the addresses of its tasks
 #'
-#' Describes the tasks that train together and where they run. It is a plain R value: nothing is started and no address
-#' is contacted. [cluster_check()] lists all mistakes at once, [plan()] shows what each task would do, and
-#' [as_tf_config()] writes the `TF_CONFIG` of each.
+#' Describes the tasks that train together and where they run. It is a plain R value, so it starts nothing and contacts
+#' no address. [check_cluster()] lists all mistakes, [plan_training()] shows the role of each task, and [as_tf_config()]
+#' writes the `TF_CONFIG` of each task.
 #'
-#' [train()], [train_and_evaluate()] and [launch()] start the tasks of a [run_config()]'s cluster if all are on this
-#' machine and `task` is NULL. With `task`, this process trains as that task. To train on several machines, start the
-#' same script on each, with the `TF_CONFIG` that [as_tf_config()] writes. [evaluate()], `predict()` and
+#' [train()], [train_and_evaluate()] and [launch()] start the tasks of a [run_config()]'s cluster if all tasks are on
+#' this machine and `task` is NULL. With `task`, this process trains as that task. To train on several machines, start
+#' the same script on each machine, with the `TF_CONFIG` that [as_tf_config()] writes. [evaluate()], `predict()` and
 #' [export_savedmodel()] ignore the cluster and use only this machine.
 #'
 #' @param chief Address of the task that coordinates training and writes checkpoints, a string `"host:port"`. NULL makes
@@ -18,29 +18,29 @@ cluster_roles <- c("chief", "worker", "ps", "evaluator")
 #' @param worker Addresses of the other training tasks, strings.
 #' @param ps Addresses of the parameter servers, strings.
 #' @param evaluator Host of the task that evaluates checkpoints, a string. It needs no port because it does not listen.
-#' @param task The task that this process is, a string such as `"worker 1"` (TensorFlow counts from 0) or a list with
-#'   `type` and `index`; NULL for none.
-#' @param start_timeout_s Seconds to wait for a task that does not answer, a number; up to five times as long for a task
-#'   that answers but is still preparing its training. Then training fails with an error that names the task.
-#' @param stall_timeout_s Seconds without a step after which the training counts as stalled, a number. A task that gives
-#'   no sign of life, because it is frozen or its host is gone, counts as lost after a tenth of this time, but not
-#'   before 30 seconds.
+#' @param task The task of this process, a string such as `"worker 1"` (TensorFlow counts from 0) or a list with `type`
+#'   and `index`. NULL if this process is not a task.
+#' @param start_timeout_s Seconds to wait for a task that does not answer, a number. A task that answers but is still
+#'   preparing its training has up to five times as long. After that, training fails with an error that names the task.
+#' @param stall_timeout_s Seconds without a step after which the training counts as stalled, a number. A task without
+#'   heartbeats, because it is frozen or its host is down, counts as lost after a tenth of this time, but not before 30
+#'   seconds.
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_addresses_cluster`, `tfdistribute_cluster`.
 #' @section Errors:
-#' * `tfdistribute_cluster_error`: a string is not an address, for example because a shell would interpret one of its
-#'   characters; a port is not from 1 to 65535; two tasks have the same address; or no task trains.
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' * `tfdistribute_cluster_error` if a string is not an address, for example because a shell would interpret one of its
+#'   characters, a port is not from 1 to 65535, two tasks have the same address, or no task trains.
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
 #' @inherit as_tf_config references
 #' @family clusters
 #' @examples
-#' cluster(
+#' address_cluster(
 #'   chief = "host-a:2222",
 #'   worker = c("host-b:2222", "host-c:2222"),
 #'   evaluator = "host-a"
 #' )
 #' @export
-cluster <- function(
+address_cluster <- function(
   chief = NULL,
   worker = NULL,
   ps = NULL,
@@ -51,17 +51,14 @@ cluster <- function(
   ...
 ) {
   check_call()
-  described <- new_description(
-    "cluster",
+  described <- new_cluster(
     "addresses",
     chief = check_addresses(chief),
     worker = check_addresses(worker),
     ps = check_addresses(ps),
     evaluator = check_addresses(evaluator),
     task = check_task(task),
-    source = NULL,
-    start_timeout_s = check_number(start_timeout_s, minimum = 1),
-    stall_timeout_s = check_number(stall_timeout_s, minimum = 1)
+    source = NULL
   )
   if (length(unlist(described[c("chief", "worker", "ps")])) == 0) {
     abort_tfdistribute(
@@ -87,7 +84,7 @@ check_addresses <- function(value, argument = rlang::caller_arg(value)) {
   is_text <- function(each) is.character(each) && length(each) == 1
   texts <- is.list(value) && !is.object(value) && all(vapply(value, is_text, NA))
   addresses <- check_strings(if (texts) unlist(value) else value, argument = argument)
-  # Bytes, so that no locale's letters count as letters.
+  # Bytes, so that the letters of a locale do not count as letters.
   is_address <- grepl(address_pattern, addresses, useBytes = TRUE, perl = TRUE) &
     !grepl("\n", addresses, useBytes = TRUE)
   wrong <- addresses[!is_address]
@@ -100,7 +97,7 @@ check_addresses <- function(value, argument = rlang::caller_arg(value)) {
       value = wrong[[1]]
     )
   }
-  # A missing port is a row of cluster_check().
+  # A missing port is a row of check_cluster().
   ports <- sub(":", "", sub(address_pattern, "\\3", addresses, perl = TRUE), fixed = TRUE)
   is_port <- grepl("^0*[1-9][0-9]{0,4}$", ports) & suppressWarnings(as.numeric(ports)) < 65536
   wrong <- addresses[nzchar(ports) & !is_port]
@@ -167,19 +164,13 @@ is_managed <- function(cluster) {
   inherits(cluster, c("tfdistribute_kubernetes_cluster", "tfdistribute_vertex_cluster"))
 }
 
+# The tasks of each role. Most clusters have numbers of tasks but no addresses.
 count_tasks <- function(x) {
-  UseMethod("count_tasks")
-}
-
-#' @export
-count_tasks.tfdistribute_addresses_cluster <- function(x) {
-  counts <- lengths(unclass(x)[cluster_roles])
-  counts[counts > 0]
-}
-
-# Of a cluster that says how many tasks it has, and not where.
-count_described_tasks <- function(x) {
-  counts <- c(chief = 1L, worker = x$workers - 1L, ps = x$ps, evaluator = as.integer(x$evaluator))
+  counts <- if (x$kind == "addresses") {
+    lengths(unclass(x)[cluster_roles])
+  } else {
+    c(chief = 1L, worker = max(x$workers) - 1L, ps = x$ps, evaluator = as.integer(x$evaluator))
+  }
   counts[counts > 0]
 }
 
@@ -209,8 +200,6 @@ show_task <- function(task) {
 `$<-.tfdistribute_cluster` <- function(x, name, value) {
   constructor <- if (x$kind == "addresses") "cluster" else paste0(x$kind, "_cluster")
   fields <- unclass_list(x)
-  # The argument `kind` of kubernetes_cluster() is not the kind of the description.
-  fields$kind <- x$job_kind
   changed <- change_field(fields, name, value, constructor)
   if ("source" %in% names(x)) {
     changed["source"] <- x["source"]
@@ -248,10 +237,56 @@ format.tfdistribute_addresses_cluster <- function(x, ...) {
   )
 }
 
-# A cluster whose text gets into scripts, manifests and command lines. Python checks the lines of shell in `setup`.
-new_cluster <- function(kind, ...) {
-  fields <- list(...)
+# Checks of the arguments that several clusters have.
+cluster_checks <- rlang::exprs(
+  workers = check_count(workers, maximum = most_processes),
+  ps = check_count(ps, minimum = 0L, maximum = most_processes),
+  evaluator = check_flag(evaluator),
+  devices_per_worker = check_count(devices_per_worker),
+  rscript = check_string(rscript),
+  python = check_string(python, null = TRUE),
+  libraries = check_some_strings(libraries),
+  environment = check_variables(environment),
+  time_limit_s = check_number(time_limit_s, minimum = 1, null = TRUE),
+  lease_s = check_number(lease_s, minimum = 5),
+  start_timeout_s = check_number(start_timeout_s, minimum = 1),
+  stall_timeout_s = check_number(stall_timeout_s, minimum = 1),
+  restarts = check_count(restarts, minimum = 0L)
+)
+
+# The number of workers, or the fewest and the most.
+check_workers <- function(workers, ps) {
+  if (!is.numeric(workers) || length(workers) != 2) {
+    return(check_count(workers, maximum = most_processes))
+  }
+  if (
+    !is_whole(workers) || workers[[1]] < 1 || is.unsorted(workers) || workers[[2]] > most_processes
+  ) {
+    abort_argument(
+      workers,
+      "one count, or the fewest and the most workers of at most {most_processes}"
+    )
+  }
+  if (check_count(ps, minimum = 0L) > 0) {
+    abort_tfdistribute(
+      "argument",
+      problem = paste0(
+        "`workers` is {show_value(workers)}, and a training with parameter servers (`ps` = {ps}) has a fixed ",
+        "number of workers."
+      ),
+      remedy = "Use one number: the other workers of such a training go on without a lost one.",
+      argument = "workers",
+      value = workers
+    )
+  }
+  as.integer(workers)
+}
+
+# A cluster with the fields `...`, which are already checked, and the arguments of its constructor, which are checked
+# here. Their text becomes part of scripts, manifests and command lines. Python checks the shell code in `setup`.
+new_cluster <- function(kind, ..., .frame = parent.frame()) {
+  fields <- checked_fields(cluster_checks, ..., .frame = .frame)
   texts <- fields[setdiff(names(fields), "setup")]
   Map(check_text, texts, names(texts))
-  new_description("cluster", kind, ...)
+  rlang::inject(new_description("cluster", kind, !!!fields))
 }

@@ -1,8 +1,8 @@
-# Descriptions: plain R lists with a kind and a family, which can be printed, compared, saved and sent.
+# Descriptions: plain R lists with a kind and a family that can be printed, compared, saved and sent.
 
-# A list of class tfdistribute_<kind>_<family> and tfdistribute_<family>. `family` is as in Python: "strategy",
-# "feature_column", "input", "estimator". Python recognises the member by its `kind`. The fields are checked, and named
-# as in the Python dataclass.
+# A list of class tfdistribute_<kind>_<family> and tfdistribute_<family>. `family` is "strategy", "feature_column",
+# "input" or "estimator", as in Python. Python recognizes the member by its `kind`. The fields are already checked, and
+# have the names of the Python dataclass.
 new_description <- function(family, kind, ...) {
   structure(
     list(kind = kind, ...),
@@ -10,7 +10,16 @@ new_description <- function(family, kind, ...) {
   )
 }
 
-# Print a description by its lines. A list that only has the class of one is printed as a list.
+# The fields of a description: `...`, and the arguments of the constructor with the frame `.frame`. `checks` are
+# expressions by the names of arguments, which check the arguments. The fields have the order of `checks`.
+checked_fields <- function(checks, ..., .frame) {
+  own <- list(...)
+  checked <- intersect(names(checks), setdiff(ls(.frame), names(own)))
+  fields <- c(own, lapply(checks[checked], eval, .frame))
+  fields[union(setdiff(names(own), names(checks)), intersect(names(checks), names(fields)))]
+}
+
+# Print the lines of a description. A list that has only the class of a description is printed as a list.
 print_description <- function(x, lines) {
   lines <- tryCatch(lines, error = function(error) NULL)
   if (length(lines) == 0) {
@@ -21,17 +30,31 @@ print_description <- function(x, lines) {
   invisible(x)
 }
 
+# A table of rows, lists of values. `...` are the columns, each with the value for a row without it.
+table_of <- function(rows, ...) {
+  missing <- list(...)
+  columns <- Map(
+    function(name, missing) {
+      value_of <- function(row) as.vector(row[[name]] %||% missing, typeof(missing))
+      vapply(rows, value_of, missing, USE.NAMES = FALSE)
+    },
+    names(missing),
+    missing
+  )
+  tibble::as_tibble(columns)
+}
+
 first_of <- function(texts, shown = 20) {
   more <- length(texts) - shown
   c(utils::head(texts, shown), if (more > 0) paste("... and", more, "more"))
 }
 
-# Change one field of a description as its constructor would make it: for `$<-` and `[[<-`. Code of this package that
-# knows the value to be right uses `[<-`, which checks nothing. `arguments` are the constructor's arguments, by name.
+# Change one field of a description with the checks of its constructor, for `$<-` and `[[<-`. Code of this package that
+# has a valid value uses `[<-`, which checks nothing. `arguments` are the constructor's arguments, by name.
 change_field <- function(arguments, name, value, constructor) {
   known <- setdiff(names(formals(constructor)), "...")
-  if (!rlang::is_string(name) || !name %in% known) {
-    name <- if (rlang::is_string(name)) name else ""
+  name <- if (rlang::is_string(name)) own_name(name) else ""
+  if (!name %in% known) {
     abort_unknown_argument(rlang::set_names(list(value), name), known, paste0(constructor, "()"))
   }
   arguments[name] <- list(value)

@@ -3,21 +3,21 @@
 #' Returns the same model, with the same checkpoints, set up to train on other devices. It accepts estimators of this
 #' package, objects made by tfestimators, and Python's `tf.estimator.Estimator`. It does not train.
 #'
-#' @param object An estimator, such as [dnn_regressor()] makes; an object of class `tf_estimator` from tfestimators; or
-#'   a Python `tf.estimator.Estimator`.
-#' @param config What [run_config()] returns. Its `model_dir`, if set, replaces the object's.
+#' @param object An estimator, such as a [dnn_regressor()], an object of class `tf_estimator` from tfestimators, or a
+#'   Python `tf.estimator.Estimator`.
+#' @param config A [run_config()]. Its `model_dir`, if set, replaces the object's directory.
 #' @param ... Must be empty.
-#' @returns An object of the same kind; the original does not change. For an estimator of this package, a copy with the
-#'   configuration. Otherwise a copy that holds a new Python Estimator, which any code that accepts one can train. The
-#'   copy repairs what TensorFlow does wrong under strategies: sessions see their devices, reported losses are means,
-#'   Keras optimizers keep their step size, and R functions run on R's thread. It takes many steps per run if [train()]
-#'   trains it, and one step per run otherwise.
+#' @returns An object of the same kind, which leaves the original unchanged. For an estimator of this package, it is a
+#'   copy with the configuration. For other objects, it is a copy with a new Python Estimator, which works in any code
+#'   that accepts an Estimator. The copy also repairs TensorFlow's mistakes under strategies: sessions see their
+#'   devices, reported losses are means, Keras optimizers keep their step size, and R functions run on R's thread. If
+#'   [train()] trains the copy, it runs many steps per call, and otherwise one step per call.
 #' @section Model functions:
-#' A model function from other code is assumed to be written for one device: its loss is the mean over the examples that
-#' it sees. If it divides the loss by the number of devices itself, steps are too small.
+#' A model function from other code is assumed to be written for one device, with a loss that is the mean over its
+#' examples. If it divides the loss by the number of devices itself, steps are too small.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type.
-#' * `tfdistribute_run_config_error`, `tfdistribute_strategy_error`, `tfdistribute_unsupported_error`: the model, or
+#' * `tfdistribute_argument_error` if an argument has the wrong type.
+#' * `tfdistribute_run_config_error`, `tfdistribute_strategy_error` or `tfdistribute_unsupported_error` if the model, or
 #'   this machine, cannot train with the configuration.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/RunConfig>
 #' @seealso `vignette("coming-from-tfestimators")`

@@ -1,4 +1,4 @@
-# One tree of conditions in both languages: the classes mirror inst/python/tfdistribute/errors.py.
+# One tree of conditions in both languages. The classes mirror inst/python/tfdistribute/errors.py.
 
 # Parents of every kind of error that has one besides the root.
 error_parents <- list(
@@ -9,11 +9,11 @@ error_parents <- list(
   out_of_memory = "training"
 )
 
-# Raise a classed condition of a `kind` as in errors.py: "argument", "input", ... `problem` is what was asked and why it
-# cannot be, with the argument's name and value; `remedy` is what to do, if that is not said yet; `details` is one more
-# line. All three are templates of cli::pluralize(), evaluated in `.envir`. Their values are data: braces in them stay,
-# so text from elsewhere must be a value. `argument`, `value` and `...` are fields for programs that catch the
-# condition. `parent` is the condition that caused this one; `trace` is R's backtrace there, and `traceback` Python's as
+# Raise a classed condition of a `kind` as in errors.py, such as "argument" or "input". `problem` states the problem
+# with the argument's name and value, `remedy` states the solution if the problem does not imply it, and `details` is
+# one more line. All three are templates of cli::pluralize(), evaluated in `.envir`. Braces in their values are kept, so
+# text from elsewhere must be a value. `argument`, `value` and `...` are fields for programs that catch the condition.
+# `parent` is the condition that caused this one, `trace` is its R backtrace, and `traceback` its Python traceback as
 # one string. The message names the function of `call`.
 abort_tfdistribute <- function(
   kind,
@@ -29,7 +29,7 @@ abort_tfdistribute <- function(
   call = public_call(),
   .envir = parent.frame()
 ) {
-  # What an argument is may be long; texts of tasks and of Python are whole.
+  # Descriptions of arguments may be long. Texts of tasks and of Python are not shortened.
   limit <- if (is.null(argument)) Inf else 800
   problem <- shorten(interpolate(problem, .envir), limit)
   remedy <- shorten(interpolate(remedy, .envir), limit)
@@ -43,7 +43,7 @@ abort_tfdistribute <- function(
     python_traceback = traceback,
     ...,
     parent = parent,
-    # The message says what to do; a backtrace through this package would not help.
+    # The message contains the remedy, so a backtrace through this package would not help.
     trace = trace %||% rlang::trace_back()[0, ],
     call = call,
     use_cli_format = FALSE
@@ -71,8 +71,8 @@ condition_classes <- function(kind) {
   unique(c(paste0("tfdistribute_", setdiff(kinds, "error"), "_error"), "tfdistribute_error"))
 }
 
-# The call of the exported function that the user called: the outermost one around the caller. An error names it,
-# however deep in this package it was found.
+# The call of the exported function that the user called, which is the outermost one around the caller. An error names
+# this function, no matter which internal function raises it.
 public_call <- function() {
   namespace <- topenv()
   transparent <- list(namespace, .BaseNamespaceEnv)
@@ -90,8 +90,8 @@ public_call <- function() {
   found
 }
 
-# The numbers of frame `index` and of those that called it, innermost first. A caller has a smaller number. R gives a
-# frame that was called from a data mask, as those of magrittr and dplyr are, as its own caller: there the frames end.
+# The numbers of frame `index` and of its callers, innermost first. A caller has a smaller number. R records a frame
+# that was called from a data mask, as in magrittr and dplyr, as its own caller, so the frames end there.
 calling_frames <- function(index) {
   parents <- sys.parents()
   frames <- integer()
@@ -104,7 +104,7 @@ calling_frames <- function(index) {
   frames
 }
 
-# The name of the exported function, or of the generic, in a frame of this package; NULL for any other function.
+# The name of the exported function, or of the generic, in a frame of this package. NULL for any other function.
 # lapply() calls functions by another name, and do.call() by none.
 public_name <- function(index) {
   namespace <- topenv()
@@ -125,7 +125,7 @@ named_call <- function(call, name) {
   call
 }
 
-# A value for an error text: short, and quoted if it is a string.
+# A value for an error text, shortened, and quoted if it is a string.
 show_value <- function(value) {
   if (is.null(value)) {
     return("NULL")
@@ -169,9 +169,9 @@ raise_interrupt <- function(text = NULL) {
   rlang::interrupt()
 }
 
-# "Did you mean `steps`? ", or "" if no known name is near. `quote` is the mark around the name.
+# "Did you mean `steps`? ", or "" if no known name is similar. `quote` is the mark around the name.
 did_you_mean <- function(name, known, quote = "`") {
-  # A text longer than any name is a mistake of another kind, and takes long to compare.
+  # A text longer than any name is a mistake of another kind, and would take long to compare.
   if (length(known) == 0 || !nzchar(name) || nchar(name, "bytes") > 100 || !validEnc(name)) {
     return("")
   }

@@ -4,12 +4,11 @@
 #' model should do better.
 #'
 #' @inheritParams linear_estimators
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_baseline_regressor_estimator` or
 #'   `tfdistribute_baseline_classifier_estimator`, and `tfdistribute_estimator`.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_model_error`: `label_vocabulary` does not have `n_classes` elements.
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error` if `label_vocabulary` does not have `n_classes` elements.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/BaselineRegressor>
 #' @seealso [estimators]
 #' @examples
@@ -30,15 +29,7 @@ baseline_regressor <- function(
   ...
 ) {
   check_call()
-  new_estimator(
-    "baseline_regressor",
-    label_dimension = check_count(label_dimension),
-    weight_column = check_weight_column(weight_column),
-    optimizer = check_optimizer(optimizer),
-    loss_reduction = check_choice(loss_reduction, loss_reductions),
-    model_dir = model_dir,
-    config = config
-  )
+  describe_estimator("baseline_regressor")
 }
 
 #' @rdname baseline_estimators
@@ -54,15 +45,5 @@ baseline_classifier <- function(
   ...
 ) {
   check_call()
-  n_classes <- check_count(n_classes, minimum = 2L)
-  new_estimator(
-    "baseline_classifier",
-    n_classes = n_classes,
-    weight_column = check_weight_column(weight_column),
-    label_vocabulary = check_label_vocabulary(label_vocabulary, n_classes),
-    optimizer = check_optimizer(optimizer),
-    loss_reduction = check_choice(loss_reduction, loss_reductions),
-    model_dir = model_dir,
-    config = config
-  )
+  describe_estimator("baseline_classifier")
 }

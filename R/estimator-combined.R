@@ -1,24 +1,22 @@
 #' Wide and deep models
 #'
-#' A linear part, which memorises categories and their combinations, and hidden layers, which generalise, are trained
-#' together, each with its own optimizer. Either part can be left out.
+#' A linear part, which memorizes categories and their combinations, and hidden layers, which generalize, train
+#' together, each with its own optimizer. Either part can be omitted.
 #'
 #' @inheritParams dnn_estimators
-#' @param linear_feature_columns,dnn_feature_columns Columns that each part reads, as [feature_columns()] returns them;
-#'   NULL leaves the part out. In the deep part, categorical columns must be wrapped in [column_indicator()] or
-#'   [column_embedding()].
+#' @param linear_feature_columns,dnn_feature_columns Columns that each part reads, from [feature_columns()]. NULL omits
+#'   the part. In the deep part, categorical columns must be wrapped in [column_indicator()] or [column_embedding()].
 #' @param linear_optimizer,dnn_optimizer Optimizer of each part: a name, a list or a function. See [optimizers].
-#' @param dnn_hidden_units,dnn_activation_fn,dnn_dropout As `hidden_units`, `activation_fn` and `dropout` in
-#'   [dnn_regressor()].
+#' @param dnn_hidden_units,dnn_activation_fn,dnn_dropout These correspond to `hidden_units`, `activation_fn` and
+#'   `dropout` in [dnn_regressor()].
 #' @param linear_sparse_combiner How several categories of one row are combined: `"sum"`, `"mean"` or `"sqrtn"`.
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_dnn_linear_combined_regressor_estimator` or
 #'   `tfdistribute_dnn_linear_combined_classifier_estimator`, and `tfdistribute_estimator`.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_model_error`: no columns are given, two columns have the same name, a categorical column of the deep
-#'   part is not wrapped, or `label_vocabulary` does not have `n_classes` elements.
-#' * `tfdistribute_unsupported_error`: a partitioner was given.
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error` if there are no columns, two columns have the same name, a categorical column of the
+#'   deep part is not wrapped, or `label_vocabulary` does not have `n_classes` elements.
+#' * `tfdistribute_unsupported_error` if a partitioner is not NULL.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/DNNLinearCombinedRegressor>
 #' @seealso [estimators]
 #' @examples
@@ -55,25 +53,8 @@ dnn_linear_combined_regressor <- function(
 ) {
   check_call()
   refuse_partitioner(input_layer_partitioner)
-  parts <- check_parts(linear_feature_columns, dnn_feature_columns, dnn_hidden_units)
-  new_estimator(
-    "dnn_linear_combined_regressor",
-    linear_feature_columns = parts$linear,
-    linear_optimizer = check_optimizer(linear_optimizer),
-    dnn_feature_columns = parts$dnn,
-    dnn_optimizer = check_optimizer(dnn_optimizer),
-    dnn_hidden_units = parts$hidden_units,
-    dnn_activation_fn = check_activation(dnn_activation_fn),
-    dnn_dropout = check_dropout(dnn_dropout),
-    label_dimension = check_count(label_dimension),
-    weight_column = check_weight_column(weight_column),
-    batch_norm = check_flag(batch_norm),
-    linear_sparse_combiner = check_choice(linear_sparse_combiner, sparse_combiners),
-    loss_reduction = check_choice(loss_reduction, loss_reductions),
-    warm_start_from = check_warm_start(warm_start_from),
-    model_dir = model_dir,
-    config = config
-  )
+  check_parts(linear_feature_columns, dnn_feature_columns)
+  describe_estimator("dnn_linear_combined_regressor")
 }
 
 #' @rdname combined_estimators
@@ -100,30 +81,11 @@ dnn_linear_combined_classifier <- function(
 ) {
   check_call()
   refuse_partitioner(input_layer_partitioner)
-  parts <- check_parts(linear_feature_columns, dnn_feature_columns, dnn_hidden_units)
-  n_classes <- check_count(n_classes, minimum = 2L)
-  new_estimator(
-    "dnn_linear_combined_classifier",
-    linear_feature_columns = parts$linear,
-    linear_optimizer = check_optimizer(linear_optimizer),
-    dnn_feature_columns = parts$dnn,
-    dnn_optimizer = check_optimizer(dnn_optimizer),
-    dnn_hidden_units = parts$hidden_units,
-    dnn_activation_fn = check_activation(dnn_activation_fn),
-    dnn_dropout = check_dropout(dnn_dropout),
-    n_classes = n_classes,
-    weight_column = check_weight_column(weight_column),
-    label_vocabulary = check_label_vocabulary(label_vocabulary, n_classes),
-    batch_norm = check_flag(batch_norm),
-    linear_sparse_combiner = check_choice(linear_sparse_combiner, sparse_combiners),
-    loss_reduction = check_choice(loss_reduction, loss_reductions),
-    warm_start_from = check_warm_start(warm_start_from),
-    model_dir = model_dir,
-    config = config
-  )
+  check_parts(linear_feature_columns, dnn_feature_columns)
+  describe_estimator("dnn_linear_combined_classifier")
 }
 
-check_parts <- function(linear_feature_columns, dnn_feature_columns, dnn_hidden_units) {
+check_parts <- function(linear_feature_columns, dnn_feature_columns) {
   linear <- as_feature_columns(linear_feature_columns)
   dnn <- as_feature_columns(dnn_feature_columns)
   if (length(linear) + length(dnn) == 0) {
@@ -140,8 +102,9 @@ check_parts <- function(linear_feature_columns, dnn_feature_columns, dnn_hidden_
   if (length(dnn) > 0) {
     check_deep_columns(dnn_feature_columns)
   }
-  if (length(dnn) > 0 || length(dnn_hidden_units) > 0) {
-    dnn_hidden_units <- check_hidden_units(dnn_hidden_units)
-  }
-  list(linear = linear, dnn = dnn, hidden_units = dnn_hidden_units %||% integer())
+}
+
+check_dnn_hidden_units <- function(dnn_hidden_units, dnn_feature_columns) {
+  is_used <- length(dnn_hidden_units) > 0 || length(as_feature_columns(dnn_feature_columns)) > 0
+  if (is_used) check_hidden_units(dnn_hidden_units) else integer()
 }

@@ -1,83 +1,86 @@
-# Estimators with a model function of the user.
+# Estimators with a model function.
 
 #' Make an estimator from a model function
 #'
-#' Trains a model function written in R. The function takes a batch as tensors and uses TensorFlow's functions ([tf]) to
-#' return predictions, a loss and an optimizer. It is written for one device and works the same under every strategy.
+#' Trains a model function written in R. The function gets a batch as tensors and uses TensorFlow's functions ([tf]) to
+#' return predictions, a loss and an optimizer. It is written for one device and works in the same way under every
+#' strategy.
 #'
 #' TensorFlow calls the function at the start of a verb, once for each device, always on R's own thread. The function
 #' builds the graph that TensorFlow then runs at every step, so no R code runs during the steps.
 #'
 #' @param model_fn R or Python function with any of these arguments, or `...`:
-#'   * `features`: named list of tensors, or one tensor, as the input provides them. A column of [input_fn()] has shape
-#'     (batch), or (batch, width) if it holds several values per row. See "Features".
-#'   * `labels`: the response, a tensor; NULL if there is none, as in `predict()`. A factor has its codes, from 0.
-#'   * `mode`: `"train"`, `"eval"` or `"infer"`, see [mode_keys()].
+#'   * `features`: a named list of tensors, or one tensor, as the input provides them. A column of [input_fn()] has
+#'     shape (batch), or (batch, width) if it contains several values per row. See "Features".
+#'   * `labels`: the response, a tensor. NULL without a response, as in `predict()`. A factor is represented by its
+#'     codes, from 0.
+#'   * `mode`: `"train"`, `"eval"` or `"infer"`. See [mode_keys()].
 #'   * `params`: the value of `params`.
-#'   * `config`: the run configuration, a Python `tf.estimator.RunConfig`.
+#'   * `config`: a Python `tf.estimator.RunConfig`.
 #'
 #'   It returns an [estimator_spec()], or a named list with `loss`, `predictions`, `optimizer` (as in [optimizers], or
-#'   one of `tf$compat$v1$train`) and, optionally, `eval_metric_ops`. `loss` and `predictions` are required in the modes
-#'   that use them. `loss` is one number.
-#' @param model_dir Directory of the model's checkpoints, a string; NULL for that of `config`, or else a temporary one.
-#'   A relative path is that of the current working directory, also after [setwd()].
-#' @param config What [run_config()] returns, or NULL.
+#'   an optimizer of `tf$compat$v1$train`) and, optionally, `eval_metric_ops`. `loss` and `predictions` are required in
+#'   the modes that use them. `loss` is one number.
+#' @param model_dir Directory of the model's checkpoints, a string. NULL uses the directory of `config`, or else a
+#'   temporary directory. A relative path refers to the current working directory, even after [setwd()].
+#' @param config A [run_config()] or NULL.
 #' @param params List of values for `model_fn`. An R function gets it unchanged, without conversion to Python.
 #' @param class Names that identify this model, strings. They become the first classes of the object, so that you can
 #'   define methods, and are recorded in its checkpoints.
-#' @param loss_reduction How `model_fn` reduces the loss on each device. `"sum_over_batch_size"` (default): to the mean
-#'   over the examples that it sees, as for one device. `"sum"`: to their sum, or to a mean that it has divided by the
-#'   number of devices, as `tf$nn$compute_average_loss()` does.
+#' @param loss_reduction How `model_fn` reduces the loss on each device. `"sum_over_batch_size"` (default) is for the
+#'   mean over the device's examples, as in code for one device. `"sum"` is for their sum, or for a mean that the
+#'   function has divided by the number of devices, as in `tf$nn$compute_average_loss()`.
 #' @param warm_start_from Initial weights of the first training, as in [linear_regressor()]: a path, an estimator or a
-#'   list; NULL for new variables.
+#'   list. NULL for new variables.
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_custom_estimator`, `tfdistribute_estimator`.
 #'
 #' @section Features:
-#' The named list is also one matrix for TensorFlow's functions, if all features are numbers: `features$wt` and
-#' `names(features)` read it as a list, `tf$matmul(features, weights)` and `features[, 1:2]` as a matrix of shape
-#' (batch, columns), in the order of the features. Factors count as numbers. For functions that take a dictionary, such
-#' as a Keras model with several inputs, use `as.list(features)`.
+#' The named list is also one matrix for TensorFlow's functions, if all features are numbers. For example, `features$wt`
+#' and `names(features)` read it as a list. `tf$matmul(features, weights)` and `features[, 1:2]` read it as a matrix of
+#' shape (batch, columns), in the order of the features. Factors count as numbers. For functions that accept a
+#' dictionary, such as a Keras model with several inputs, use `as.list(features)`.
 #'
 #' @section Several devices:
-#' If the loss is a mean and `loss_reduction` is the default, every optimizer, including Keras's legacy ones, minimises
-#' the mean over all examples of a step, and that mean is reported. The clipping of an optimizer is that of the whole
-#' batch. Code that handles gradients itself sees those of its own device, and normalisation is over the device's
-#' examples. Every device must run
-#' the same code, because `minimize()`, `all_reduce()` and metrics synchronise the devices. New Keras optimizers
-#' (`tf$keras$optimizers$Adam()`) have no effect in a graph and are refused. Use `tf$keras$optimizers$legacy$Adam()`, or
-#' return the optimizer instead of calling it.
+#' If the loss is a mean and `loss_reduction` is the default, every optimizer, including Keras's legacy optimizers,
+#' minimizes the mean over all examples of a step, and this mean is reported. An optimizer clips the gradients of the
+#' whole batch. Code that handles gradients itself sees the gradients of its own device, and batch normalization uses
+#' the device's examples. Every device must run the same code, because `minimize()`, `all_reduce()` and metrics
+#' synchronize the devices. New Keras optimizers (`tf$keras$optimizers$Adam()`) have no effect in a graph and are
+#' rejected. Use `tf$keras$optimizers$legacy$Adam()`, or return the optimizer instead of calling it.
 #'
 #' @section Shapes in the loss:
-#' Labels have the shape (batch), and layers such as `tf$keras$layers$Dense(1L)` give (batch, 1). TensorFlow would
-#' combine each label with each prediction, so such a loss is refused; `tf$squeeze(output, 1L)` gives both one shape.
+#' Labels have the shape (batch), but layers such as `tf$keras$layers$Dense(1L)` return (batch, 1). TensorFlow would
+#' combine each label with each prediction, so such a loss is rejected. Use `tf$squeeze(output, 1L)` to give both the
+#' same shape.
 #'
 #' @section Parts of the model on different devices:
-#' With [logical_device()] and [pipeline()], a model says which part of it is on which device of its strategy; see
-#' `vignette("models-in-parts")`. `with(tf$device("CPU:1"), ...)` names a device itself. The variables that are made
-#' inside it, their optimizer slots and the gradients of the operations are there too. Sessions get as many CPU devices
-#' as are named. TensorFlow replaces a GPU that the machine does not have by another device; `notes` of the [history]
-#' name it. [plan()] does not, because it does not build the model. Under [strategy_central_storage()] and
-#' [strategy_parameter_server()], variables stay where the strategy keeps them.
+#' With [logical_device()] and [pipeline()], a model assigns its parts to the devices of its strategy. See
+#' `vignette("models-in-parts")`. In contrast, `with(tf$device("CPU:1"), ...)` names a device directly. Variables
+#' created inside it, their optimizer slots and the gradients of the operations are also placed there. Sessions get as
+#' many CPU devices as the model names. If the machine does not have a GPU that the model names, TensorFlow replaces it
+#' with another device, and `notes` of the [history] report this. [plan_training()] does not report it, because it does
+#' not build the model. Under [strategy_central_storage()] and [strategy_parameter_server()], variables stay where the
+#' strategy places them.
 #'
 #' @section Tensors in R:
-#' TensorFlow needs whole numbers as `8L`. Lists become Python lists or, with names, dictionaries. R's operators work on
-#' tensors (`x - y`, `x %/% 2L`, `-x`, `x > 0`), and a number takes the type of the tensor. `x[, 1]` and `x[1:n]` count
-#' from 1, and a single position drops its dimension. `dim()` has NA for the batch.
+#' TensorFlow requires whole numbers as `8L`. Lists become Python lists or, with names, dictionaries. R's operators work
+#' on tensors (`x - y`, `x %/% 2L`, `-x`, `x > 0`), and a number gets the type of the tensor. `x[, 1]` and `x[1:n]`
+#' count from 1, and a single position drops its dimension. `dim()` returns NA for the batch.
 #'
-#' R's functions of the groups [Math] and [Summary] work on tensors, too (`exp(x)`, `round(x, 1)`, `max(x, y)`), and so
-#' do `mean()`, `t()`, `cbind()`, `rbind()`, `head()` and `tail()`. Sums and means of all values become those of columns
-#' and rows with `axis = 1` and `axis = 2`. In place of `%*%`, use `tf$matmul()`.
+#' R's functions of the groups [Math] and [Summary] also work on tensors (`exp(x)`, `round(x, 1)`, `max(x, y)`). The
+#' same is true of `mean()`, `t()`, `cbind()`, `rbind()`, `head()` and `tail()`. With `axis = 1` and `axis = 2`, sums
+#' and means are computed over columns and rows instead of all values. Instead of `%*%`, use `tf$matmul()`.
 #'
-#' Where the packages tensorflow or reticulate have these methods, theirs are used. A tensor has no value yet, so
-#' `if (x > 0)` is an error; use `tf$where()`.
+#' If the package tensorflow or reticulate has one of these methods, R uses that method. A tensor has no value yet, so
+#' `if (x > 0)` is an error. Use `tf$where()` instead.
 #'
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_callback_error`, when a verb runs: `model_fn` failed. The message names the call, with its file and
-#'   line if R knows them. Its own error is the `parent`, and the backtrace leads to the line.
-#' * `tfdistribute_model_error`, when a verb runs: `model_fn` returned something else, devices ran different code, or
-#'   the optimizer cannot train.
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_callback_error`, from a verb, if `model_fn` fails. The message names the call, with its file and line
+#'   if R has recorded them. The `parent` is the function's own error, and the backtrace ends at the line.
+#' * `tfdistribute_model_error`, from a verb, if `model_fn` returns another object, devices run different code, or the
+#'   optimizer cannot train.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/Estimator>
 #' @seealso [estimators], `vignette("custom-models")`
 #' @examples
@@ -93,7 +96,7 @@
 #' model <- estimator(line, params = list(learning_rate = 0.05))
 #' model
 #' @examplesIf tfdistribute_available()
-#' train(model, input_fn(mpg ~ wt, mtcars, num_epochs = 20))
+#' train(model, input_fn(mpg ~ wt, mtcars, epochs = 20))
 #' predict(model, input_fn(mtcars, features = wt))
 #' @export
 estimator <- function(
@@ -107,19 +110,11 @@ estimator <- function(
   ...
 ) {
   check_call()
-  if (!is.null(params) && !is.list(params)) {
-    abort_argument(params, "a list or NULL")
-  }
   class <- check_strings(class, null = TRUE)
-  made <- new_estimator(
+  made <- describe_estimator(
     "custom",
     model_fn = check_model_fn(model_fn),
-    params = params,
-    model_class = class %||% character(),
-    loss_reduction = check_choice(loss_reduction, loss_reductions),
-    warm_start_from = check_warm_start(warm_start_from),
-    model_dir = model_dir,
-    config = config
+    model_class = class %||% character()
   )
   structure(made, class = c(class, base::class(made)))
 }
@@ -149,7 +144,7 @@ check_model_fn <- function(model_fn) {
   model_fn
 }
 
-# An R function keeps its params in R; a Python function gets them as Python values.
+# An R function keeps its params in R. A Python function gets them as Python values.
 #' @export
 as_wire.tfdistribute_custom_estimator <- function(x) {
   fields <- unclass_list(x)
@@ -160,7 +155,8 @@ as_wire.tfdistribute_custom_estimator <- function(x) {
   lapply(fields, as_wire)
 }
 
-# The function that Python calls. It passes the arguments that `model_fn` has, by a call that reads well in a backtrace.
+# The function that Python calls. It passes the arguments that `model_fn` has, in a call that is readable in a
+# backtrace.
 model_fn_wire <- function(model_fn, params) {
   force(params)
   taken <- names(formals(args(model_fn)))

@@ -7,18 +7,17 @@
 #' @param hidden_units Units of each hidden layer, counts: `c(64, 32)` makes two layers.
 #' @param activation_fn Activation function of the hidden layers: a function of a tensor, or a name
 #'   (`r paste0('"', activations, '"', collapse = ", ")`).
-#' @param dropout Share of units that each training step leaves out, a number below 1; NULL for none.
-#' @param input_layer_partitioner Must be NULL: TensorFlow 2's canned models do not partition variables.
-#' @param batch_norm Whether the values of each hidden layer are normalised over the batch, TRUE or FALSE. Under a
-#'   strategy, each device normalises over its own part of the batch.
-#' @param ... Must be empty.
+#' @param dropout Share of units that each training step omits, a number below 1. NULL omits none.
+#' @param input_layer_partitioner Must be NULL, because TensorFlow 2's canned models do not partition variables.
+#' @param batch_norm Whether the values of each hidden layer are normalized over the batch, TRUE or FALSE. Under a
+#'   strategy, each device normalizes over its own part of the batch.
 #' @returns A description of class `tfdistribute_dnn_regressor_estimator` or `tfdistribute_dnn_classifier_estimator`,
 #'   and `tfdistribute_estimator`.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_model_error`: two columns have the same name, a categorical column is not wrapped, or
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error` if two columns have the same name, a categorical column is not wrapped, or
 #'   `label_vocabulary` does not have `n_classes` elements.
-#' * `tfdistribute_unsupported_error`: a partitioner was given.
+#' * `tfdistribute_unsupported_error` if a partitioner is not NULL.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/DNNRegressor>
 #' @seealso [estimators]
 #' @examples
@@ -48,20 +47,10 @@ dnn_regressor <- function(
 ) {
   check_call()
   refuse_partitioner(input_layer_partitioner)
-  new_estimator(
+  describe_estimator(
     "dnn_regressor",
     hidden_units = check_hidden_units(hidden_units),
-    feature_columns = check_deep_columns(feature_columns),
-    label_dimension = check_count(label_dimension),
-    weight_column = check_weight_column(weight_column),
-    optimizer = check_optimizer(optimizer),
-    activation_fn = check_activation(activation_fn),
-    dropout = check_dropout(dropout),
-    batch_norm = check_flag(batch_norm),
-    loss_reduction = check_choice(loss_reduction, loss_reductions),
-    warm_start_from = check_warm_start(warm_start_from),
-    model_dir = model_dir,
-    config = config
+    feature_columns = check_deep_columns(feature_columns)
   )
 }
 
@@ -86,22 +75,10 @@ dnn_classifier <- function(
 ) {
   check_call()
   refuse_partitioner(input_layer_partitioner)
-  n_classes <- check_count(n_classes, minimum = 2L)
-  new_estimator(
+  describe_estimator(
     "dnn_classifier",
     hidden_units = check_hidden_units(hidden_units),
-    feature_columns = check_deep_columns(feature_columns),
-    n_classes = n_classes,
-    weight_column = check_weight_column(weight_column),
-    label_vocabulary = check_label_vocabulary(label_vocabulary, n_classes),
-    optimizer = check_optimizer(optimizer),
-    activation_fn = check_activation(activation_fn),
-    dropout = check_dropout(dropout),
-    batch_norm = check_flag(batch_norm),
-    loss_reduction = check_choice(loss_reduction, loss_reductions),
-    warm_start_from = check_warm_start(warm_start_from),
-    model_dir = model_dir,
-    config = config
+    feature_columns = check_deep_columns(feature_columns)
   )
 }
 

@@ -1,7 +1,7 @@
-# The features of a model function: a named list of tensors, which TensorFlow's and R's functions read as one matrix if
-# all are numbers, as in tfestimators.
+# The features of a model function: a named list of tensors. As in tfestimators, TensorFlow's and R's functions read it
+# as one matrix if all features are numbers.
 
-# Anything but a named list is left as it is.
+# Anything but a named list is returned unchanged.
 as_features <- function(x) {
   if (is.list(x) && !is_python_object(x) && rlang::is_named(x)) {
     theirs <- if (isNamespaceLoaded("tensorflow")) tensorflow_class
@@ -10,7 +10,7 @@ as_features <- function(x) {
   x
 }
 
-# Attributes of the matrix that model functions ask for; a feature of the same name comes first.
+# Attributes of the matrix that model functions use. A feature of the same name takes precedence.
 matrix_attributes <- c("shape", "dtype", "get_shape")
 
 #' @export
@@ -20,7 +20,7 @@ matrix_attributes <- c("shape", "dtype", "get_shape")
     if (i %in% matrix_attributes) {
       return(python_attribute(features_matrix(x), i))
     }
-    # NULL, so that a model function can ask whether there is a feature. If it fails later, the error names this one.
+    # NULL, so that a model function can test for a feature. If it fails later, the error names this feature.
     the$absent_feature <- list(name = shown_as_utf8(i), features = names(x))
   }
   found

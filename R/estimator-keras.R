@@ -1,68 +1,68 @@
 #' Make an estimator from a Keras model
 #'
-#' Takes a compiled Keras model and trains it like any estimator: on one or several devices ([strategy_mirrored()],
+#' Creates an estimator from a compiled Keras model. It trains on one or several devices ([strategy_mirrored()],
 #' [strategy_central_storage()]) or in several processes ([strategy_multi_worker()]), with [train_and_evaluate()], hooks
-#' and checkpoints. Losses, metrics and weights match Keras's `fit()`. It supports sequential and functional models of
-#' Keras 2 (tf.keras) and, with TensorFlow 2.16 or newer, of Keras 3 (`import keras`, the R package keras3). It does not
-#' support subclasses of `Model`, nor callbacks of `fit()`: use [hooks].
+#' and checkpoints. Losses, metrics and weights match Keras's `fit()`. Sequential and functional models of Keras 2
+#' (tf.keras) are supported and, with TensorFlow 2.16 or newer, also models of Keras 3 (`import keras`, the R package
+#' keras3). Subclasses of `Model` are not supported, nor are callbacks of `fit()`. Use [hooks] instead.
 #'
-#' @param keras_model The model, one of
-#'   * a **function** without arguments that builds, compiles and returns a model. Every verb calls it in its own
+#' @param keras_model The model, which has one of two forms:
+#'   * A **function** without arguments that builds, compiles and returns a model. Every verb calls it in its own
 #'     process, so the estimator can be saved and sent to other processes. It may use R functions as loss, metric or
 #'     layer.
-#'   * a compiled **model object**, as the keras, keras3 and tensorflow packages make it. It is saved at once, with its
-#'     weights, to `keras/model.keras` in `model_dir`. Later changes to the object have no effect.
-#' @param keras_model_path A saved model instead: path of a `.keras` or `.h5` file, or of a SavedModel directory. Such
-#'   files can contain code: load only files that you trust.
+#'   * A compiled **model object**, as the keras, keras3 and tensorflow packages create it. It is saved immediately,
+#'     with its weights, to `keras/model.keras` in `model_dir`. Later changes to the object have no effect.
+#' @param keras_model_path Path of a saved model to use instead: a `.keras` or `.h5` file, or a SavedModel directory.
+#'   Such files can contain code, so load only files that you trust.
 #' @param custom_objects Layers, losses, metrics and activation functions that are not part of Keras: a named list of R
 #'   functions and Python objects, or NULL.
-#' @param model_dir,config As in [dnn_regressor()]; see [estimators].
+#' @param model_dir,config Same as in [dnn_regressor()]. See [estimators].
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_keras_estimator`, `tfdistribute_estimator`. It is a plain value that
-#'   survives `saveRDS()`, unless `custom_objects` holds Python objects.
+#'   survives `saveRDS()`, unless `custom_objects` contains Python objects.
 #' @section Features:
-#' Features are matched to the model's inputs by name: an input `"wt"` reads the column `wt`. Columns that no input
-#' reads are ignored. A column of single values also fits an input of shape `(None, 1)`, and numbers are converted to
+#' Features are matched to the model's inputs by name, so an input `"wt"` reads the column `wt`. Columns without an
+#' input are ignored. A column of single values also fits an input of shape `(None, 1)`, and numbers are converted to
 #' the input's type.
 #'
-#' A model with one input also accepts, whatever their names,
-#' * a single feature, such as a matrix column, or
-#' * several columns of numbers that together have as many values per row as the input has units. They are combined in
-#'   the order that the features had **when the model was trained**; later inputs may have another order. Factors and
+#' A model with one input also accepts the following, whatever their names:
+#' * A single feature, such as a matrix column.
+#' * Several columns of numbers that together have as many values per row as the input has units. They are combined in
+#'   the order that the features had **when the model was trained**. Later inputs may have another order. Factors and
 #'   strings are never combined.
 #' @section Response:
-#' A model with one output takes the response of [input_fn()]. A model with several outputs takes it if only one output
-#' has a loss; otherwise give a named list of responses from a function that returns a dataset (see [input_dataset()]).
-#' Keras's losses compare numbers: a factor is read as its codes, from 0, by the losses of classes
-#' (`"sparse_categorical_crossentropy"`, `"binary_crossentropy"`); others refuse it.
+#' A model with one output uses the response of [input_fn()]. A model with several outputs uses it if only one output
+#' has a loss. Otherwise provide a named list of responses with a function that returns a dataset (see
+#' [input_dataset()]). Keras's losses compare numbers, so the losses of classes (`"sparse_categorical_crossentropy"`,
+#' `"binary_crossentropy"`) read the codes of a factor, from 0. Other losses reject factors.
 #' @section Several devices:
-#' `batch_size` is the global batch. With stochastic gradient descent, the weights equal those of one device. Batch
-#' normalisation normalises each device's part of the batch separately, as in Keras, and its moving averages are the
-#' mean over the devices. `BatchNormalization(synchronized = TRUE)` of Keras 3 and `SyncBatchNormalization` of Keras 2
-#' normalise the global batch, so the weights again equal those of one device.
+#' `batch_size` is the global batch. With stochastic gradient descent, the weights equal the weights of a training on
+#' one device. As in Keras, batch normalization normalizes each device's part of the batch separately, and its moving
+#' averages are the mean over the devices. `BatchNormalization(synchronized = TRUE)` of Keras 3 and
+#' `SyncBatchNormalization` of Keras 2 normalize the global batch, so the weights are again the same as on one device.
 #' @section Weights:
-#' Training starts from the model's weights, or from the newest checkpoint if there is one. Weights that a function
-#' draws at random follow `tf_random_seed` of the run configuration.
+#' Training starts from the model's weights, or from the newest checkpoint if there is one. Random initial weights from
+#' a function depend on `seed` of the run configuration.
 #' @section Optimizer:
-#' The optimizer is that of `compile()`. A model of Keras 3 trains with it as it is, with its schedule, weight decay,
-#' clipping and moving averages. A model of Keras 2 trains with one of Keras's legacy optimizers: any other is replaced
-#' by the legacy one with the same name and settings, or refused if there is none.
+#' The model trains with the optimizer of `compile()`. A model of Keras 3 uses it unchanged, with its schedule, weight
+#' decay, clipping and moving averages. A model of Keras 2 needs one of Keras's legacy optimizers. Any other optimizer
+#' is replaced by the legacy optimizer with the same name and settings, or rejected if there is none.
 #' @section Keras 3:
-#' Layers keep their policy: those of `mixed_bfloat16` compute in 16 bits and keep their weights in 32, and predictions
-#' are 32-bit numbers. Dropout draws other numbers than in `fit()`, and different ones on each device.
+#' Layers keep their policy. Layers with `mixed_bfloat16` compute in 16 bits and keep their weights in 32 bits, and
+#' predictions are 32-bit numbers. Dropout draws other numbers than in `fit()`, and different numbers on each device.
 #'
-#' Refused are layers that hold tables or look at data beforehand (`Normalization`, `StringLookup`, `TextVectorization`,
-#' ...), the policy `mixed_float16` (use `mixed_bfloat16`), `gradient_accumulation_steps`, `eval_distribute`, and
-#' [strategy_parameter_server()].
+#' Some features are not supported: layers with tables or layers that adapt to data beforehand (`Normalization`,
+#' `StringLookup`, `TextVectorization`, ...), the policy `mixed_float16` (use `mixed_bfloat16`),
+#' `gradient_accumulation_steps`, `eval_distribute`, and [strategy_parameter_server()].
 #' @section Predictions:
-#' One column per output, named after the output.
+#' Predictions have one column per output, named after the output.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: no model is given, or two are; the function has arguments; the file does not exist;
-#'   or `custom_objects` has no names.
-#' * `tfdistribute_model_error`: the model is not compiled, not a Keras model, or cannot be saved to a file.
-#' * `tfdistribute_input_error`, when a verb runs: an input has no feature, or one of another shape or type; or the loss
-#'   cannot use the response.
-#' * `tfdistribute_callback_error`, when a verb runs: the function failed. Its own error is the `parent`.
+#' * `tfdistribute_argument_error` if there is no model or more than one, the function has arguments, the file does not
+#'   exist, or `custom_objects` has no names.
+#' * `tfdistribute_model_error` if the model is not compiled, is not a Keras model, or cannot be saved to a file.
+#' * `tfdistribute_input_error`, from a verb, if an input has no feature or a feature of another shape or type, or if
+#'   the loss cannot use the response.
+#' * `tfdistribute_callback_error`, from a verb, if the function fails. The `parent` is the function's own error.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/keras/estimator/model_to_estimator>
 #' @seealso [export_keras_model()], [estimators]
 #' @examples
@@ -79,7 +79,7 @@
 #' keras_model_to_estimator(build, config = run_config(strategy_mirrored(devices = 2)))
 #' @examplesIf tfdistribute_available()
 #' model <- keras_model_to_estimator(build)
-#' train(model, input_fn(mpg ~ wt + hp, mtcars, num_epochs = 20))
+#' train(model, input_fn(mpg ~ wt + hp, mtcars, epochs = 20))
 #' evaluate(model, input_fn(mpg ~ wt + hp, mtcars))
 #' predict(model, input_fn(head(mtcars), features = c(wt, hp)))
 #' @export
@@ -97,13 +97,11 @@ keras_model_to_estimator <- function(
   if (is_object) {
     check_compiled(keras_model)
   }
-  estimator <- new_estimator(
+  estimator <- describe_estimator(
     "keras",
     path = check_saved_model(keras_model_path),
     `function` = if (!is_object) check_model_builder(keras_model),
-    custom_objects = check_custom_objects(custom_objects),
-    model_dir = model_dir,
-    config = config
+    custom_objects = check_custom_objects(custom_objects)
   )
   if (is_object) {
     estimator["path"] <- write_keras_model(keras_model, estimator$model_dir, custom_objects)
@@ -205,7 +203,7 @@ check_custom_objects <- function(custom_objects) {
 write_keras_model <- function(keras_model, model_dir, custom_objects) {
   place <- file.path(model_dir, "keras", "model.keras")
   is_copied <- is_remote_path(model_dir)
-  # The file gets its name when it is complete: what has the name before is neither followed nor waited for.
+  # The file gets its name when it is complete. A file that has the name before is neither followed nor waited for.
   path <- tempfile("keras-", if (is_copied) tempdir() else dirname(place), ".keras")
   tryCatch(
     {
@@ -230,7 +228,7 @@ write_keras_model <- function(keras_model, model_dir, custom_objects) {
   place
 }
 
-# A file keeps the name of a function, but not what the function does.
+# A file keeps the name of a function, but not its code.
 functions_in_model <- function(path) {
   folder <- tempfile("keras-")
   on.exit(unlink(folder, recursive = TRUE))

@@ -18,22 +18,15 @@ optimizer_settings <- list(
   rmsprop = c("rho", "momentum", "epsilon", "centered"),
   sgd = c("momentum", "nesterov")
 )
+# fmt: skip
 common_settings <- c(
-  "learning_rate",
-  "decay",
-  "clipnorm",
-  "clipvalue",
-  "global_clipnorm",
-  "l2_penalty"
+  "learning_rate", "decay", "clipnorm", "clipvalue", "global_clipnorm", "l2_penalty"
 )
 
+# fmt: skip
 schedule_names <- c(
-  "cosine_decay",
-  "cosine_decay_restarts",
-  "exponential_decay",
-  "inverse_time_decay",
-  "piecewise_constant_decay",
-  "polynomial_decay"
+  "cosine_decay", "cosine_decay_restarts", "exponential_decay", "inverse_time_decay",
+  "piecewise_constant_decay", "polynomial_decay"
 )
 
 #' Optimizers of estimators
@@ -42,26 +35,25 @@ schedule_names <- c(
 #'
 #' * A name, in any case: `r paste0('"', names(optimizer_settings), '"', collapse = ", ")`. The learning rate is then
 #'   TensorFlow's default for the kind of model: 0.2 for linear models, 0.3 for baseline models, 0.001 for deep models
-#'   (0.01 with `"sgd"`), and in combined models 0.001 for the deep and at most 0.005 for the linear part. These are
-#'   small
-#'   for deep models: set your own.
+#'   (0.01 with `"sgd"`), and in combined models 0.001 for the deep part and at most 0.005 for the linear part. These
+#'   rates are small for deep models, so set your own.
 #' * A list of a name and settings with Keras's names, such as `list("adam", learning_rate = 0.01, beta_1 = 0.95)`. All
-#'   optimizers take `r paste0("\x60", common_settings, "\x60", collapse = ", ")`. With `l2_penalty`, the
-#'   loss grows by that number times the sum of the squared weights; intercepts and biases are not penalised.
-#' * A list in which the learning rate is a schedule, itself a list:
-#'   `list("sgd", learning_rate = list("exponential_decay", initial_learning_rate = 0.1, decay_steps = 1000,
-#'   decay_rate = 0.9))`. Schedules: `r paste0('"', schedule_names, '"', collapse = ", ")`.
-#' * A Python optimizer: a `tf$keras$optimizers$legacy` one, or a new one if the legacy one of the same name has all its
-#'   settings.
+#'   optimizers accept `r paste0("\x60", common_settings, "\x60", collapse = ", ")`. With `l2_penalty`, the loss grows
+#'   by that number times the sum of the squared weights. Intercepts and biases are not penalized.
+#' * A list in which the learning rate is a schedule, which is itself a list: `list("sgd", learning_rate =
+#'   list("exponential_decay", initial_learning_rate = 0.1, decay_steps = 1000, decay_rate = 0.9))`. Schedules:
+#'   `r paste0('"', schedule_names, '"', collapse = ", ")`.
+#' * A Python optimizer of `tf$keras$optimizers$legacy`, or a new optimizer if the legacy optimizer of the same name has
+#'   all its settings.
 #' * A function without arguments that returns such an optimizer.
 #'
-#' Each training makes a new optimizer, so an estimator can be trained many times and on several devices. A training
-#' that continues from a checkpoint uses the learning rate given now, not that of the checkpoint.
+#' Each training creates a new optimizer, so an estimator can be trained many times and on several devices. A training
+#' that continues from a checkpoint uses the current learning rate, not the rate in the checkpoint.
 #'
 #' @section Errors:
-#' * `tfdistribute_argument_error`: the name or a setting is unknown.
-#' * `tfdistribute_model_error`, when a verb runs: canned models cannot use the Python object, for example a TensorFlow
-#'   1 optimizer.
+#' * `tfdistribute_argument_error` if the name or a setting is unknown.
+#' * `tfdistribute_model_error`, from a verb, if canned models cannot use the Python object, for example a TensorFlow 1
+#'   optimizer.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/keras/optimizers/legacy>
 #' @examples
 #' columns <- feature_columns(column_numeric("wt"))

@@ -1,25 +1,26 @@
 #' Specify the predictions, loss and optimizer of a model function
 #'
-#' Makes the return value of a model function for [estimator()]. The function may also return a plain named list with
+#' Creates the return value of a model function for [estimator()]. The function may also return a plain named list with
 #' the same elements.
 #'
-#' @param mode The `mode` that the model function was called with: `"train"`, `"eval"` or `"infer"`.
+#' @param mode The `mode` argument of the model function: `"train"`, `"eval"` or `"infer"`.
 #' @param predictions A tensor or a named list of tensors with one row per example, for `predict()`. Required in mode
 #'   `"infer"`.
 #' @param loss A scalar tensor. Required in modes `"train"` and `"eval"`.
 #' @param train_op Operation that changes the variables, as `optimizer$minimize()` returns it, or a list of several.
-#'   Mode `"train"` requires it, or `optimizer`. If it does not increment the global step, this is done for it.
+#'   Mode `"train"` requires `train_op` or `optimizer`. If the operation does not increment the global step,
+#'   tfdistribute increments it.
 #' @param eval_metric_ops Named list of metrics for mode `"eval"`: results of `tf$compat$v1$metrics` functions (a value
 #'   and its update), or updated `tf$keras$metrics` objects. The loss is always a metric.
 #' @param training_hooks,evaluation_hooks,prediction_hooks,training_chief_hooks [Hooks][hooks] of the model, one or a
-#'   list, including TensorFlow's own.
-#' @param ... `optimizer` (as in [optimizers], or one of `tf$compat$v1$train`), instead of `train_op`: it minimises the
-#'   loss over all trainable variables, after the operations that layers collected under `"update_ops"`. Also
-#'   `export_outputs` and `scaffold`, as in `tf$estimator$EstimatorSpec()`.
+#'   list, including TensorFlow's own hooks.
+#' @param ... `optimizer` (as in [optimizers], or an optimizer of `tf$compat$v1$train`), which you can use instead of
+#'   `train_op`. It minimizes the loss over all trainable variables, after the operations that layers collected under
+#'   `"update_ops"`. Also `export_outputs` and `scaffold`, as in `tf$estimator$EstimatorSpec()`.
 #' @returns A list of class `tfdistribute_estimator_spec`.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_model_error`, when a verb runs: something that the mode requires is missing.
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error`, from a verb, if an element that the mode requires is missing.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/EstimatorSpec>
 #' @seealso [estimator()]
 #' @examples
@@ -41,7 +42,7 @@
 #' }
 #' @examplesIf tfdistribute_available()
 #' model <- estimator(constant)
-#' train(model, input_fn(mpg ~ wt, mtcars, num_epochs = 50))
+#' train(model, input_fn(mpg ~ wt, mtcars, epochs = 50))
 #' evaluate(model, input_fn(mpg ~ wt, mtcars))
 #' @export
 estimator_spec <- function(
@@ -129,7 +130,7 @@ spec_wire <- function(returned, mode) {
     }
     returned <- rlang::exec(estimator_spec, mode, !!!returned[names(returned) != "mode"])
   }
-  # The optimizer is only used in training; a model may return it in all modes.
+  # The optimizer is used only in training, but a model may return it in all modes.
   if (mode != "train") {
     returned["optimizer"] <- NULL
   }

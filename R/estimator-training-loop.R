@@ -1,44 +1,44 @@
-# Models whose training, evaluation and prediction steps the user writes.
+# Models with training, evaluation and prediction steps of their own.
 
-#' Make an estimator from steps of your own
+#' Make an estimator from your own steps
 #'
-#' For models that train in steps of their own: with `tf$GradientTape()`, with several optimizers, with several losses.
-#' The functions say what one step does with one batch, and the verbs loop: [train()], [train_and_evaluate()],
-#' [evaluate()], [predict()], with every strategy, cluster and hook, checkpoints, and many steps per run. Write them for
-#' one device.
+#' Creates an estimator for models that train in their own steps: with `tf$GradientTape()`, several optimizers or
+#' several losses. The functions define what one step does with one batch, and the verbs run the loop. [train()],
+#' [train_and_evaluate()], [evaluate()] and [predict()] work with every strategy, cluster and hook, with checkpoints,
+#' and with many steps per run. Write the functions for one device.
 #'
 #' TensorFlow calls the functions at the start of a verb, once for each device, on R's own thread. They build the graph
 #' that TensorFlow then runs at every step, so no R code runs during the steps. For R code in a step, use a
-#' [hook][session_run_hook].
+#' [hook][hook_session_run].
 #'
-#' @param build Function (`params`) that makes what lasts: layers and optimizers. It returns a named list. Its
-#'   arguments, as those of the other functions, may be left out.
+#' @param build Function (`params`) that creates objects for all steps, such as layers and optimizers. It returns a
+#'   named list. Like the other functions, it may omit its arguments.
 #' @param train_step Function (`parts`, `features`, `labels`, `step`) that returns a named list with `loss`, a scalar,
-#'   and `train_op`: what an optimizer's `apply_gradients()` or `minimize()` returned, or a list of several. Without
-#'   `train_op`, the `optimizer` that `build` or this function returned minimises the loss over all trainable variables.
-#'   Further scalars become summaries for [TensorBoard][tensorboard]. `parts` is what `build` returned, `step` the
-#'   global step, `features` and `labels` are as in [estimator()].
+#'   and `train_op`, the return value of an optimizer's `apply_gradients()` or `minimize()`, or a list of several.
+#'   Without `train_op`, the `optimizer` that `build` or this function returned minimizes the loss over all trainable
+#'   variables. Further scalars become summaries for [TensorBoard][tensorboard]. `parts` is the return value of `build`,
+#'   `step` is the global step, and `features` and `labels` are the same as in [estimator()].
 #' @param eval_step Function (`parts`, `features`, `labels`) that returns a named list with `loss` and further metrics.
-#'   Each is a tensor with a value for each example, whose mean over all rows is reported; a scalar, which counts as the
-#'   mean of its batch; or a metric of `tf$compat$v1$metrics`. NULL for a model that is not evaluated.
+#'   Each metric has one of three forms: a tensor with a value for each example, whose mean over all rows is reported, a
+#'   scalar, which counts as the mean of its batch, or a metric of `tf$compat$v1$metrics`. NULL for a model that is not
+#'   evaluated.
 #' @param predict_step Function (`parts`, `features`) that returns a tensor or a named list of tensors, with a row for
 #'   each example. NULL for a model that does not predict.
-#' @param params List of values for `build`, passed unchanged.
+#' @param params List of values for `build`, which gets it unchanged.
 #' @inheritParams estimator
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_training_loop_estimator`, `tfdistribute_estimator`.
 #'
 #' @section Several devices:
-#' As for [estimator()]: return a loss that is a mean over the examples that the step sees. Legacy Keras optimizers
-#' (`tf$keras$optimizers$legacy`) and those of `tf$compat$v1$train` then minimise the mean over all devices.
-#' `tf$keras$optimizers$Adam()` has no effect in a graph and is refused. `strategy$run()` and
-#' `experimental_distribute_dataset()` are not needed; see `vignette("custom-loops")`.
+#' As for [estimator()], return a loss that is a mean over the examples of the step. Legacy Keras optimizers
+#' (`tf$keras$optimizers$legacy`) and optimizers of `tf$compat$v1$train` then minimize the mean over all devices.
+#' `tf$keras$optimizers$Adam()` has no effect in a graph and is rejected. You do not need `strategy$run()` or
+#' `experimental_distribute_dataset()`. See `vignette("custom-loops")`.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_callback_error`, when a verb runs: a function failed. Its own error is the `parent`.
-#' * `tfdistribute_model_error`, when a verb runs: the step that it needs is missing, or returned something else.
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_callback_error`, from a verb, if a function fails. The `parent` is the function's own error.
+#' * `tfdistribute_model_error`, from a verb, if the required step is missing or returns another object.
 #' @references <https://www.tensorflow.org/tutorials/distribute/custom_training>
-#' @seealso [estimator()] for one function of all modes; `vignette("custom-loops")`
+#' @seealso [estimator()] for one function for all modes, and `vignette("custom-loops")`
 #' @examples
 #' loop <- training_loop(
 #'   build = function(params) {
@@ -64,7 +64,7 @@
 #' )
 #' loop
 #' @examplesIf tfdistribute_available()
-#' train(loop, input_fn(mpg ~ wt, mtcars, num_epochs = 20))
+#' train(loop, input_fn(mpg ~ wt, mtcars, epochs = 20))
 #' predict(loop, input_fn(head(mtcars, 3), features = wt))
 #' @export
 training_loop <- function(
@@ -81,22 +81,14 @@ training_loop <- function(
   ...
 ) {
   check_call()
-  if (!is.null(params) && !is.list(params)) {
-    abort_argument(params, "a list or NULL")
-  }
   class <- check_strings(class, null = TRUE)
-  made <- new_estimator(
+  made <- describe_estimator(
     "training_loop",
     build_parts = check_step(build, "params"),
     train_step = check_step(train_step, c("parts", "features", "labels", "step")),
     eval_step = if (!is.null(eval_step)) check_step(eval_step, c("parts", "features", "labels")),
     predict_step = if (!is.null(predict_step)) check_step(predict_step, c("parts", "features")),
-    params = params,
-    model_class = class %||% character(),
-    loss_reduction = check_choice(loss_reduction, loss_reductions),
-    warm_start_from = check_warm_start(warm_start_from),
-    model_dir = model_dir,
-    config = config
+    model_class = class %||% character()
   )
   structure(made, class = c(class, base::class(made)))
 }
@@ -112,12 +104,12 @@ check_step <- function(step, arguments, argument = rlang::caller_arg(step)) {
   step
 }
 
-# What `build` returns stays in R, for the steps of the same device. Python gets its optimizer.
+# The return value of `build` stays in R, for the steps of the same device. Python gets its optimizer.
 #' @export
 as_wire.tfdistribute_training_loop_estimator <- function(x) {
   made <- new.env()
   fields <- unclass_list(x)
-  # Tasks compare what these functions use.
+  # Tasks compare the variables that these functions use.
   x <- fields[c("build_parts", "train_step", "eval_step", "predict_step", "params")]
   fields$build_parts <- function() {
     made$parts <- call_taken(x$build_parts, list(params = x$params))
@@ -149,7 +141,7 @@ as_wire.tfdistribute_training_loop_estimator <- function(x) {
   lapply(fields, as_wire)
 }
 
-# Call a function with those of its arguments that it has, by a call that reads well in a backtrace.
+# Call a function with the arguments that it has, in a call that is readable in a backtrace.
 call_taken <- function(step, arguments) {
   arguments$features <- as_features(arguments$features)
   taken <- names(formals(args(step)))

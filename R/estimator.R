@@ -1,30 +1,31 @@
-# The constructor of all estimators, checks of their arguments, and printing.
+# The constructor of all estimators, and printing.
 
 #' Estimators
 #'
-#' An estimator is a plain R value that describes a model and the place of its checkpoints. It can be printed, compared,
-#' saved and sent to other processes. Making one reads no data and starts neither Python nor TensorFlow. Verbs do:
-#' [train()], [evaluate()], `predict()`, [train_and_evaluate()] and [export_savedmodel()]. A changed argument, as in
-#' `model$optimizer <- "adam"`, is checked as in the function that made the estimator.
+#' An estimator is a plain R value that describes a model and the location of its checkpoints. It can be printed,
+#' compared, saved and sent to other processes. Creating an estimator reads no data and starts neither Python nor
+#' TensorFlow. The verbs start them: [train()], [evaluate()], `predict()`, [train_and_evaluate()] and
+#' [export_savedmodel()]. If you change an argument, as in `model$optimizer <- "adam"`, it is checked as in the function
+#' that created the estimator.
 #'
 #' * [linear_regressor()], [linear_classifier()]: a weight for each number and each category.
 #' * [dnn_regressor()], [dnn_classifier()]: hidden layers.
 #' * [dnn_linear_combined_regressor()], [dnn_linear_combined_classifier()]: both together ("wide and deep").
-#' * [baseline_regressor()], [baseline_classifier()]: no features; every other model should do better.
-#' * [estimator()]: a model function of your own.
-#' * [training_loop()]: steps of your own, with gradient tapes and several optimizers.
+#' * [baseline_regressor()], [baseline_classifier()]: no features. Every other model should do better.
+#' * [estimator()]: your own model function.
+#' * [training_loop()]: your own steps, with gradient tapes and several optimizers.
 #' * [keras_model_to_estimator()]: a Keras model.
 #'
 #' @section Classes of a classifier:
 #' Responses are whole numbers from 0 to `n_classes - 1` (or TRUE and FALSE), or strings. For a factor, its levels
 #' become the `label_vocabulary`.
-#' @section Where checkpoints are:
-#' In `model_dir`, or else in the `model_dir` of `config`, or else in a temporary directory that is chosen when the
-#' estimator is made and deleted when R ends. The path may not contain `*`, `?`, `[` or a backslash, which TensorFlow
-#' reads as a pattern, nor line breaks and other control characters.
+#' @section Location of checkpoints:
+#' Checkpoints are in `model_dir`, or else in the `model_dir` of `config`, or else in a temporary directory that is
+#' chosen when the estimator is created and deleted when R ends. The path may not contain `*`, `?`, `[` or a backslash,
+#' which TensorFlow reads as a pattern, nor line breaks and other control characters.
 #' @section Loss:
-#' `loss_reduction = "sum_over_batch_size"` trains on the mean loss of a batch, as TensorFlow 2 does. With `"sum"`, the
-#' default of TensorFlow 1, the size of a step grows with the batch.
+#' `loss_reduction = "sum_over_batch_size"` trains with the mean loss of a batch, as TensorFlow 2 does. With `"sum"`,
+#' the default of TensorFlow 1, the size of a step grows with the batch.
 #' @references <https://www.tensorflow.org/guide/estimator>
 #' @examples
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")), model_dir = "runs/cars")
@@ -33,14 +34,14 @@
 #' @name estimators
 NULL
 
-# An estimator from checked fields, named as in the Python dataclass, and the user's `model_dir` and `config`. Its
-# attribute `temporary` is TRUE if `model_dir` is chosen here.
+# An estimator from checked fields, which have the names of the Python dataclass, and the user's `model_dir` and
+# `config`. Its attribute `temporary` is TRUE if `model_dir` is chosen here.
 new_estimator <- function(kind, ..., model_dir = NULL, config = NULL) {
   if (is_python_object(config)) {
     abort_tfdistribute(
       "argument",
       problem = "`config` must be what run_config() returns, not {show_kind(config)}.",
-      remedy = "Give its settings to run_config(), as in run_config(strategy_mirrored(), tf_random_seed = 1).",
+      remedy = "Give its settings to run_config(), as in run_config(strategy_mirrored(), seed = 1).",
       argument = "config"
     )
   }
@@ -60,7 +61,7 @@ new_estimator <- function(kind, ..., model_dir = NULL, config = NULL) {
   )
 }
 
-# Kinds of estimators whose function, or arguments, have other names than the kind and the fields.
+# Kinds of estimators whose function or arguments have other names than the kind and the fields.
 estimator_functions <- c(custom = "estimator", keras = "keras_model_to_estimator")
 estimator_arguments <- c(
   model_class = "class",
@@ -96,7 +97,7 @@ str.tfdistribute_estimator <- function(object, ...) {
   do.call(str, c(list(unclass_list(object)), options))
 }
 
-# Absolute, so that it does not depend on the working directory of the verbs; or NULL.
+# An absolute path, so that it does not depend on the working directory of the verbs, or NULL.
 chosen_model_dir <- function(model_dir, configured) {
   model_dir <- check_directory(absolute_path(check_string(model_dir, null = TRUE)), "model_dir")
   configured <- check_directory(absolute_path(configured), "model_dir")
@@ -115,7 +116,7 @@ chosen_model_dir <- function(model_dir, configured) {
   model_dir
 }
 
-# The absolute path, or NULL; a path on remote storage, such as "gs://bucket/model", stays as it is.
+# The absolute path, or NULL. A path on remote storage, such as "gs://bucket/model", is not changed.
 absolute_path <- function(path) {
   if (is.null(path) || is_remote_path(path) || grepl("^[A-Za-z]:", path)) {
     return(path)
@@ -134,7 +135,7 @@ plain_path <- function(path) {
 
 #' Check that an object is an estimator
 #'
-#' The default methods of the verbs call it too, with what is not an estimator.
+#' The default methods of the verbs also call it for objects that are not estimators.
 #' @noRd
 check_estimator <- function(object, argument = rlang::caller_arg(object)) {
   if (inherits(object, "tfdistribute_estimator")) {
@@ -151,120 +152,6 @@ check_estimator <- function(object, argument = rlang::caller_arg(object)) {
     argument = argument,
     value = show_value(object)
   )
-}
-
-# Arguments that several estimators share ----------------------------------------------------------
-
-loss_reductions <- c("sum_over_batch_size", "sum")
-sparse_combiners <- c("sum", "mean", "sqrtn")
-
-activations <- c(
-  "crelu",
-  "elu",
-  "exponential",
-  "gelu",
-  "hard_sigmoid",
-  "leaky_relu",
-  "linear",
-  "mish",
-  "relu",
-  "relu6",
-  "selu",
-  "sigmoid",
-  "silu",
-  "softmax",
-  "softplus",
-  "softsign",
-  "swish",
-  "tanh"
-)
-
-check_activation <- function(value, argument = rlang::caller_arg(value)) {
-  if (is.function(value) || is_python_object(value)) {
-    return(value)
-  }
-  if (!is.character(value) || length(value) != 1 || is.na(value)) {
-    abort_argument(value, "a name such as \"relu\", or a function", argument)
-  }
-  if (!value %in% activations) {
-    abort_unknown_name(value, activations, "an activation function", argument)
-  }
-  value
-}
-
-check_dropout <- function(value, argument = rlang::caller_arg(value)) {
-  share <- check_number(value, minimum = 0, null = TRUE, argument = argument)
-  if (!is.null(share) && share >= 1) {
-    abort_argument(value, "a share below 1, or NULL", argument)
-  }
-  share
-}
-
-# tfestimators also takes a numeric column.
-check_weight_column <- function(weight_column) {
-  if (is_feature_column(weight_column) && is_raw_number(weight_column)) {
-    return(weight_column$key)
-  }
-  check_string(weight_column, null = TRUE)
-}
-
-check_deep_columns <- function(value, argument = rlang::caller_arg(value)) {
-  columns <- check_some_columns(value, argument)
-  bare <- Filter(function(column) !is_dense(column), columns)
-  if (length(bare) > 0) {
-    abort_tfdistribute(
-      "model",
-      problem = c(
-        "`{argument}` has the categorical column \"{column_name(bare[[1]])}\", which layers ",
-        "cannot take as it is."
-      ),
-      remedy = "Wrap it in column_indicator() or column_embedding().",
-      argument = argument,
-      value = column_name(bare[[1]])
-    )
-  }
-  columns
-}
-
-check_label_vocabulary <- function(label_vocabulary, n_classes) {
-  if (is.null(label_vocabulary)) {
-    return(NULL)
-  }
-  labels <- if (is.factor(label_vocabulary)) levels(label_vocabulary) else label_vocabulary
-  labels <- check_strings(labels, argument = "label_vocabulary")
-  twice <- anyDuplicated(labels)
-  if (twice > 0) {
-    abort_tfdistribute(
-      "model",
-      problem = "`label_vocabulary` names {show_value(labels[[twice]])} twice.",
-      remedy = "Name each class once.",
-      argument = "label_vocabulary",
-      value = labels[[twice]]
-    )
-  }
-  if (length(labels) != n_classes) {
-    abort_tfdistribute(
-      "model",
-      problem = c(
-        "`n_classes` is {n_classes}, but `label_vocabulary` names {length(labels)} class{?es}: ",
-        "{show_value(labels)}."
-      ),
-      remedy = "Give n_classes = {length(labels)}.",
-      argument = "n_classes",
-      value = show_value(n_classes)
-    )
-  }
-  labels
-}
-
-refuse_partitioner <- function(value, argument = rlang::caller_arg(value)) {
-  if (!is.null(value)) {
-    abort_tfdistribute(
-      "unsupported",
-      problem = "`{argument}` is not supported: TensorFlow 2's canned models do not partition variables.",
-      argument = argument
-    )
-  }
 }
 
 # Printing ------------------------------------------------------------------------------------------
@@ -306,7 +193,7 @@ describe_fields <- function(x) {
   shown <- lapply(rlang::set_names(fields), function(name) describe_field(x[[name]]))
   shown <- Filter(nzchar, shown)
   shown$model_dir <- paste0(x$model_dir, if (isTRUE(attr(x, "temporary"))) " (temporary)")
-  strategy <- x$config$train_distribute
+  strategy <- x$config$strategy
   shown$strategy <- if (is.null(strategy)) "none (one device)" else format(strategy)
   shown
 }

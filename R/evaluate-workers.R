@@ -1,6 +1,6 @@
-# Evaluation and prediction by the processes of a cluster, each on a shard of the rows.
+# Evaluation and prediction with the processes of a cluster, each on a shard of the rows.
 
-# Let the workers of a cluster evaluate or predict, with the checked arguments of the verb.
+# Evaluate or predict with the workers of a cluster and the checked arguments of the verb.
 read_by_job <- function(cluster, verb, object, input, ...) {
   check_class(cluster, "tfdistribute_local_cluster", "a local_cluster()")
   arguments <- list(input_fn = input, ...)

@@ -1,20 +1,20 @@
 #' Write a trained Keras model to a file
 #'
-#' Puts the trained weights into the Keras model that [keras_model_to_estimator()] was given, and writes it to a
-#' `.keras` file. Keras reads it without this package: `keras.models.load_model()`, or `load_model()` of the R package
-#' keras3. A model that exists already takes the weights with `model$load_weights(path)`. If the optimizer keeps moving
-#' averages of the weights (`use_ema`), the file has the averages, as after `fit()`.
+#' Copies the trained weights into the Keras model of [keras_model_to_estimator()], and writes the model to a `.keras`
+#' file. Keras can read the file without this package, with `keras.models.load_model()` or `load_model()` of the R
+#' package keras3. To load the weights into an existing model, use `model$load_weights(path)`. If the optimizer keeps
+#' moving averages of the weights (`use_ema`), the file contains the averages, as after `fit()`.
 #'
-#' @param object An estimator made by [keras_model_to_estimator()].
-#' @param path The file; its name ends with `.keras`.
-#' @param checkpoint_path Prefix of a checkpoint, as [latest_checkpoint()] returns it; NULL for the newest.
-#' @param overwrite TRUE to replace an existing file.
+#' @param object An estimator that [keras_model_to_estimator()] returned.
+#' @param path Path of the file, a string that ends with `.keras`.
+#' @param checkpoint_path Prefix of a checkpoint, as returned by [latest_checkpoint()]. NULL uses the newest.
+#' @param overwrite Whether an existing file is replaced, TRUE or FALSE.
 #' @param ... Must be empty.
-#' @returns Invisibly, `path`.
+#' @returns `path`, invisibly.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: `path` does not end with `.keras`, or exists.
-#' * `tfdistribute_model_directory_error`: the model has not been trained.
-#' * `tfdistribute_unsupported_error`: it is not a Keras model.
+#' * `tfdistribute_argument_error` if `path` does not end with `.keras`, or the file exists.
+#' * `tfdistribute_model_directory_error` if the model has not been trained.
+#' * `tfdistribute_unsupported_error` if the model is not a Keras model.
 #' @references <https://keras.io/guides/serialization_and_saving/>
 #' @seealso [export_savedmodel()]
 #' @examples

@@ -1,39 +1,40 @@
 #' Export a trained model for serving
 #'
 #' Writes a SavedModel for TensorFlow Serving and `tf.saved_model.load`. The exported model returns the same numbers as
-#' `predict()`. It is written completely or not at all: if it fails, what was there before is unchanged.
+#' `predict()`. The export is atomic, so if it fails, an earlier export remains unchanged.
 #'
 #' @inheritParams evaluate
-#' @param export_dir_base Directory of the export, or, with `versioned`, of its versions. A directory that holds
+#' @param export_dir_base Directory of the export or, with `versioned`, of its versions. A directory that contains
 #'   anything but an export is never replaced.
 #' @param serving_input_receiver_fn A Python or R function that returns a `ServingInputReceiver`, for other kinds of
-#'   requests; NULL uses `input`.
+#'   requests. NULL uses `input`.
 #' @param assets_extra Files to copy next to the model: a list of source paths, named by their paths below
-#'   `assets.extra` in the export; or NULL.
-#' @param as_text TRUE to write the graph as text.
-#' @param overwrite TRUE to replace an existing export.
-#' @param versioned TRUE to write to a new directory below `export_dir_base`, named by the time in seconds.
-#' @param input Content of a request to the exported model. An [input_fn()]: one tensor per feature that the model
-#'   reads, by name; its data is not used. [feature_columns()]: serialised `tf.train.Example` messages with the features
-#'   of these columns. NULL: messages with the model's own columns, or, if the model has none, one tensor per feature
-#'   that it was trained on.
-#' @returns Invisibly, the directory of the SavedModel, a string.
+#'   `assets.extra` in the export, or NULL.
+#' @param as_text Whether the graph is written as text, TRUE or FALSE.
+#' @param overwrite Whether an existing export is replaced, TRUE or FALSE.
+#' @param versioned Whether the export is written to a new directory below `export_dir_base`, named by the time in
+#'   seconds, TRUE or FALSE.
+#' @param input Content of a request to the exported model. With an [input_fn()], a request contains one tensor per
+#'   feature that the model reads, by name, and the data is not used. With [feature_columns()], it contains serialized
+#'   `tf.train.Example` messages with the features of these columns. With NULL, it contains messages with the model's
+#'   own columns, or, if the model has none, one tensor per training feature.
+#' @returns The directory of the SavedModel, a string, which is returned invisibly.
 #' @section Requests:
-#' Signatures are TensorFlow's. `predict` returns all predictions. The default signature (`serving_default`) also
-#' returns all predictions if requests are tensors. If they are messages, in the input `inputs`, it returns `outputs`
-#' for a regressor, and `scores` and `classes` for a classifier. Messages hold whole numbers as `int64_list`, other
-#' numbers as `float_list` and strings as `bytes_list`.
+#' The signatures are the same as TensorFlow's. `predict` returns all predictions. The default signature
+#' (`serving_default`) also returns all predictions if requests are tensors. If requests are messages, in the input
+#' `inputs`, it returns `outputs` for a regressor, and `scores` and `classes` for a classifier. Messages store whole
+#' numbers as `int64_list`, other numbers as `float_list` and strings as `bytes_list`.
 #' @section Errors:
-#' * `tfdistribute_model_directory_error`: the model has not been trained, or the directory holds an export (with
-#'   `overwrite = FALSE`) or something else.
-#' * `tfdistribute_input_error`: `input` lacks a feature.
-#' * `tfdistribute_model_error`: columns read the same feature in two ways.
-#' * `tfdistribute_unsupported_error`: the content of a request is unknown.
+#' * `tfdistribute_model_directory_error` if the model has not been trained, or the directory contains an export (with
+#'   `overwrite = FALSE`) or other files.
+#' * `tfdistribute_input_error` if `input` lacks a feature.
+#' * `tfdistribute_model_error` if columns read the same feature in two ways.
+#' * `tfdistribute_unsupported_error` if the content of a request is unknown.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#export_saved_model>
 #' @seealso [classifier_parse_example_spec()]
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
-#' train(model, input_fn(mpg ~ wt + hp, mtcars, num_epochs = 10))
+#' train(model, input_fn(mpg ~ wt + hp, mtcars, epochs = 10))
 #' path <- export_savedmodel(model, tempfile("export-"), input = input_fn(~ wt + hp, mtcars))
 #' list.files(path)
 #' @export

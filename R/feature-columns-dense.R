@@ -4,15 +4,15 @@
 #'
 #' Multiplies each row's category by a number from another feature.
 #'
-#' @param categorical_column A categorical column, such as [column_categorical_with_vocabulary_list()] makes. Several
-#'   columns give several results.
+#' @param categorical_column A categorical column, such as [column_categorical_with_vocabulary_list()]. Several columns
+#'   give several results.
 #' @param weight_feature_key Name of the feature that holds the weights, a string.
 #' @param dtype Type of the weights: `"float32"`, `"float64"`, `"int32"`, `"int64"` or a TensorFlow dtype.
 #' @param ... Must be empty.
 #' @inherit column_numeric return
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_model_error`: the column is not categorical.
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error` if the column is not categorical.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/weighted_categorical_column>
 #' @seealso [feature_columns()], which lists all feature columns.
 #' @examples
@@ -26,16 +26,12 @@ column_categorical_weighted <- function(
   ...
 ) {
   check_call()
-  weight_feature_key <- check_string(weight_feature_key)
-  dtype <- check_dtype(dtype, number_dtypes)
-  wrap_columns(categorical_column, function(column) {
-    new_feature_column(
-      "categorical_weighted",
-      categorical_column = check_categorical(column, "column_categorical_weighted"),
-      weight_feature_key = weight_feature_key,
-      dtype = dtype
-    )
-  })
+  wrap_categorical(
+    "categorical_weighted",
+    categorical_column,
+    weight_feature_key = check_string(weight_feature_key),
+    dtype = check_dtype(dtype, number_dtypes)
+  )
 }
 
 #' Categorical column of combined features
@@ -43,15 +39,15 @@ column_categorical_weighted <- function(
 #' The hash of each combination of categories determines its bucket, so that the effect of one feature can depend on
 #' another. For deep models, wrap the column in [column_indicator()] or [column_embedding()].
 #'
-#' @param keys At least two names of features that hold strings or whole numbers, categorical columns or
-#'   [column_bucketized()] columns; a character vector or a list.
+#' @param keys At least two names of features with strings or whole numbers, categorical columns or
+#'   [column_bucketized()] columns, as a character vector or a list.
 #' @param hash_bucket_size Number of buckets, a count of at least 2.
-#' @param hash_key Key of the hash function, a whole number; NULL for TensorFlow's default.
+#' @param hash_key A whole number that is the key of the hash function. NULL uses TensorFlow's default.
 #' @param ... Must be empty.
 #' @inherit column_numeric return
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_model_error`: a key cannot be crossed, because it is a numeric column or has hash buckets. (Give the
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error` if a key cannot be crossed, because it is a numeric column or has hash buckets. (Use the
 #'   feature's name instead of a column with hash buckets.)
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/crossed_column>
 #' @seealso [feature_columns()], which lists all feature columns.
@@ -81,8 +77,8 @@ column_crossed <- function(keys, hash_bucket_size, hash_key = NULL, ...) {
 
 #' Indicator column: categories as counts
 #'
-#' Makes one number per category: how often the category occurs in the row. It is for deep models and few categories;
-#' for many categories, use [column_embedding()].
+#' Creates one number per category, the number of times that the category occurs in the row. Indicator columns are for
+#' deep models and few categories. For many categories, use [column_embedding()].
 #'
 #' @inheritParams column_categorical_weighted
 #' @inherit column_numeric return
@@ -98,27 +94,23 @@ column_crossed <- function(keys, hash_bucket_size, hash_key = NULL, ...) {
 #' @export
 column_indicator <- function(categorical_column, ...) {
   check_call()
-  wrap_columns(categorical_column, function(column) {
-    new_feature_column(
-      "indicator",
-      categorical_column = check_categorical(column, "column_indicator")
-    )
-  })
+  wrap_categorical("indicator", categorical_column)
 }
 
 #' Embedding column: categories as learned vectors
 #'
-#' Maps each category to a vector that is learned with the model. It is for deep models and many categories.
+#' Maps each category to a vector that is learned with the model. Embedding columns are for deep models and many
+#' categories.
 #'
 #' @inheritParams column_categorical_weighted
 #' @param dimension Length of the vectors, a count.
 #' @param combiner How several categories of one row are combined: `"mean"`, `"sqrtn"` or `"sum"`.
-#' @param initializer Initial values: NULL for a truncated normal with standard deviation `1 / sqrt(dimension)`, a name,
-#'   a list such as `list("truncated_normal", stddev = 0.1)`, or a function of `shape` and `dtype`. Names:
-#'   `r paste0('"', initializer_names, '"', collapse = ", ")`.
-#' @param ckpt_to_load_from Checkpoint that holds trained vectors, a path; together with `tensor_name_in_ckpt`.
+#' @param initializer Initial values: NULL for a truncated normal distribution with standard deviation
+#'   `1 / sqrt(dimension)`, a name, a list such as `list("truncated_normal", stddev = 0.1)`, or a function of `shape`
+#'   and `dtype`. Names: `r paste0('"', initializer_names, '"', collapse = ", ")`.
+#' @param ckpt_to_load_from Path of a checkpoint with trained vectors. Requires `tensor_name_in_ckpt`.
 #' @param tensor_name_in_ckpt Name of the vectors' variable in that checkpoint.
-#' @param max_norm Maximum norm of a vector, a number; NULL for no limit.
+#' @param max_norm A number that limits the norm of a vector. NULL sets no limit.
 #' @param trainable Whether training changes the vectors, TRUE or FALSE.
 #' @inherit column_numeric return
 #' @inheritSection column_categorical_weighted Errors
@@ -141,9 +133,6 @@ column_embedding <- function(
   ...
 ) {
   check_call()
-  dimension <- check_count(dimension)
-  combiner <- check_choice(combiner, c("mean", "sqrtn", "sum"))
-  initializer <- check_initializer(initializer)
   ckpt_to_load_from <- check_string(ckpt_to_load_from, null = TRUE)
   tensor_name_in_ckpt <- check_string(tensor_name_in_ckpt, null = TRUE)
   if (is.null(ckpt_to_load_from) != is.null(tensor_name_in_ckpt)) {
@@ -155,24 +144,29 @@ column_embedding <- function(
       argument = given
     )
   }
-  max_norm <- check_number(max_norm, minimum = 0, null = TRUE)
-  trainable <- check_flag(trainable)
+  wrap_categorical(
+    "embedding",
+    categorical_column,
+    dimension = check_count(dimension),
+    combiner = check_choice(combiner, c("mean", "sqrtn", "sum")),
+    initializer = check_initializer(initializer),
+    ckpt_to_load_from = ckpt_to_load_from,
+    tensor_name_in_ckpt = tensor_name_in_ckpt,
+    max_norm = check_number(max_norm, minimum = 0, null = TRUE),
+    trainable = check_flag(trainable)
+  )
+}
+
+# A column for each categorical column, with the fields `...`, which are already checked.
+wrap_categorical <- function(kind, categorical_column, ...) {
+  fields <- list(...)
   wrap_columns(categorical_column, function(column) {
-    new_feature_column(
-      "embedding",
-      categorical_column = check_categorical(column, "column_embedding"),
-      dimension = dimension,
-      combiner = combiner,
-      initializer = initializer,
-      ckpt_to_load_from = ckpt_to_load_from,
-      tensor_name_in_ckpt = tensor_name_in_ckpt,
-      max_norm = max_norm,
-      trainable = trainable
-    )
+    column <- check_categorical(column, paste0("column_", kind))
+    rlang::inject(new_feature_column(kind, categorical_column = column, !!!fields))
   })
 }
 
-# Columns that assign a value to a bucket. Layers accept only bucketized ones without a wrapper.
+# Columns that assign a value to a bucket. Layers accept only bucketized columns without a wrapper.
 is_categorical <- function(column) {
   startsWith(column$kind, "categorical_") || column$kind %in% c("bucketized", "crossed")
 }
@@ -194,7 +188,7 @@ check_categorical <- function(column, verb) {
   column
 }
 
-# TensorFlow refuses to hash a hash: it would only add collisions.
+# TensorFlow does not hash a hash, which would only add collisions.
 check_crossed <- function(column) {
   if (!is_categorical(column) || column$kind == "categorical_with_hash_bucket") {
     abort_tfdistribute(

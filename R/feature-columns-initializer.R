@@ -1,21 +1,11 @@
 # Initial values of embeddings.
 
 # As in models/feature_columns/initializers.py.
+# fmt: skip
 initializer_names <- c(
-  "constant",
-  "glorot_normal",
-  "glorot_uniform",
-  "he_normal",
-  "he_uniform",
-  "lecun_normal",
-  "lecun_uniform",
-  "ones",
-  "orthogonal",
-  "random_normal",
-  "random_uniform",
-  "truncated_normal",
-  "variance_scaling",
-  "zeros"
+  "constant", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal",
+  "lecun_uniform", "ones", "orthogonal", "random_normal", "random_uniform", "truncated_normal",
+  "variance_scaling", "zeros"
 )
 
 check_initializer <- function(initializer) {
@@ -31,7 +21,7 @@ check_initializer <- function(initializer) {
   new_named_description("initializer", name, parts$settings)
 }
 
-# list("adam", learning_rate = 0.1), or "adam": the name, and the settings by name.
+# The name and the settings of list("adam", learning_rate = 0.1) or "adam".
 named_settings <- function(value, expected, argument = rlang::caller_arg(value)) {
   parts <- if (is.character(value)) as.list(unname(value)) else value
   labels <- names(parts) %||% rep("", length(parts))
@@ -51,7 +41,7 @@ named_settings <- function(value, expected, argument = rlang::caller_arg(value))
   list(name = parts[[at]], settings = parts[-at])
 }
 
-# Position of the name in a list: the element `name`, or the first without a name; NA if there is neither.
+# Position of the name in a list: the element `name`, or the first element without a name. NA if there is neither.
 position_of_name <- function(value, labels) {
   if (!is.list(value) || is_python_object(value)) {
     return(NA_integer_)
@@ -65,7 +55,7 @@ position_of_name <- function(value, labels) {
   if (is_name) at else NA_integer_
 }
 
-# Without settings: an empty R list would become a list in Python, not a dictionary.
+# Settings are omitted if there are none, because an empty R list would become a list in Python, not a dictionary.
 new_named_description <- function(family, name, settings) {
   if (length(settings) == 0) {
     return(new_description(family, "named", name = name))

@@ -4,24 +4,24 @@ number_dtypes <- c("float32", "float64", "int32", "int64")
 
 #' Numeric column
 #'
-#' Passes the numbers of a feature to the model. They are not scaled unless `center` and `scale`, or `normalizer_fn`,
-#' say so. Networks learn best from numbers of about one size; [feature_columns()] can standardize all columns of a data
-#' frame.
+#' Passes the numbers of a feature to the model. They are not scaled unless you set `center` and `scale`, or
+#' `normalizer_fn`. Networks learn best from numbers of similar size. [feature_columns()] can standardize all columns of
+#' a data frame.
 #'
 #' @param ... Names of features: strings, bare names, or tidyselect helpers inside a scope (see [scoped_columns()]).
 #'   Several names give several columns.
 #' @param shape Dimensions of one row's value, counts: `1` for a vector, `3` for a matrix with three columns.
 #' @param default_value Number (or numbers) for examples without the feature, when an exported model reads
-#'   `tf.train.Example` messages; NULL makes such examples an error. For missing values in R data, see [input_fn()].
+#'   `tf.train.Example` messages. NULL makes such examples an error. For missing values in R data, see [input_fn()].
 #' @param dtype Type of the numbers: `"float32"`, `"float64"`, `"int32"`, `"int64"` or a TensorFlow dtype such as
 #'   `tf$float32`.
-#' @param normalizer_fn Function of a tensor that returns a tensor, such as `function(x) tf$math$log(x)`; NULL for none.
-#' @param center,scale Numbers: the column becomes `(x - center) / scale`, as by [scale()]. One for all, or one per
-#'   number of a row; NULL for none. Not together with `normalizer_fn`.
+#' @param normalizer_fn Function of a tensor that returns a tensor, such as `function(x) tf$math$log(x)`, or NULL.
+#' @param center,scale Numbers that transform the column to `(x - center) / scale`, like [scale()]. Use one number for
+#'   all values, or one number per value of a row, or NULL. Not together with `normalizer_fn`.
 #' @returns A description of class `tfdistribute_feature_column`, and of a class for its kind, such as
 #'   `tfdistribute_numeric_feature_column`. Several columns are returned as a list of class
 #'   `tfdistribute_feature_columns`.
-#' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' @section Errors: `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/feature_column/numeric_column>
 #' @seealso [feature_columns()], which lists all feature columns.
 #' @examples
@@ -39,8 +39,7 @@ column_numeric <- function(
   center = NULL,
   scale = NULL
 ) {
-  known <- c("shape", "default_value", "dtype", "normalizer_fn", "center", "scale")
-  names <- select_features(rlang::quos(...), "column_numeric", known)
+  keys <- select_features(rlang::quos(...))
   shape <- sizes_of(shape)
   shape <- check_counts(shape)
   default_value <- check_default_numbers(default_value, prod(shape))
@@ -51,18 +50,16 @@ column_numeric <- function(
   if (!is.null(normalizer_fn) && !(is.null(center) && is.null(scale))) {
     check_one_given(list(normalizer_fn = normalizer_fn, center = center %||% scale))
   }
-  columns_of(names, function(name) {
-    new_feature_column(
-      "numeric",
-      key = name,
-      shape = shape,
-      default_value = default_value,
-      dtype = dtype,
-      normalizer_fn = normalizer_fn,
-      center = center,
-      scale = scale
-    )
-  })
+  new_keyed_columns(
+    "numeric",
+    keys,
+    shape = shape,
+    default_value = default_value,
+    dtype = dtype,
+    normalizer_fn = normalizer_fn,
+    center = center,
+    scale = scale
+  )
 }
 
 is_raw_number <- function(column) {
@@ -82,17 +79,17 @@ check_scale <- function(scale, width) {
 
 #' Bucketized column: numbers as ranges
 #'
-#' Replaces each number by the range that it falls into. Linear models learn a weight per range; deep models take the
-#' column as it is.
+#' Replaces each number with the range that contains it. Linear models learn a weight per range. Deep models use the
+#' column without a wrapper.
 #'
-#' @param source_column A [column_numeric()] with one number per row. Several columns give several results.
-#' @param boundaries Bounds of the ranges, increasing numbers. `c(0, 10)` makes three ranges: below 0, from 0 to below
+#' @param source_column A [column_numeric()] that contains one number per row. Several columns give several results.
+#' @param boundaries Bounds of the ranges, increasing numbers. `c(0, 10)` defines three ranges: below 0, from 0 to below
 #'   10, and from 10.
 #' @param ... Must be empty.
 #' @inherit column_numeric return
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_model_error`: the source is not a numeric column.
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error` if the source is not a numeric column.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/feature_column/bucketized_column>
 #' @seealso [feature_columns()], which lists all feature columns.
 #' @examples

@@ -2,40 +2,43 @@
 
 #' Combine feature columns
 #'
-#' Feature columns describe how the features of an input become numbers for a model. They are plain R values: making
-#' them reads no data and starts neither Python nor TensorFlow. This function combines them into one list and checks
-#' that their names differ.
+#' Feature columns describe how the features of an input become numbers for a model. They are plain R values, so
+#' creating them reads no data and starts neither Python nor TensorFlow. `feature_columns()` combines them into one list
+#' and checks that their names differ.
 #'
-#' Numbers: [column_numeric()], [column_bucketized()]. Categories: [column_categorical_with_vocabulary_list()],
-#' [column_categorical_with_vocabulary_file()], [column_categorical_with_hash_bucket()],
-#' [column_categorical_with_identity()], [column_categorical_weighted()], [column_crossed()]. Categories for deep
-#' models: [column_indicator()], [column_embedding()].
+#' * Numbers: [column_numeric()], [column_bucketized()].
+#' * Categories: [column_categorical_with_vocabulary_list()], [column_categorical_with_vocabulary_file()],
+#'   [column_categorical_with_hash_bucket()], [column_categorical_with_identity()], [column_categorical_weighted()],
+#'   [column_crossed()].
+#' * Categories for deep models: [column_indicator()], [column_embedding()].
 #'
-#' @param ... Feature columns, or lists of them. Also formulas such as `starts_with("d") ~ column_numeric()`, with the
-#'   features on the left. Columns that are selected twice, with the same settings, are kept once. Or a formula and a
-#'   data frame: see "From data".
+#' @param ... Feature columns, lists of feature columns, or formulas such as `starts_with("d") ~ column_numeric()`, with
+#'   the features on the left. Columns that are selected twice with the same settings are kept once. Instead of columns,
+#'   you can pass a formula and a data frame. See "From data".
 #' @param names Names of features for tidyselect helpers such as [starts_with()]: a character vector, or an object with
 #'   names or column names, such as the data frame. See [scoped_columns()].
-#' @param standardize With a formula and data: TRUE makes each numeric column `(x - mean(x)) / sd(x)`, with the mean and
-#'   the standard deviation of this data.
-#' @param new_levels With a formula and data: what becomes of levels and strings that this data does not have. `"error"`
-#'   (default), as in [predict.lm()], or `"ignore"`: they belong to no category, so that the indicators are zeros.
+#' @param standardize With a formula and data, TRUE transforms each numeric column to `(x - mean(x)) / sd(x)`, with the
+#'   mean and the standard deviation of this data.
+#' @param new_levels With a formula and data, how to handle levels and strings that do not occur in this data. With
+#'   `"error"` (default), they are an error, as in [predict.lm()]. With `"ignore"`, they belong to no category, so that
+#'   the indicators are zeros.
 #' @returns A list of class `tfdistribute_feature_columns`.
 #' @section From data:
-#' `feature_columns(y ~ ., data)` makes a column for each feature of the formula: [column_numeric()] for numbers and
+#' `feature_columns(y ~ ., data)` creates a column for each feature of the formula: [column_numeric()] for numbers and
 #' logical values, and [column_indicator()] of the levels for factors and strings. Dates and times are always
-#' standardized. The columns are plain values, and do not keep the data.
+#' standardized. The columns are plain values, and do not keep the data. For a Spark DataFrame, Spark computes levels,
+#' means and standard deviations in one pass over the data, and the levels are sorted.
 #'
-#' A level or a string that this data does not have is an error in other data, as in [predict.lm()]; see "New values" in
-#' [column_categorical_with_vocabulary_list()]. A trained model ignores them if it is described again, with its
-#' `model_dir` and columns with `new_levels = "ignore"`.
+#' As in [predict.lm()], a level or a string that does not occur in this data is an error in other data. See "New
+#' values" in [column_categorical_with_vocabulary_list()]. To make a trained model ignore such values, describe it again
+#' with its `model_dir` and with columns that have `new_levels = "ignore"`.
 #' @section Names:
 #' Features may have any name ("petal length"), including letters outside ASCII. In the names of a model's variables,
 #' characters that TensorFlow does not accept become `_`, and a letter outside ASCII becomes `u` followed by its code.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: something is not a feature column, or a helper has no names to select from.
-#' * `tfdistribute_model_error`: two columns have the same name, or names that become equal in TensorFlow, such as "a b"
-#'   and "a_b".
+#' * `tfdistribute_argument_error` if an argument is not a feature column, or a helper has no names to select from.
+#' * `tfdistribute_model_error` if two columns have the same name, or names that become equal in TensorFlow, such as "a
+#'   b" and "a_b".
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/feature_column>
 #' @examples
 #' feature_columns(
@@ -56,9 +59,9 @@ feature_columns <- function(
   if (!is.null(names)) {
     rlang::local_bindings(feature_scope = scope_names(names), .env = the)
   }
-  # Evaluated after the scope is set: tidyselect helpers in the arguments use it.
+  # Evaluated after the scope is set, because tidyselect helpers in the arguments use it.
   parts <- rlang::list2(...)
-  if (length(parts) == 2 && rlang::is_formula(parts[[1]]) && is_data(parts[[2]])) {
+  if (length(parts) == 2 && rlang::is_formula(parts[[1]]) && is_rows(parts[[2]])) {
     return(columns_from_data(parts[[1]], parts[[2]], standardize, new_levels))
   }
   columns <- as_feature_columns(parts, "...")
@@ -79,10 +82,17 @@ is_feature_column <- function(x) {
   inherits(x, "tfdistribute_feature_column")
 }
 
-# One column per name: a single column for one name, else a list of columns.
+# One column per name. The result is a single column for one name, and otherwise a list of columns.
 columns_of <- function(names, make) {
   columns <- lapply(names, make)
   if (length(columns) == 1) columns[[1]] else new_feature_columns(columns)
+}
+
+# A column for each key, the name of a feature, with the fields `...`, which are already checked.
+new_keyed_columns <- function(kind, keys, ...) {
+  force(keys)
+  fields <- list(...)
+  columns_of(keys, function(key) rlang::inject(new_feature_column(kind, key = key, !!!fields)))
 }
 
 wrap_columns <- function(value, wrap, argument = rlang::caller_arg(value)) {
@@ -178,7 +188,7 @@ crossed_names <- function(column) {
   }))
 }
 
-# A name as used in names of variables; the same rule as safe_key() in Python.
+# A name for use in names of variables, by the same rule as safe_key() in Python.
 safe_key <- function(name) {
   letters <- utf8ToInt(enc2utf8(name))
   coded <- ifelse(letters < 128L, intToUtf8(letters, multiple = TRUE), sprintf("u%04x", letters))

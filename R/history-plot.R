@@ -1,24 +1,22 @@
 #' Plot the history of a training
 #'
 #' Draws a panel per metric, with the losses of training as a line and evaluations as points. If the first losses are
-#' much larger than the others, values are drawn on a log scale.
+#' much larger than the others, values are drawn on a log scale. In knitr documents, a history is printed and plotted.
 #'
-#' In knitr documents, a history is printed and plotted.
-#'
-#' @param x A [history][history], or what [training_history()] returns; or an estimator, for all of its trainings.
+#' @param x A [history][history] or an estimator, whose trainings are plotted together.
 #' @param y Ignored.
-#' @param metrics Names of the metrics to show. NULL (default) shows the loss, and every metric that changes between
-#'   evaluations, but not what only describes the data and the predictions (`label/mean`, `prediction/mean`).
+#' @param metrics Names of the metrics to show. NULL (default) shows the loss and every metric that changes between
+#'   evaluations, except for metrics that only describe the data and the predictions (`label/mean`, `prediction/mean`).
 #' @param method `"ggplot2"`, `"base"`, or `"auto"` for ggplot2 if it is installed.
 #' @param smooth TRUE draws running medians of the training loss over its line (with ggplot2, from 50 points on).
-#' @param theme_bw TRUE for ggplot2's black and white theme.
-#' @param ... Ignored; for an estimator, the other arguments.
-#' @returns A ggplot object; with `"base"`, invisibly the data that was drawn.
-#' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' @references The arguments are those of tfestimators' `plot()` of a history.
+#' @param theme_bw TRUE uses ggplot2's black and white theme.
+#' @param ... Ignored, or the other arguments for an estimator.
+#' @returns A ggplot object. With `"base"`, the plotted data, invisibly.
+#' @section Errors: `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' @references The arguments are the same as in tfestimators' `plot()` of a history.
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
-#' history <- train(model, input_fn(mpg ~ wt + hp, mtcars, num_epochs = 10))
+#' history <- train(model, input_fn(mpg ~ wt + hp, mtcars, epochs = 10))
 #' plot(history)
 #' @export
 plot.tfdistribute_history <- function(
@@ -88,7 +86,7 @@ metrics_worth_a_panel <- function(rows) {
   c("loss", intersect(unique(evaluated$metric), own))
 }
 
-# TRUE if a curve spans so much that its larger values would flatten the rest.
+# TRUE if the larger values of a curve would flatten the rest.
 spans_magnitudes <- function(data) {
   if (nrow(data) == 0 || any(data$value <= 0)) {
     return(FALSE)
@@ -135,14 +133,14 @@ plot_with_ggplot2 <- function(data, smooth, theme_bw) {
   plot
 }
 
-# Each number by itself: 0.3, 30, 3,000.
+# Each number is formatted separately: 0.3, 30, 3,000.
 plain_labels <- function(x) {
   ifelse(is.na(x), NA, vapply(x, format, "", big.mark = ",", trim = TRUE, scientific = FALSE))
 }
 
-# Means of the medians of a twentieth of the values. The windows become smaller towards the beginning, where a loss
-# falls steeply, so the first value is that of the data. At the end they lose their right half only, because a single
-# value would bend the line.
+# Means of running medians over a twentieth of the values. The windows become smaller towards the beginning, where a
+# loss falls steeply, so the first value is not smoothed. At the end, windows lose only their right half, because a
+# single value would bend the line.
 running_median <- function(value) {
   half <- length(value) %/% 40
   running_value(running_value(value, half, stats::median), half %/% 2, mean)

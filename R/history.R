@@ -1,34 +1,38 @@
 #' History of a training
 #'
-#' [train()] and [train_and_evaluate()] return a history: the mean loss of a batch at the first, the last and every
-#' tenth step, the speed between these points, and the metrics of every evaluation. It is a plain R value and holds no
-#' Python objects. For canned models, TensorFlow itself reports the sum of the losses over replicas; the history has
-#' their mean.
+#' [train()] and [train_and_evaluate()] return a history. It contains the mean loss of a batch at the first, the last
+#' and every tenth step, the speed between these points, and the metrics of every evaluation. It is a plain R value
+#' without Python objects. For canned models, TensorFlow itself reports the sum of the losses over replicas, but the
+#' history contains their mean.
 #'
-#' Losses and evaluations are also saved in `model_dir` while the model trains. `training_history()` reads those of all
-#' trainings so far, in any session, also after Ctrl-C; and it has the results of [evaluate()] without a `name`.
+#' Losses and evaluations are also saved in `model_dir` while the model trains. `training_history()` reads the losses
+#' and evaluations of all trainings so far, in any session, even after Ctrl-C. This includes the results of [evaluate()]
+#' without a `name`.
 #'
 #' @param x A history.
-#' @param object A history; for `training_history()`, an estimator or the path of its `model_dir`.
+#' @param object A history or, for `training_history()`, an estimator or the path of its `model_dir`.
 #' @param row.names,optional Ignored.
 #' @param ... Must be empty.
 #' @returns `training_history()` returns a history. `as.data.frame()` returns one row per value, with columns `step`
 #'   (integer), `metric` (string), `value` (double) and `data` (`"training"` or `"evaluation"`). `summary()` returns a
-#'   list with the steps, the first and last loss, the examples per second and the last evaluation. A history itself is
-#'   a list of
+#'   list with the steps, the first and last loss, the examples per second and the last evaluation. A history is a list
+#'   with these elements:
 #' * `losses`: a tibble with `step`, `loss`, `seconds` since the first step and `examples_per_second`.
 #' * `evaluations`: a tibble with `global_step` and a column per metric.
-#' * `step` and `params`, and `mean_losses` and `total_losses` of `losses`: what tfestimators calls `losses$step` and
-#'   `losses$loss`.
+#' * `step` and `params`, and `mean_losses` and `total_losses` of `losses`: the values that tfestimators names
+#'   `losses$step` and `losses$loss`.
 #' * `examples_per_second`, `global_step`, `model_dir`.
-#' * `stopped_by`: the hook that ended training before its steps or its data did, or NULL.
-#' * `notes`: sentences about what could not be done as requested.
-#' * `tasks`, `restarts`, `steps_lost`: of a job only, see [launch()].
-#' @section Errors: `tfdistribute_model_directory_error`: nothing was trained in `model_dir`.
+#' * `stopped_by`: the hook that ended training before its steps or its data ended, or NULL.
+#' * `notes`: messages about requests that could not be fulfilled, strings.
+#' * `compiled`: whether XLA compiled the training steps, TRUE or FALSE. See [run_config()].
+#' * `tasks`, `restarts`, `steps_lost`: only for a job. See [launch()].
+#' * `workers`: only for a job that has ended, a tibble with a row for each group of hosts that has trained:
+#'   `first_step`, the step of the checkpoint from which it started, `last_step`, the number of `workers`, and `hosts`.
+#' @section Errors: `tfdistribute_model_directory_error` if nothing was trained in `model_dir`.
 #' @seealso [plot.tfdistribute_history()]
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
-#' history <- train(model, input_fn(mpg ~ wt + hp, mtcars, num_epochs = 10))
+#' history <- train(model, input_fn(mpg ~ wt + hp, mtcars, epochs = 10))
 #' summary(history)
 #' tail(as.data.frame(history))
 #' training_history(model)
@@ -68,7 +72,9 @@ new_history <- function(answer) {
       model_dir = answer$model_dir,
       stopped_by = answer$stopped_by,
       notes = as.character(answer$notes),
+      compiled = isTRUE(answer$compiled),
       tasks = answer$tasks,
+      workers = answer$workers,
       restarts = answer$restarts,
       steps_lost = answer$steps_lost
     ),
@@ -87,6 +93,15 @@ print.tfdistribute_history <- function(x, ...) {
     if (!is.null(x$stopped_by)) paste("  stopped by", x$stopped_by),
     if (isTRUE(restarts > 0)) {
       paste0("  restarts: ", restarts, ", steps trained twice: ", x$steps_lost)
+    },
+    if (NROW(x$workers) > 1) {
+      sprintf(
+        "  steps %d to %d: %d workers (%s)",
+        as.integer(x$workers$first_step),
+        as.integer(x$workers$last_step),
+        as.integer(x$workers$workers),
+        x$workers$hosts
+      )
     },
     if (length(x$notes) > 0) paste0("  ", x$notes),
     paste("  model_dir:", x$model_dir)
@@ -118,8 +133,7 @@ summary.tfdistribute_history <- function(object, ...) {
 
 #' @export
 print.tfdistribute_history_summary <- function(x, ...) {
-  writeLines(format(x, ...))
-  invisible(x)
+  print_description(x, format(x, ...))
 }
 
 #' @export

@@ -1,37 +1,38 @@
 #' Stop training when a metric stops improving
 #'
 #' Checks a metric regularly, and ends training when its best value is `patience_steps` steps old. Training ends with a
-#' checkpoint, and `history$stopped_by` gives the best value and its step. The final weights are those of the last step,
-#' or, with `restore_best_weights = TRUE`, those of the best one.
+#' checkpoint, and `history$stopped_by` contains the best value and its step. The model keeps the weights of the last
+#' step or, with `restore_best_weights = TRUE`, the weights of the best step.
 #'
-#' It works under every strategy of one machine, by steps and by seconds, and adds nothing to the checkpoint.
-#' (TensorFlow's `stop_if_no_decrease_hook()` fails under a mirrored strategy and does not take seconds.) In a cluster,
-#' only the training loss by steps is the same in all processes, so only that is supported there, and not with parameter
-#' servers.
+#' The hook works under every strategy of one machine, by steps and by seconds, and adds nothing to the checkpoint.
+#' (TensorFlow's `stop_if_no_decrease_hook()` fails under a mirrored strategy and does not support seconds.) In a
+#' cluster, only the training loss at given steps is the same in all processes. Therefore the hook supports only this
+#' metric in a cluster, and does not support parameter servers.
 #'
-#' A metric of evaluations needs [train_and_evaluate()] with frequent evaluations: they follow each checkpoint (see
-#' `save_checkpoints_steps` of [run_config()]), but not within `throttle_secs` of [eval_spec()], by default ten minutes.
+#' A metric of evaluations requires [train_and_evaluate()] with frequent evaluations. They follow each checkpoint (see
+#' `save_checkpoints_steps` of [run_config()]), but not within `throttle_secs` of [eval_spec()], which is ten minutes by
+#' default.
 #'
 #' @param monitor Name of the metric, a string: `"loss"`, or a metric of evaluations such as `"accuracy"` or
 #'   `"average_loss"`.
 #' @param patience_steps Steps without an improvement after which training ends, a count.
-#' @param min_delta Smallest difference from the best value that is an improvement, a number of at least 0.
-#' @param mode `"min"` if lower is better, `"max"` if higher is. `"auto"`: `"max"` for names with accuracy, auc,
-#'   precision or recall, else `"min"`.
-#' @param data `"training"` for the mean loss of the training batches since the last check, `"evaluation"` for metrics
-#'   of evaluations. `"auto"`: `"training"` for `"loss"`, else `"evaluation"`.
+#' @param min_delta Smallest difference from the best value that counts as an improvement, a number of at least 0.
+#' @param mode `"min"` if lower is better, or `"max"` if higher is better. `"auto"` means `"max"` for names with
+#'   accuracy, auc, precision or recall, and otherwise `"min"`.
+#' @param data `"training"` for the mean loss of the training batches since the last check, or `"evaluation"` for
+#'   metrics of evaluations. `"auto"` means `"training"` for `"loss"`, and otherwise `"evaluation"`.
 #' @param min_steps Global step before which nothing is checked, a count.
-#' @param every_n_steps,every_secs Steps (a count) or seconds between checks, not both. NULL checks each evaluation, and
+#' @param every_n_steps,every_s Steps (a count) or seconds between checks, not both. NULL checks each evaluation, and
 #'   the training loss ten times in `patience_steps`.
-#' @param restore_best_weights TRUE gives the model the weights, and the global step, of the best check if this hook
-#'   ends the training: the mean loss up to that step was the lowest, or its checkpoint has the best evaluation. Each
-#'   improvement writes a checkpoint. Not in a cluster.
+#' @param restore_best_weights TRUE gives the model the weights and the global step of the best check if this hook ends
+#'   the training. The best check has the lowest mean loss up to its step, or the best evaluation of its checkpoint.
+#'   Each improvement writes a checkpoint. Not supported in a cluster.
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_early_stopping_hook`.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range; [train()] is given a metric of
-#'   evaluations; or evaluations do not have the metric.
-#' * `tfdistribute_unsupported_error`: the tasks of a cluster would stop at different steps.
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range, [train()] gets a metric of
+#'   evaluations, or evaluations do not have the metric.
+#' * `tfdistribute_unsupported_error` if the tasks of a cluster would stop at different steps.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/experimental/stop_if_no_decrease_hook>,
 #'   `callback_early_stopping()` of keras.
 #' @seealso [hooks]
@@ -55,7 +56,7 @@ hook_early_stopping <- function(
   data = c("auto", "training", "evaluation"),
   min_steps = 0,
   every_n_steps = NULL,
-  every_secs = NULL,
+  every_s = NULL,
   restore_best_weights = FALSE,
   ...
 ) {
@@ -69,8 +70,8 @@ hook_early_stopping <- function(
   if (data == "training" && monitor != "loss") {
     abort_argument(monitor, "\"loss\" with `data = \"training\"`")
   }
-  if (!is.null(every_n_steps) && !is.null(every_secs)) {
-    check_one_given(list(every_n_steps = every_n_steps, every_secs = every_secs))
+  if (!is.null(every_n_steps) && !is.null(every_s)) {
+    check_one_given(list(every_n_steps = every_n_steps, every_s = every_s))
   }
   more_is_better <- grepl("accuracy|auc|precision|recall", monitor, ignore.case = TRUE)
   new_hook(
@@ -86,7 +87,7 @@ hook_early_stopping <- function(
     min_delta = check_number(min_delta, minimum = 0),
     min_steps = check_count(min_steps, minimum = 0L),
     every_n_steps = check_count(every_n_steps, null = TRUE),
-    every_secs = check_positive(every_secs, null = TRUE),
+    every_s = check_positive(every_s, null = TRUE),
     restore_best_weights = check_flag(restore_best_weights)
   )
 }

@@ -1,28 +1,28 @@
-# Hooks that change what trainings record and show.
+# Hooks that change the records and the display of trainings.
 
 #' Record the loss at another interval
 #'
 #' Training records the loss every ten steps in the [history][history] that the verb returns. This hook changes the
 #' interval. It has no effect on [evaluate()] and [predict()][predict.tfdistribute_estimator].
 #'
-#' @param every_n_step Steps between records, a count. The first and the last step are always recorded.
+#' @param every_n_steps Steps between records, a count. The first and the last step are always recorded.
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_history_saver_hook`.
-#' @section Errors: `tfdistribute_argument_error`: `every_n_step` is not a count.
+#' @section Errors: `tfdistribute_argument_error` if `every_n_steps` is not a count.
 #' @references The function of the same name in tfestimators.
 #' @seealso [hooks]
 #' @examples
-#' hook_history_saver(every_n_step = 1)
+#' hook_history_saver(every_n_steps = 1)
 #' @export
-hook_history_saver <- function(every_n_step = 10, ...) {
+hook_history_saver <- function(every_n_steps = 10, ...) {
   check_call()
-  new_hook("history_saver", every_n_step = check_count(every_n_step))
+  new_hook("history_saver", every_n_steps = check_count(every_n_steps))
 }
 
 #' Show the progress of a verb
 #'
 #' [train()], [train_and_evaluate()], [evaluate()] and [predict()][predict.tfdistribute_estimator] show their progress
-#' unless `options(tfdistribute.progress = FALSE)` is set; with this hook, they always do.
+#' unless `options(tfdistribute.progress = FALSE)` is set. With this hook, they always show it.
 #'
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_progress_bar_hook`.
@@ -39,7 +39,7 @@ hook_progress_bar <- function(...) {
 #' Show the metrics of a training in the Viewer
 #'
 #' [train()], [train_and_evaluate()] and [launch()] with this hook open a page that shows losses and metrics while the
-#' model trains, as with `view = TRUE`; see [view()].
+#' model trains, as with `view = TRUE`. See [view_training()].
 #'
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_view_metrics_hook`.

@@ -1,30 +1,33 @@
 #' Call R functions before, during and after the steps
 #'
-#' The functions run on R's own thread, between TensorFlow's steps, and cost about a tenth of a millisecond each: omit
-#' those that you do not need. An error in one of them stops the verb and is raised. `context$request_stop()` in
+#' `session_run_hook()` is tfestimators' name for the same function.
+#'
+#' The functions run on R's own thread, between TensorFlow's steps. Each costs about a tenth of a millisecond, so omit
+#' functions that you do not need. An error in a function stops the verb and is raised. `context$request_stop()` in
 #' `after_run` ends training with a checkpoint, and `history$stopped_by` records it.
 #'
-#' @param begin Function without arguments, called before there is a session, while operations can still be added to the
+#' @param begin Function without arguments, called before the session exists, while operations can still be added to the
 #'   graph.
 #' @param after_create_session Function of `session` (a `tf.compat.v1.Session`) and `coord` (a `tf.train.Coordinator`),
 #'   both Python objects.
 #' @param before_run Function of `context` (a Python `tf.estimator.SessionRunContext`), called before each step. It
-#'   returns what to fetch with the step, as [session_run_args()], or NULL.
+#'   returns the tensors to fetch with the step, as [session_run_args()], or NULL.
 #' @param after_run Function of `context` and `values`, called after each step. `values` is a list of `results`, the
 #'   fetched values as a named list (or NULL), and the Python objects `options` and `run_metadata`.
 #' @param end Function of `session`, called when the session ends without an error.
-#' @param every_n_steps Calls `before_run` and `after_run` only at the first step and at global steps that are multiples
-#'   of this count; NULL for every step. In between, many steps may run at once: see "Steps per run" in [run_config()].
+#' @param every_n_steps Count that limits the calls of `before_run` and `after_run` to the first step and the global
+#'   steps that are multiples of it. NULL calls them at every step. Between these steps, TensorFlow may run many steps
+#'   in one call. See "Steps per run" in [run_config()].
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_session_run_hook`. Functions that are NULL are not called.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument is not a function that accepts these arguments.
-#' * `tfdistribute_callback_error`, when a verb runs: a function failed. Its own error is the `parent`.
+#' * `tfdistribute_argument_error` if an argument is not a function that accepts these arguments.
+#' * `tfdistribute_callback_error`, from a verb, if a function fails. The `parent` is the function's own error.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/SessionRunHook>
 #' @seealso [hooks]
 #' @examples
 #' # Ends training when a batch has a loss below 0.1.
-#' session_run_hook(
+#' hook_session_run(
 #'   before_run = function(context) session_run_args(loss = "loss"),
 #'   after_run = function(context, values) {
 #'     if (values$results$loss < 0.1) {
@@ -33,7 +36,7 @@
 #'   }
 #' )
 #' @export
-session_run_hook <- function(
+hook_session_run <- function(
   begin = NULL,
   after_create_session = NULL,
   before_run = NULL,
@@ -54,15 +57,19 @@ session_run_hook <- function(
   )
 }
 
+#' @rdname hook_session_run
+#' @export
+session_run_hook <- hook_session_run
+
 #' Tensors to fetch with a step
 #'
-#' Makes the return value of `before_run` in a [session_run_hook()]. The hook's `after_run` gets the values as
-#' `values$results`, with the same names.
+#' This function is for scripts of tfestimators, whose hooks fetch tensors. It creates the return value of `before_run`
+#' in a [hook_session_run()]. The hook's `after_run` gets the values as `values$results`, with the same names.
 #'
-#' @param ... Tensors, as names or Python objects, each with a name for its value; or lists of them, whose values are
-#'   lists too. A tensor given by its name needs none. See "Tensors by name" in [hooks].
+#' @param ... Tensors, as names or Python objects, each with a name for its value, or lists of tensors, whose values are
+#'   also lists. A tensor in the form of a name needs no other name. See "Tensors by name" in [hooks].
 #' @returns A list of class `tfdistribute_session_run_args`.
-#' @section Errors: `tfdistribute_argument_error`: an argument is neither a name nor a Python object.
+#' @section Errors: `tfdistribute_argument_error` if an argument is neither a name nor a Python object.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/SessionRunArgs>
 #' @seealso [hooks]
 #' @examples
@@ -87,7 +94,7 @@ print.tfdistribute_session_run_args <- function(x, ...) {
 format.tfdistribute_session_run_hook <- function(x, ...) {
   moments <- names(Filter(is.function, unclass(x)))
   every <- if (!is.null(x$every_n_steps)) paste("every_n_steps =", x$every_n_steps)
-  paste0("session_run_hook(", toString(c(moments, every)), ")")
+  paste0("hook_session_run(", toString(c(moments, every)), ")")
 }
 
 #' @export

@@ -1,16 +1,16 @@
-# Hooks that control at which step training begins and ends.
+# Hooks that control the steps at which training begins and ends.
 
 #' Stop training at a step
 #'
 #' Ends [train()] or [train_and_evaluate()] after a number of steps, with a checkpoint, even if the input repeats
-#' without end. `history$stopped_by` records it. [train()] also has `steps` and `max_steps`.
+#' forever. `history$stopped_by` records it. [train()] also has `steps` and `max_steps`.
 #'
 #' @param num_steps Steps from the start of this training, a count.
 #' @param last_step Global step, a count. Exactly one of `num_steps` and `last_step` is required.
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_stop_at_step_hook`.
-#' @section Errors: `tfdistribute_argument_error`: an argument is not a count, not exactly one is given, or the hook is
-#'   given to a verb that does not train.
+#' @section Errors: `tfdistribute_argument_error` if an argument is not a count, not exactly one of them is set, or a
+#'   verb that does not train gets the hook.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/StopAtStepHook>
 #' @seealso [hooks]
 #' @examples
@@ -29,16 +29,15 @@ hook_stop_at_step <- function(num_steps = NULL, last_step = NULL, ...) {
 #' Wait for other tasks to train the model to a step
 #'
 #' Delays this task in asynchronous training, so that workers start one after another. If no other task trains the
-#' model, it fails at once instead of waiting forever. In a cluster, waiting ends with an error after ten minutes
-#' without a step.
+#' model, the hook fails immediately instead of waiting forever. In a cluster, it waits for at most ten minutes without
+#' a step, and then raises an error.
 #'
 #' @param wait_until_step Global step at which this task starts, a count.
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_global_step_waiter_hook`.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: `wait_until_step` is not a count, or the hook is given to a verb that does not
-#'   train.
-#' * `tfdistribute_training_error`, while training: the step is not reached.
+#' * `tfdistribute_argument_error` if `wait_until_step` is not a count, or a verb that does not train gets the hook.
+#' * `tfdistribute_training_error`, while training, if the model does not reach the step.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/GlobalStepWaiterHook>
 #' @seealso [hooks]
 #' @examples

@@ -2,51 +2,51 @@
 
 #' Show the values of tensors while a model trains
 #'
-#' The values appear as R messages ([message()]), which [sink()], knitr and [suppressMessages()] handle as usual.
+#' Shows the values as R messages ([message()]), which [sink()], knitr and [suppressMessages()] handle as usual.
 #'
 #' @param tensors Names of tensors or Python tensors: a character vector or a list, optionally with names to show. See
 #'   "Tensors by name" in [hooks].
-#' @param every_n_iter Steps between messages, a count. The first step is always shown.
-#' @param every_n_secs Seconds between messages, a number. Not together with `every_n_iter`; one of them is required
-#'   unless `at_end` is TRUE.
-#' @param formatter Function of a named list of values that returns the message, a string; NULL for "step 10: loss =
-#'   0.25".
-#' @param at_end TRUE to show the last step too; without an interval, only the last step is shown.
+#' @param every_n_steps Steps between messages, a count. The first step is always shown.
+#' @param every_s Seconds between messages, a number. Not together with `every_n_steps`. Unless `at_end` is TRUE, one of
+#'   the two is required.
+#' @param formatter Function of a named list of values that returns the message, a string. NULL prints lines such as
+#'   "step 10: loss = 0.25".
+#' @param at_end TRUE also shows the last step. Without an interval, only the last step is shown.
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_logging_tensor_hook`.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range, or, when a verb runs, the graph
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range, or, from a verb, if the graph
 #'   does not have the tensor.
-#' * `tfdistribute_callback_error`, when a verb runs: `formatter` failed. Its own error is the `parent`.
+#' * `tfdistribute_callback_error`, from a verb, if `formatter` fails. The `parent` is the function's own error.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/LoggingTensorHook>
 #' @seealso [hooks]
 #' @examples
-#' hook_logging_tensor("loss", every_n_iter = 100)
+#' hook_logging_tensor("loss", every_n_steps = 100)
 #' hook_logging_tensor(
 #'   c(intercept = "linear/linear_model/bias_weights"),
-#'   every_n_secs = 10,
+#'   every_s = 10,
 #'   formatter = function(values) sprintf("the intercept is %.2f", values$intercept)
 #' )
 #' @export
 hook_logging_tensor <- function(
   tensors,
-  every_n_iter = NULL,
-  every_n_secs = NULL,
+  every_n_steps = NULL,
+  every_s = NULL,
   formatter = NULL,
   at_end = FALSE,
   ...
 ) {
   check_call()
   at_end <- check_flag(at_end)
-  none_given <- is.null(every_n_iter) && is.null(every_n_secs)
+  none_given <- is.null(every_n_steps) && is.null(every_s)
   if (!(at_end && none_given)) {
-    check_one_given(list(every_n_iter = every_n_iter, every_n_secs = every_n_secs))
+    check_one_given(list(every_n_steps = every_n_steps, every_s = every_s))
   }
   new_hook(
     "logging_tensor",
     tensors = check_tensors(tensors),
-    every_n_iter = check_count(every_n_iter, null = TRUE),
-    every_n_secs = check_positive(every_n_secs, null = TRUE),
+    every_n_steps = check_count(every_n_steps, null = TRUE),
+    every_s = check_positive(every_s, null = TRUE),
     formatter = check_function(formatter, null = TRUE),
     at_end = at_end
   )
@@ -85,19 +85,19 @@ format_tensor_value <- function(value) {
 
 #' Stop training when a value is not a number
 #'
-#' Training always fails if its own loss becomes NaN. With this hook it can end without an error instead, or the check
-#' applies to another tensor. Weights trained on a NaN loss are not saved: the newest checkpoint is the last one before.
+#' Training always fails if its own loss becomes NaN. With this hook, it can end without an error instead, or check
+#' another tensor. Weights trained with a NaN loss are not saved, so the newest checkpoint is from before the NaN.
 #' `history$stopped_by` records it.
 #'
-#' @param loss_tensor Name of a tensor or a Python tensor; `"loss"` is the training loss. See "Tensors by name" in
-#'   [hooks].
-#' @param fail_on_nan_loss TRUE to end with an error, FALSE to end without one.
+#' @param loss_tensor A string that names a tensor, or a Python tensor. `"loss"` is the training loss. See "Tensors by
+#'   name" in [hooks].
+#' @param fail_on_nan_loss TRUE to end with an error, FALSE to end without an error.
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_nan_tensor_hook`.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range, the graph does not have the
-#'   tensor, or the hook is given to a verb that does not train.
-#' * `tfdistribute_training_error`, while training: the value is not a number.
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range, the graph does not have the
+#'   tensor, or a verb that does not train gets the hook.
+#' * `tfdistribute_training_error`, while training, if the value is not a number.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/NanTensorHook>
 #' @seealso [hooks]
 #' @examples

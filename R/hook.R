@@ -1,26 +1,26 @@
-# All hooks: how verbs take them, checks, and printing.
+# All hooks: how verbs accept them, checks, and printing.
 
 #' Hooks
 #'
-#' A hook takes part in every step of a verb. It is given to [train()], [evaluate()],
+#' A hook takes part in every step of a verb. Pass it to [train()], [evaluate()],
 #' [predict()][predict.tfdistribute_estimator], [train_spec()] or [eval_spec()] as `hooks`, alone or in a list. It is a
 #' plain R value that starts nothing and may contain R functions. TensorFlow's own hooks, such as
-#' `tf$estimator$StopAtStepHook(last_step = 10L)`, work too.
+#' `tf$estimator$StopAtStepHook(last_step = 10L)`, also work.
 #'
-#' * [hook_early_stopping()], [hook_stop_at_step()] and [hook_nan_tensor()] end training; [hook_global_step_waiter()]
+#' * [hook_early_stopping()], [hook_stop_at_step()] and [hook_nan_tensor()] end training. [hook_global_step_waiter()]
 #'   delays its start.
 #' * [hook_history_saver()], [hook_progress_bar()], [hook_view_metrics()] and [hook_logging_tensor()] record and show.
 #' * [hook_checkpoint_saver()], [hook_summary_saver()] and [hook_step_counter()] write files.
-#' * [session_run_hook()] calls R functions.
+#' * [hook_session_run()] calls R functions.
 #'
 #' Hooks run on R's own thread, under every strategy of one machine. An error in a hook stops the verb and is raised.
 #' Earlier checkpoints are kept, and training can continue from them.
 #'
 #' @section Tensors by name:
-#' A tensor is given by name or as a Python object. `"loss"` is the training loss over all devices, and `"global_step"`
-#' the step. Any other name is that of a variable, as in [variable_names()], or of a tensor in the graph of
-#' `tf.estimator`. The error for an unknown name suggests similar ones. A value that every replica has is that of
-#' replica 0.
+#' Name a tensor, or pass it as a Python object. `"loss"` is the training loss over all devices, and `"global_step"` is
+#' the step. Any other name refers to a variable, as in [variable_names()], or to a tensor in the graph of
+#' `tf.estimator`. The error for an unknown name suggests similar names. If every replica has a value of its own, the
+#' value of replica 0 is used.
 #'
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/SessionRunHook>
 #' @examples
@@ -33,7 +33,8 @@ new_hook <- function(kind, ...) {
   new_description("hook", kind, ...)
 }
 
-# The `hooks` argument of a verb (NULL, one hook or a list; descriptions or Python objects) as a list.
+# The `hooks` argument of a verb as a list. It is NULL, one hook or a list of hooks, which are descriptions or Python
+# objects.
 check_hooks <- function(value, argument = rlang::caller_arg(value)) {
   hooks <- if (is_hook(value)) list(value) else value
   others <- if (is.list(hooks) && !is.object(hooks)) Filter(Negate(is_hook), hooks) else list(hooks)
@@ -58,7 +59,7 @@ is_hook <- function(x) {
 
 #' @export
 `$<-.tfdistribute_hook` <- function(x, name, value) {
-  constructor <- if (x$kind == "session_run") "session_run_hook" else paste0("hook_", x$kind)
+  constructor <- paste0("hook_", x$kind)
   change_field(unclass_list(x), name, value, constructor)
 }
 
@@ -113,7 +114,7 @@ as_python.tfdistribute_hook <- function(x, ...) {
 
 # Checks that hooks share ------------------------------------------------------------------------
 
-# Exactly one of two arguments, given as a list with both names.
+# Exactly one of two arguments, in a list with both names.
 check_one_given <- function(given) {
   count <- sum(!vapply(given, is.null, NA))
   if (count != 1) {
@@ -140,7 +141,7 @@ check_tensor <- function(value, argument = rlang::caller_arg(value)) {
   as_utf8(value, argument)
 }
 
-# Tensors with a name for each: the given one, the tensor's, or "tensor_1".
+# Tensors with a name for each: the user's, the tensor's, or "tensor_1".
 check_tensors <- function(value, argument = rlang::caller_arg(value), lists = FALSE) {
   tensors <- if (is_python_object(value)) list(value) else value
   if (!(is.list(tensors) || is.character(tensors)) || length(tensors) == 0) {

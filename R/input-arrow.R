@@ -2,16 +2,18 @@
 #'
 #' Reads Arrow's file format, also called IPC or Feather 2, as [write_arrow()] and other programs write it.
 #' Uncompressed, it is the fastest input from disk. Streams and Feather 1 are not supported. The files are read piece by
-#' piece while a model trains; only the current record batches are in memory. Every row is read once per epoch, with any
-#' number of devices and workers. The files are not opened until a verb runs.
+#' piece while a model trains, so only the current record batches are in memory. Every row is read once per epoch, with
+#' any number of devices and workers. The files are not opened until a verb runs.
 #'
-#' **Record batches are the blocks** that are shuffled, see "Order and sharding of rows" in [input_parquet()]. Each is
-#' read whole, so memory use grows with the largest one. [write_arrow()] makes them about 2 MB large.
+#' **Record batches are the blocks** that are shuffled. See "Order and sharding of rows" in [input_parquet()]. Each
+#' record batch is read whole, so memory use grows with the largest one. [write_arrow()] writes record batches of about
+#' 2 MB.
 #'
 #' @inheritParams input_parquet
 #' @param paths Paths, strings: the directory that [write_arrow()] wrote, files, or patterns such as
-#'   `"data/part-*.arrow"`; on this machine or with a scheme that TensorFlow knows, such as `gs://`. A directory without
-#'   an index means its files, in the order of their names, without those that begin with `.` or `_`.
+#'   `"data/part-*.arrow"`. The paths are on this machine or begin with a scheme that TensorFlow supports, such as
+#'   `gs://`. A directory without an index stands for its files in the order of their names, without files that begin
+#'   with `.` or `_`.
 #' @inherit input_fn return
 #' @inheritSection input_parquet Types
 #' @inheritSection input_parquet Errors
@@ -29,7 +31,7 @@ input_arrow <- function(
   response = NULL,
   features = NULL,
   batch_size = 128,
-  num_epochs = 1,
+  epochs = 1,
   shuffle = "auto",
   seed = NULL,
   types = NULL,
@@ -40,21 +42,7 @@ input_arrow <- function(
   ...
 ) {
   check_call()
-  new_table_input(
-    "arrow",
-    paths = paths,
-    response = response,
-    features = features,
-    types = types,
-    impute = impute,
-    batch_size = batch_size,
-    num_epochs = num_epochs,
-    shuffle = shuffle,
-    seed = seed,
-    weights = weights,
-    transform = transform,
-    on_bad_row = check_default_choice(on_bad_row, c("error", "skip"))
-  )
+  new_streamed_input("arrow")
 }
 
 #' @export

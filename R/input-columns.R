@@ -4,8 +4,8 @@ input_column <- function(data, name) {
   if (is.matrix(data)) data[, name] else data[[name]]
 }
 
-# Describe a column, which has one element, row or slice per example: `name`, `type` (as in columns.py), `shape` of one
-# example, and `levels` or NULL. `factors` is "labels", "codes", or NULL if the model decides.
+# Describe a column, which has one element, row or slice per example, by `name`, `type` (as in columns.py), `shape` of
+# one example, and `levels` or NULL. `factors` is "labels", "codes", or NULL if the model decides.
 describe_column <- function(values, name, factors, is_response) {
   if (is.list(values) && !is.object(values)) {
     values <- stack_rows(values, name)
@@ -30,7 +30,7 @@ describe_column <- function(values, name, factors, is_response) {
   )
 }
 
-# The type, or NULL if TensorFlow has none. Classes are looked at before storage: integer64 is stored as double.
+# The type, or NULL if TensorFlow has none. Classes are checked before storage, because integer64 is stored as double.
 column_type <- function(values, factors) {
   if (inherits(values, c("difftime", "POSIXlt")) || is_python_object(values)) {
     return(NULL)
@@ -48,12 +48,25 @@ column_type <- function(values, factors) {
   if (type %in% names(types)) types[[type]]
 }
 
-# An array of NumPy as R's; anything else as it is.
+# No values of a type of columns. integer64 has no form of its own in requests.
+empty_column <- function(type) {
+  switch(
+    type,
+    string = character(),
+    integer = integer(),
+    logical = logical(),
+    date = as.Date(character()),
+    datetime = as.POSIXct(character(), tz = "UTC"),
+    double()
+  )
+}
+
+# A NumPy array as an R array, and anything else unchanged.
 as_r_array <- function(x) {
   if (inherits(x, "numpy.ndarray")) array_of_python(x) else x
 }
 
-# A list of numeric vectors of equal length is a matrix; nested lists of equal lengths are an array.
+# A list of numeric vectors of equal length is a matrix, and nested lists of equal lengths are an array.
 stack_rows <- function(values, name) {
   sizes <- length(values)
   rows <- values
@@ -124,10 +137,10 @@ show_kind <- function(value) {
   paste("an object of class", class(value)[[1]])
 }
 
-# float32 ends at 3.4e38, and an infinite response gives an infinite loss. Infinite features are allowed: bucketized
-# columns can use them.
+# float32 ends at 3.4e38, and an infinite response results in an infinite loss. Infinite features are allowed, because
+# bucketized columns can use them.
 check_magnitude <- function(values, name, is_response) {
-  # Not range(), which copies the column twice; NaN alone leaves Inf and -Inf.
+  # Not range(), which copies the column twice. If all values are NaN, Inf and -Inf remain.
   values <- unclass(values)
   range <- suppressWarnings(c(min(values, na.rm = TRUE), max(values, na.rm = TRUE)))
   problem <- if (is_response && any(is.infinite(range)) && !all(is.na(values))) {

@@ -1,11 +1,12 @@
 #' Describe examples in CSV files
 #'
-#' The files are read block by block while a model trains; they may be larger than memory. Every row is read once per
-#' epoch, with any number of devices and workers. The files are not opened until a verb runs. It first counts the rows
-#' in one fast pass over each file, and keeps the count until the file changes.
+#' The files are read block by block while a model trains, so they may be larger than memory. Every row is read once per
+#' epoch, with any number of devices and workers. The files are not opened until a verb runs. The verb first counts the
+#' rows in one fast pass over each file, and keeps the count until the file changes.
 #'
-#' The first line of every file names its columns, in any order. Text is UTF-8. Fields that hold the delimiter, quotes
-#' or newlines are quoted as in RFC 4180 and by [utils::write.csv()]. Compressed files are not supported.
+#' The first line of every file contains the names of its columns, in any order. Text is UTF-8. Fields that contain the
+#' delimiter, quotes or newlines are quoted as in RFC 4180 and by [utils::write.csv()]. Compressed files are not
+#' supported.
 #'
 #' Rows are ordered and sharded as described in [input_parquet()].
 #'
@@ -13,21 +14,21 @@
 #' @param types Types of columns: a named list or vector of `"float"`, `"integer"`, `"integer64"`, `"string"`,
 #'   `"logical"`, `"date"` or `"datetime"`. Other types are inferred from the first megabyte of the first file with
 #'   rows, and apply to all files.
-#' @param na Strings that mean a missing value, unless they are quoted.
+#' @param na Strings that represent a missing value, unless they are quoted.
 #' @param delim Character between fields, one ASCII character.
-#' @param on_bad_row What to do with a row that has too many or too few fields, a value that does not fit its column's
+#' @param on_bad_row How to handle a row that has too many or too few fields, a value that does not fit its column's
 #'   type, a number beyond 3.4e38, an infinite response, text that is not UTF-8, or a missing value that `impute` does
-#'   not fill: `"error"` or `"skip"`. Skipping parses all files once more each time a verb runs. The verb ends with a
-#'   warning that gives the number of skipped rows.
+#'   not fill: `"error"` or `"skip"`. With `"skip"`, each verb parses all files one additional time, and ends with a
+#'   warning that contains the number of skipped rows.
 #' @inherit input_fn return
 #' @section Types:
 #' The inferred types are whole numbers (int32, or int64 if the first of them do not fit), other numbers (float32),
 #' `true` and `false` in the usual spellings (int32), dates as 2024-01-31 (days since 1970-01-01 as float32), times as
 #' 2024-01-31 12:00:00 (seconds since 1970-01-01 UTC as float64), and strings. A number beyond 3.4e38, such as 1e999, is
-#' an error; `inf` is a value. Numbers closer to 0 than 1.2e-38 become 0.
+#' an error, but `inf` is a value. Numbers closer to 0 than 1.2e-38 become 0.
 #' @inheritSection input_parquet Errors
 #' @references <https://www.rfc-editor.org/rfc/rfc4180>, <https://arrow.apache.org/docs/python/csv.html>
-#' @seealso [input_parquet()], which is faster; [check_sharding()]
+#' @seealso [input_parquet()], which is faster, and [check_sharding()]
 #' @examples
 #' path <- tempfile(fileext = ".csv")
 #' write.csv(mtcars, path, row.names = FALSE)
@@ -43,7 +44,7 @@ input_csv <- function(
   response = NULL,
   features = NULL,
   batch_size = 128,
-  num_epochs = 1,
+  epochs = 1,
   shuffle = "auto",
   seed = NULL,
   types = NULL,
@@ -56,29 +57,21 @@ input_csv <- function(
   ...
 ) {
   check_call()
+  new_streamed_input("csv", delimiter = check_delimiter(delim))
+}
+
+check_na <- function(na) {
   if (!is.character(na) || anyNA(na)) {
     abort_argument(na, "strings")
   }
+  as_utf8(na, "na")
+}
+
+check_delimiter <- function(delim) {
   if (!is.character(delim) || length(delim) != 1 || !grepl("^[ -~\t]$", delim) || delim == "\"") {
     abort_argument(delim, "one ASCII character")
   }
-  new_table_input(
-    "csv",
-    paths = paths,
-    response = response,
-    features = features,
-    types = types,
-    impute = impute,
-    batch_size = batch_size,
-    num_epochs = num_epochs,
-    shuffle = shuffle,
-    seed = seed,
-    weights = weights,
-    transform = transform,
-    na = as_utf8(na, "na"),
-    delimiter = delim,
-    on_bad_row = check_default_choice(on_bad_row, c("error", "skip"))
-  )
+  delim
 }
 
 #' @export

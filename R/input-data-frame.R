@@ -8,7 +8,7 @@ input_fn.data.frame <- function(
   response = NULL,
   batch_size = 128,
   shuffle = "auto",
-  num_epochs = 1,
+  epochs = 1,
   queue_capacity = 1000,
   num_threads = 1,
   impute = NULL,
@@ -16,7 +16,6 @@ input_fn.data.frame <- function(
   seed = NULL,
   weights = NULL,
   transform = NULL,
-  epochs = NULL,
   ...
 ) {
   given <- object
@@ -33,24 +32,8 @@ input_fn.data.frame <- function(
     } else {
       "list"
     },
-    batch_size = batch_size,
-    shuffle = shuffle,
-    num_epochs = if (is.null(epochs)) num_epochs else warn_of_epochs(epochs),
-    impute = impute,
-    factors = factors,
-    seed = seed,
-    weights = select_response(rlang::enquo(weights), object, "weights"),
-    transform = transform
+    weights = select_response(rlang::enquo(weights), object, "weights")
   )
-}
-
-# tfestimators ignored it, with one pass over the data, although its own scripts give it.
-warn_of_epochs <- function(epochs) {
-  rlang::warn(c(
-    "tfestimators ignores `epochs` in input_fn(); it is taken as `num_epochs` here.",
-    i = paste0("Write num_epochs = ", show_value(epochs), ".")
-  ))
-  epochs
 }
 
 #' @rdname input_fn
@@ -61,7 +44,7 @@ input_fn.list <- input_fn.data.frame
 #' @export
 input_fn.matrix <- input_fn.data.frame
 
-# Names of the columns that the quosure `selection` selects, in its order; none for NULL.
+# Names of the columns that the quosure `selection` selects, in its order. Empty for NULL.
 select_columns <- function(selection, data, argument) {
   columns <- if (is.matrix(data)) {
     rlang::set_names(as.list(seq_len(ncol(data))), colnames(data))
@@ -106,7 +89,7 @@ features_remedy <- function(data, given) {
   paste0("Name the columns that the model may use, for example features = c(", example, ").")
 }
 
-# tidyselect warns of a variable that holds names of columns, which is usual in scripts for tfestimators.
+# tidyselect warns of a variable that contains names of columns, which is usual in scripts for tfestimators.
 vector_of_names <- function(selection, names) {
   expression <- rlang::quo_get_expr(selection)
   if (!is.symbol(expression) || as.character(expression) %in% names) {
@@ -137,7 +120,7 @@ select_response <- function(selection, data, argument = "response") {
   if (length(chosen) == 0) NULL else chosen
 }
 
-# lm() takes a vector as `weights`. tidyselect would take its numbers for the positions of columns.
+# lm() accepts a vector as `weights`. tidyselect would interpret its numbers as positions of columns.
 check_names_column <- function(selection, data, argument) {
   names <- column_names(data)
   env <- rlang::quo_get_env(selection)
@@ -171,7 +154,7 @@ example_name <- function(argument) {
   c(weights = "w", response = "y")[[argument]]
 }
 
-# The first vector in a selection that is not made of names, such as numbers; NULL if there is none.
+# The first vector in a selection that is not made of names, such as numbers. NULL if there is none.
 values_in_selection <- function(expression, env, names) {
   combines <- c("c", "(", "-", "!", ":", "&", "|")
   if (rlang::is_call(expression, combines)) {
@@ -236,7 +219,7 @@ column_names <- function(data) {
   if (is.matrix(data)) colnames(data) else names(data)
 }
 
-# The data; a matrix gets the names that as.data.frame() gives, which tfestimators uses.
+# The data. A matrix gets the names that as.data.frame() assigns, which tfestimators uses.
 with_column_names <- function(data) {
   if (is.matrix(data) && is.null(colnames(data)) && ncol(data) > 0) {
     colnames(data) <- paste0("V", seq_len(ncol(data)))

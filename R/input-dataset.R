@@ -1,20 +1,20 @@
-#' Describe examples by a function that returns a dataset
+#' Describe examples with a function that returns a dataset
 #'
-#' Describes examples from a `tf.data` pipeline of your own. Verbs also accept the function itself. Nothing is sharded,
-#' shuffled or repeated for you. **Each batch belongs to one replica**, so one training step on four devices takes four
-#' batches. With several workers, each must read its own shard, which it learns from `input_context`.
+#' Describes examples from your own `tf.data` pipeline. Verbs also accept the function itself. tfdistribute does not
+#' shard, shuffle or repeat its examples. **Each batch belongs to one replica**, so one training step on four devices
+#' uses four batches. With several workers, each worker must read its own shard, which `input_context` describes.
 #'
 #' @param fn Function that returns a `tf.data.Dataset` of batches, either `list(features, labels)` or features, where
-#'   features is a named list of tensors. Each verb calls it without arguments, or, if it has an argument
+#'   features is a named list of tensors. Each verb calls it without arguments or, if it has an argument
 #'   `input_context`, with a `tf.distribute.InputContext` (NULL without a strategy).
-#' @param weights Name of the feature that holds the weight of each row, a string, or NULL; see [input_transform].
-#' @param transform Function that changes the features and labels of the dataset, or NULL; see [input_transform].
+#' @param weights Name of the feature that contains the weight of each row, a string, or NULL. See [input_transform].
+#' @param transform Function that changes the features and labels of the dataset, or NULL. See [input_transform].
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_input`.
 #' @section Errors:
-#' * `tfdistribute_input_error`: `fn` is not a function, has an argument that it is not called with, or, when a verb
-#'   runs, does not return a dataset. (Tensors are accepted without a strategy.)
-#' * `tfdistribute_callback_error`, when a verb runs: `fn` failed. Its own error is the `parent`.
+#' * `tfdistribute_input_error` if `fn` is not a function, has an unsupported argument, or, from a verb, does not return
+#'   a dataset. (Tensors are accepted without a strategy.)
+#' * `tfdistribute_callback_error`, from a verb, if `fn` fails. The `parent` is the function's own error.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/InputContext>
 #' @seealso [input_fn()] for data in R.
 #' @examples
@@ -43,7 +43,7 @@ input_dataset <- function(fn, weights = NULL, transform = NULL, ...) {
   transformed_input(source, weights, transform)
 }
 
-# Datasets of the session. tfdatasets gives its own class; without it, input_fn.default() recognizes them.
+# Datasets of the session. tfdatasets adds its own class. Without it, input_fn.default() recognizes them.
 
 #' @rdname input_fn
 #' @export
@@ -80,7 +80,7 @@ is_dataset <- function(x) {
   inherits(x, "tensorflow.python.data.ops.dataset_ops.DatasetV2")
 }
 
-# A list with the names of the columns, from which they are selected as from a data frame.
+# A list with the names of the columns, which are selected as from a data frame.
 dataset_columns <- function(dataset) {
   names <- as.character(unlist(call_backend("dataset_columns", dataset = dataset)))
   rlang::set_names(as.list(names), names)
@@ -103,7 +103,7 @@ as_input <- function(x, argument = rlang::caller_arg(x)) {
   )
 }
 
-# For tfestimators, a function of one argument was a generator and was called with the estimator: not supported here.
+# In tfestimators, a function of one argument was a generator and was called with the estimator. This is not supported.
 check_dataset_function <- function(fn, argument) {
   check_formals(
     fn,

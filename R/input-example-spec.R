@@ -6,21 +6,21 @@
 #' a plain vector that you can change. No file is read.
 #'
 #' Numeric columns read floating-point numbers unless they have another `dtype`. Categorical columns read strings or
-#' whole numbers, according to their `dtype` or vocabulary. Each reads one value per message; a numeric column with a
-#' `shape` reads as many as that. Features that are only crossed are strings. If two columns read a feature as a number
-#' and as a whole number, it is a whole number.
+#' whole numbers, according to their `dtype` or vocabulary. Each column reads one value per message, or as many values
+#' as its `shape` defines. Features that are only crossed are strings. If one column reads a feature as a number and
+#' another as a whole number, the feature is a whole number.
 #'
-#' @param feature_columns Columns that the model reads, as [feature_columns()] returns them.
-#' @param response Name of the response in the messages, a string; NULL if there is none.
+#' @param feature_columns Columns that the model reads, from [feature_columns()].
+#' @param response Name of the response in the messages, a string. NULL if there is none.
 #' @param response_type Dtype of the response: `"float32"`, `"int64"` (class numbers) or `"string"` (class names),
 #'   optionally with a shape, as in `"float32[3]"`.
 #' @param weights Name of the weights in the messages, a string, or NULL.
 #' @param ... Must be empty.
 #' @returns A named character vector of dtypes, for `columns` of [input_tfrecord()].
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_model_error`: the response or the weights are also a feature, or a feature is read both as string and
-#'   as number.
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error` if the response or the weights are also a feature, or a feature is read both as string
+#'   and as number.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/make_parse_example_spec>
 #' @seealso [classifier_parse_example_spec()] for TensorFlow's own parsing functions.
 #' @examples
@@ -55,13 +55,13 @@ features_of <- function(columns) {
   unique(unlist(lapply(columns, function(column) names(dtypes_read_by(column)))))
 }
 
-# dtypes by feature, including those of the columns within a column.
+# dtypes by feature, including the dtypes of columns within a column.
 dtypes_read_by <- function(column) {
   if (is.character(column)) {
     return(rlang::set_names("string", column))
   }
   inner <- c(column[c("source_column", "categorical_column")], column$keys)
-  # Exact matching: `$key` would also match `keys` of crossed columns.
+  # Exact matching is necessary, because `$key` would also match `keys` of crossed columns.
   key <- column[["key"]]
   weights <- column$weight_feature_key
   c(
@@ -110,7 +110,7 @@ common_dtype <- function(name, dtypes) {
       value = name
     )
   }
-  # The shape, if a column has one. Whole numbers serve as numbers and as categories.
+  # The shape, if a column has one. Whole numbers can be both numbers and categories.
   shape <- sub("^[^[]*", "", dtypes)
   paste0("int64", shape[which.max(nchar(shape))])
 }

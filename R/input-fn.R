@@ -1,44 +1,45 @@
 #' Describe examples in memory
 #'
-#' Describes which columns are features, which one is the response, and how rows are batched. Nothing is computed. The
-#' data stays in R until a verb such as [train()] copies the selected columns once, as 32-bit numbers, into the training
-#' process. Every row is read once per epoch, with any number of devices and workers. It does not split data into
-#' training and test rows.
+#' Describes which columns are features, which column is the response, and how rows are batched. Nothing is computed.
+#' The data stays in R until a verb such as [train()] copies the selected columns once, as 32-bit numbers, into the
+#' training process. Every row is read once per epoch, with any number of devices and workers. `input_fn()` does not
+#' split data into training and test rows.
 #'
-#' @param object The examples, one per row: a data frame, a matrix with column names, or a named list of vectors and
-#'   arrays. Or a formula `response ~ feature + feature`, in which `.` means all other columns and `-` leaves one out
-#'   (`~ feature` without a response). Or a dataset of tfdatasets; see "Datasets".
-#' @param data The data frame, matrix, list or dataset of a formula.
+#' @param object The examples, one per row, in one of four forms. First, a data frame, a matrix with column names, or a
+#'   named list of vectors and arrays. Second, a formula `response ~ feature + feature`, in which `.` stands for all
+#'   other columns and `-` omits one (`~ feature` without a response). Third, a dataset of tfdatasets. See "Datasets".
+#'   Fourth, a Spark DataFrame. See "Spark DataFrames".
+#' @param data The examples for a formula: a data frame, matrix, list, dataset or Spark DataFrame.
 #' @param features Columns to use as features: bare names, strings, or tidyselect helpers such as `starts_with("x")`.
-#' @param response Column to learn, selected in the same way; NULL if there is none, as for predicting.
-#' @param batch_size Global batch: examples of one training step over all devices and workers, a count. Must be a
-#'   multiple of the number of replicas, over which it is divided.
+#' @param response Column to learn, selected in the same way. NULL without a response, as for predicting.
+#' @param batch_size Global batch: examples of one training step over all devices and workers, a count. It is divided
+#'   over the replicas, so it must be a multiple of their number.
 #' @param shuffle Whether each epoch has its own random order: TRUE, FALSE, or `"auto"` for training only. Predictions
 #'   always keep the order of the rows.
-#' @param num_epochs Passes over the rows, a count; NULL repeats without end, for training with `steps`. Predicting
-#'   takes one pass.
-#' @param queue_capacity,num_threads Ignored; accepted for scripts written for tfestimators.
-#' @param impute Replacement for missing values in features: a value; `"mean"`, `"median"` or another function of the
-#'   values that are not missing, computed from this data; or a named list with one of these per feature. One without a
-#'   name is for every feature that it fits. A new label becomes a level of the factor. NULL (default) makes missing
-#'   values an error. Missing responses are always an error.
-#' @param factors Whether factors become their `"labels"` (strings) or `"codes"` (0, 1, ...). NULL (default): what the
-#'   model reads; see "Factors".
-#' @param seed Seed of the shuffle, a whole number; NULL for `tf_random_seed` of the run configuration.
-#' @param weights Column that holds the weight of each row, selected like `response`; NULL for equal weights. See
-#'   [input_transform]. Unlike in [lm()], a vector of weights has to be put into the data first.
+#' @param epochs Passes over the rows, a count. NULL repeats forever, for training with `steps`. Prediction uses one
+#'   pass.
+#' @param queue_capacity,num_threads Ignored. These arguments are accepted for scripts written for tfestimators.
+#' @param impute Replacement for missing values in features: a value, a function, or a named list with one of these per
+#'   feature. The function is `"mean"`, `"median"` or another function of the values that are not missing, and is
+#'   computed from this data. A replacement without a name applies to every feature that it fits. A new label becomes a
+#'   level of the factor. NULL (default) makes missing values an error. Missing responses are always an error.
+#' @param factors Whether factors become their `"labels"` (strings) or `"codes"` (0, 1, ...). NULL (default) uses the
+#'   form that the model reads. See "Factors".
+#' @param seed Seed of the shuffle, a whole number. NULL uses the seed of the run configuration.
+#' @param weights Column that contains the weight of each row, selected like `response`. NULL for equal weights. See
+#'   [input_transform]. Unlike in [lm()], a vector of weights must first be added to the data.
 #' @param transform Function of `features` and `labels` that changes whole batches in TensorFlow, or NULL. See
 #'   [input_transform].
-#' @param epochs Taken as `num_epochs`, with a warning: tfestimators ignored it.
-#' @param ... For formulas: the arguments from `batch_size` on. Otherwise must be empty.
+#' @param ... For formulas, the arguments from `batch_size` on. For a Spark DataFrame, `staging` and arguments of
+#'   [input_parquet()]. Otherwise must be empty.
 #' @returns A description of class `tfdistribute_input`, which can be printed, saved and sent to other processes.
 #' @section Types of columns:
 #' | R | TensorFlow |
 #' |---|---|
-#' | double | float32; infinite values only in features |
+#' | double | float32, with infinite values only in features |
 #' | integer | int32 |
 #' | logical | int32, 0 and 1 |
-#' | factor | string (its label), or int32 (its code, from 0); see "Factors" |
+#' | factor | string (its label), or int32 (its code, from 0). See "Factors" |
 #' | character | string |
 #' | Date | float32, days since 1970-01-01 |
 #' | POSIXct | float64, seconds since 1970-01-01 UTC |
@@ -46,36 +47,47 @@
 #' | matrix or array of these, or of NumPy | the same, one row per example |
 #' | list of numeric vectors of equal length, or nested lists of numbers | the same, one element per example |
 #'
-#' Numbers closer to 0 than 1.2e-38, the smallest normal 32-bit number, become 0: TensorFlow does not compute with them.
-#' NA and NaN are missing values. Columns of other types (complex, raw, difftime, POSIXlt, ...) raise an error, and so
-#' does text that is marked as bytes or is not valid UTF-8: convert it with [iconv()].
+#' Numbers closer to 0 than 1.2e-38, the smallest normal 32-bit number, become 0, because TensorFlow does not compute
+#' with them. NA and NaN are missing values. Columns of other types (complex, raw, difftime, POSIXlt, ...) raise an
+#' error. Text that is marked as bytes or is not valid UTF-8 also raises an error, so convert it with [iconv()].
 #' @section Factors:
-#' The model decides how it reads a factor. Columns with a vocabulary or hash buckets, crosses, the classes of canned
-#' classifiers and Python functions read its labels. Identity columns, [column_numeric()], R model functions and Keras
-#' models read its codes, which a message lists. The codes are those of the training: in other data, the same label has
-#' the same code, whatever levels that factor has, and a label that training did not know is an error. A `transform`
-#' gets labels.
+#' The model determines how it reads a factor. Columns with a vocabulary or hash buckets, crossed columns, the classes
+#' of canned classifiers and Python functions read its labels. Identity columns, [column_numeric()], R model functions
+#' and Keras models read its codes, which a message lists. The codes come from the training data, so the same label has
+#' the same code in other data, whatever levels that factor has. A label that did not occur in training is an error. A
+#' `transform` gets labels.
 #' @section Last batch:
-#' Rows are neither dropped nor padded. Batches continue across epochs. The rows left at the end form a smaller step,
-#' divided as evenly as possible over the devices and workers, so that all workers take the same number of steps. If
-#' fewer rows are left than there are devices, they are added to the previous step. Padding with rows of weight zero was
-#' ruled out because every loss and metric would have to handle them; dropping, because evaluation would skip rows.
-#' (With parameter servers, workers train asynchronously, and each ends with its own rows.)
+#' Rows are neither dropped nor padded. Batches continue across epochs. The remaining rows at the end form a smaller
+#' step, divided as evenly as possible over the devices and workers, so that all workers run the same number of steps.
+#' If there are fewer remaining rows than devices, they are added to the previous step. Padding with rows of weight zero
+#' was ruled out because every loss and metric would have to handle such rows, and dropping was ruled out because
+#' evaluation would skip rows. (With parameter servers, workers train asynchronously, and each worker ends with its own
+#' rows.)
 #' @section Datasets:
-#' A `tf.data.Dataset` of named columns in batches, as `dataset_batch()` of tfdatasets makes it, is stored as its graph.
-#' It can be saved and sent to other processes, where the files that it names must exist. Each of its batches is a
-#' global batch, which is divided over the replicas, and its rows stay in its own order. A dataset that calls functions
-#' of R while it is read needs [input_dataset()].
+#' A `tf.data.Dataset` of named columns in batches, as `dataset_batch()` of tfdatasets creates it, is stored as its
+#' graph. It can be saved and sent to other processes, where its files must exist. Each of its batches is a global
+#' batch, which is divided over the replicas, and its rows stay in their own order. A dataset that calls R functions
+#' while it is read requires [input_dataset()].
+#' @section Spark DataFrames:
+#' Data in Spark is a table of sparklyr (`tbl_spark`) or a DataFrame of pyspark, classic or of Spark Connect. Spark
+#' computes the chosen columns once and writes the rows as Parquet files into a new directory below `staging`, and the
+#' result is an [input_parquet()] of these files. All rows of the query are read, in the order in which Spark wrote
+#' them. `staging` is a directory that this machine, the executors of Spark and all tasks share under one path, or
+#' remote storage that both Spark and TensorFlow support. The files stay until you remove them.
+#'
+#' [train()] and [evaluate()] also accept such data. They write into `model_dir` unless you give `staging`, and remove
+#' the files when they end (with `wait = FALSE`, the files stay). [predict()][predict.tfdistribute_estimator] writes no
+#' files. [feature_columns()] with a formula gets levels, means and standard deviations from Spark.
 #' @section Errors:
-#' * `tfdistribute_input_error`: a column is unknown, duplicated, of a type or size that cannot be used, or has missing
-#'   values; the response is missing or also a feature; or the data has no rows or no features.
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_sharding_error`, when a verb runs: the batch cannot be divided over the replicas.
-#' @references <https://www.tensorflow.org/guide/estimator>. The interface is that of tfestimators' `input_fn()`.
-#' @seealso [numpy_input_fn()] for arrays, [input_dataset()] for a `tf.data.Dataset` of your own.
+#' * `tfdistribute_input_error` if a column is unknown, duplicated, of an unsupported type or size, or has missing
+#'   values, if the response is missing or also a feature, or if the data has no rows or no features.
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_sharding_error`, from a verb, if the batch cannot be divided over the replicas.
+#' @references <https://www.tensorflow.org/guide/estimator>. The interface follows tfestimators' `input_fn()`.
+#' @seealso [input_dataset()] for your own `tf.data.Dataset`.
 #' @examples
 #' input_fn(mtcars, features = c(wt, hp), response = mpg, batch_size = 16)
-#' input_fn(mpg ~ . - qsec, mtcars, num_epochs = NULL, seed = 1)
+#' input_fn(mpg ~ . - qsec, mtcars, epochs = NULL, seed = 1)
 #'
 #' # Missing values are an error unless `impute` replaces them.
 #' input_fn(airquality, features = c(Solar.R, Wind), response = Temp, impute = list(Solar.R = 0))
@@ -90,6 +102,9 @@ input_fn.default <- function(object, ...) {
   if (is_dataset(object)) {
     return(input_fn.tf_dataset(object, ...))
   }
+  if (is_spark_table(object)) {
+    return(spark_input(spark_table(object), ...))
+  }
   abort_not_data(
     object,
     "object",
@@ -102,29 +117,19 @@ input_fn.default <- function(object, ...) {
   )
 }
 
-# Describe columns in memory. Only the columns named by `features`, `response` and `weights` are kept, without a copy.
-# `source` is for printing; the other arguments are the user's.
+# Describe columns in memory. Only the columns in `features`, `response` and `weights` are kept, without a copy.
+# `source` is for printing. The settings are arguments of the constructor.
 new_in_memory_input <- function(
   data,
   features,
   response,
   source,
-  batch_size = 128,
-  shuffle = "auto",
-  num_epochs = 1,
-  impute = NULL,
-  factors = NULL,
-  seed = NULL,
   weights = NULL,
-  transform = NULL
+  .frame = parent.frame()
 ) {
-  batch_size <- check_count(batch_size)
-  num_epochs <- check_count(num_epochs, null = TRUE)
-  shuffle <- check_shuffle(shuffle)
-  if (!is.null(factors)) {
-    check_choice(factors, c("labels", "codes"))
-  }
-  seed <- check_seed(seed)
+  known <- c("batch_size", "epochs", "shuffle", "factors", "seed")
+  settings <- checked_fields(input_checks[known], .frame = .frame)
+  impute <- .frame$impute
   check_chosen(data, features, response)
   check_weights_apart(weights, features, response)
   features <- c(features, weights)
@@ -136,7 +141,7 @@ new_in_memory_input <- function(
     describe_column(
       input_column(data, name),
       name,
-      factors,
+      settings$factors,
       is_response = identical(name, response)
     )
   })
@@ -145,21 +150,18 @@ new_in_memory_input <- function(
   columns <- imputed$columns
   check_missing(data, columns, response, impute, names(imputed$values))
   check_weight_values(data, weights)
-  source <- new_description(
+  source <- rlang::inject(new_description(
     "input",
     "in_memory",
     data = data,
     columns = columns,
     response = response,
-    batch_size = batch_size,
-    num_epochs = num_epochs,
-    shuffle = shuffle,
-    seed = seed,
+    !!!settings[setdiff(known, "factors")],
     impute = imputed$values,
     rows = rows,
     source = source
-  )
-  transformed_input(source, weights, transform)
+  ))
+  transformed_input(source, weights, .frame$transform)
 }
 
 # TRUE, FALSE, or NULL if the verb decides.
@@ -204,7 +206,7 @@ check_chosen <- function(data, features, response) {
   }
 }
 
-# Everything but the data: Python asks for the values of one column at a time.
+# Everything but the data, because Python requests the values of one column at a time.
 #' @export
 as_wire.tfdistribute_in_memory_input <- function(x) {
   collect <- new_garbage_collector()
@@ -214,13 +216,13 @@ as_wire.tfdistribute_in_memory_input <- function(x) {
     c(fields, list(values = guard_callback(reader, compared = FALSE)))
   })
   fields <- lapply(
-    x[c("kind", "response", "batch_size", "num_epochs", "shuffle", "seed")],
+    x[c("kind", "response", "batch_size", "epochs", "shuffle", "seed")],
     as_wire
   )
   c(fields, list(columns = columns))
 }
 
-# An input is described from its data, so that one field of it cannot be checked without the others.
+# An input is described from its data, so a single field cannot be checked without the other fields.
 #' @export
 `$<-.tfdistribute_input` <- function(x, name, value) {
   abort_tfdistribute(
@@ -266,7 +268,7 @@ format_input <- function(
     response = response,
     ...,
     batch_size = if (!is.null(x$batch_size)) paste(x$batch_size, "over all replicas"),
-    num_epochs = x$num_epochs %||% "without end",
+    epochs = x$epochs %||% "without end",
     shuffle = if ("shuffle" %in% names(x)) x$shuffle %||% "for training only",
     seed = x$seed,
     impute = if (length(x$impute) > 0) format_values(x$impute),

@@ -1,4 +1,4 @@
-# Formulas as inputs: they only name columns.
+# Formulas as inputs, which only name columns.
 
 #' @rdname input_fn
 #' @export
@@ -20,6 +20,11 @@ input_fn.formula <- function(object, data, ..., weights = NULL) {
       weights = {{ weights }},
       ...
     ))
+  }
+  table <- NULL
+  if (is_spark_table(data)) {
+    table <- spark_table(data)
+    data <- spark_columns(table)
   }
   if (!is_data(data)) {
     abort_not_data(
@@ -43,7 +48,7 @@ input_fn.formula <- function(object, data, ..., weights = NULL) {
   }
   read <- read_formula(object, data, weights)
   input_fn(
-    read$data,
+    table %||% read$data,
     features = tidyselect::all_of(read$features),
     response = tidyselect::all_of(read$response),
     weights = tidyselect::all_of(weights),
@@ -72,7 +77,7 @@ read_formula <- function(formula, data, weights = NULL) {
   list(features = features, response = response, data = data)
 }
 
-# The columns of cbind(y1, y2); none for another response.
+# The columns of cbind(y1, y2). Empty for another response.
 response_parts <- function(expression) {
   if (is.call(expression) && identical(expression[[1]], quote(cbind))) {
     vapply(as.list(expression)[-1], formula_name, "")
@@ -105,8 +110,8 @@ with_response <- function(data, response) {
   names(substitute(list(...)))
 }
 
-# Names on the right-hand side of a formula, in their order. `.` means `others`, all columns but the response;
-# subtracted names are left out.
+# Names on the right-hand side of a formula, in their order. `.` stands for `others`, all columns but the response.
+# Subtracted names are omitted.
 formula_features <- function(expression, others) {
   if (identical(expression, quote(.))) {
     return(others)

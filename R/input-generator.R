@@ -1,41 +1,42 @@
-#' Describe examples by a function that returns batches
+#' Describe examples with a function that returns batches
 #'
-#' Describes data that R makes or reads piece by piece: simulations, databases, files larger than memory. TensorFlow
-#' calls `fn` on R's own thread while it trains. Each step costs about a tenth of a millisecond more, plus about as much
-#' for each column of a batch: one matrix of twenty columns is faster than twenty vectors. Nothing is shuffled or
-#' repeated for you. For data that fits into memory, [input_fn()] is faster.
+#' Describes data that R creates or reads piece by piece: simulations, databases, files larger than memory. TensorFlow
+#' calls `fn` on R's own thread while it trains. Each step costs about a tenth of a millisecond more, plus about the
+#' same time for each column of a batch, so one matrix of twenty columns is faster than twenty vectors. tfdistribute
+#' does not shuffle or repeat the batches. For data that fits into memory, [input_fn()] is faster.
 #'
-#' **Each batch is a global batch**, the examples of one training step over all devices. It is cut into slices, one per
-#' replica, which are equal if its size is a multiple of the number of replicas, and nearly equal otherwise. With
-#' several workers, every worker calls its own copy of `fn` and takes its slices, so `fn` must return the same batches
-#' in each: set its seed.
+#' **Each batch is a global batch**, the examples of one training step over all devices. It is divided into slices, one
+#' per replica, which are equal if its size is a multiple of the number of replicas, and otherwise nearly equal. With
+#' several workers, every worker calls its own copy of `fn` and uses its slices. Therefore `fn` must return the same
+#' batches in each worker, so set its seed.
 #'
-#' The first batch is drawn before training starts, because it determines the columns. All others must have the same
-#' columns, with the same types and widths. A few batches are drawn ahead, so when training stops after `steps`, `fn`
-#' has been called more often than there were steps.
+#' The first batch is drawn before training starts, because it determines the columns. All other batches must have the
+#' same columns, with the same types and widths. A few batches are drawn ahead, so when training stops after `steps`,
+#' `fn` has been called more often than there were steps.
 #'
 #' @inheritParams input_parquet
-#' @param fn Function without arguments that either returns the next batch each time it is called, and NULL after the
-#'   last, for a single pass over the data; or returns a new function of that kind for each epoch and evaluation. A
-#'   batch has one row per example: a data frame, a named list of vectors and arrays, or a matrix with column names.
-#'   Columns have the same types as in [input_fn()].
-#' @param num_epochs Passes over the data, a count; NULL repeats without end, for training with `steps`. Values other
-#'   than 1 require that `fn` returns functions. Predicting takes one pass.
+#' @param fn Function without arguments that has one of two forms. Either it returns the next batch with each call, and
+#'   NULL after the last batch, for a single pass over the data. Or it returns a new function of the first form for each
+#'   epoch and evaluation. A batch has one row per example: a data frame, a named list of vectors and arrays, or a
+#'   matrix with column names. Columns have the same types as in [input_fn()].
+#' @param epochs Passes over the data, a count. NULL repeats forever, for training with `steps`. Values other than 1
+#'   require that `fn` returns functions. Prediction uses one pass.
 #' @param ... Must be empty.
-#' @returns A description of class `tfdistribute_input`, which can be printed, saved and sent to other processes. Making
-#'   it does not call `fn`.
+#' @returns A description of class `tfdistribute_input`, which can be printed, saved and sent to other processes.
+#'   Creating it does not call `fn`.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_callback_error`, when a verb runs: `fn` failed, and training stopped. Its own error is the `parent`.
-#' * `tfdistribute_input_error`, when a verb runs: `fn` returned no batch, or a batch, given by its number, has missing
-#'   values, no rows, other columns than the first, or columns that cannot be used.
-#' * `tfdistribute_sharding_error`, when a verb runs: a batch has fewer rows than there are replicas.
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_callback_error`, from a verb, if `fn` fails and training stops. The `parent` is the function's own
+#'   error.
+#' * `tfdistribute_input_error`, from a verb, if `fn` returns no batch, or if a batch has missing values, no rows, other
+#'   columns than the first batch, or columns that cannot be used. The message contains the number of the batch.
+#' * `tfdistribute_sharding_error`, from a verb, if a batch has fewer rows than there are replicas.
 #' @section R functions in TensorFlow:
-#' TensorFlow can call an R function that builds a part of its graph, such as the body of `dataset$map()` in an
-#' [input_dataset()]: it is called once, on R's thread. Functions in `tf$py_function()`, `tf$numpy_function()` and
-#' `tf$data$Dataset$from_generator()` would run on TensorFlow's threads, where R cannot run: use `input_generator()`
-#' instead.
-#' @references The same form of generators is used by keras:
+#' An R function can build a part of TensorFlow's graph, such as the body of `dataset$map()` in an
+#' [input_dataset()], because TensorFlow calls it only once, on R's thread. Functions in `tf$py_function()`,
+#' `tf$numpy_function()` and `tf$data$Dataset$from_generator()` would run on TensorFlow's threads, where R cannot run.
+#' Use `input_generator()` instead.
+#' @references The package keras uses the same form of generators:
 #'   <https://keras.posit.co/reference/fit.keras.src.models.model.Model.html>.
 #' @seealso [input_fn()] for data in memory, [input_dataset()] for a `tf.data.Dataset`.
 #' @examples
@@ -60,13 +61,13 @@
 #'     batch
 #'   }
 #' }
-#' input_generator(rows_of_mtcars, features = c("wt", "hp"), response = "mpg", num_epochs = 5)
+#' input_generator(rows_of_mtcars, features = c("wt", "hp"), response = "mpg", epochs = 5)
 #' @export
 input_generator <- function(
   fn,
   features = NULL,
   response = NULL,
-  num_epochs = 1,
+  epochs = 1,
   weights = NULL,
   transform = NULL,
   ...
@@ -74,41 +75,28 @@ input_generator <- function(
   check_call()
   check_function(fn)
   check_formals(fn, supplied = character(), remedy = "Give a function without arguments.")
-  features <- check_strings(features, null = TRUE)
-  response <- check_string(response, null = TRUE)
-  num_epochs <- check_count(num_epochs, null = TRUE)
-  check_chosen(NULL, features %||% "", response)
-  weights <- check_weights(weights, features, response)
-  source <- new_description(
-    "input",
-    "generator",
-    fn = fn,
-    features = if (!is.null(features)) c(features, weights),
-    response = response,
-    num_epochs = num_epochs
-  )
-  transformed_input(source, weights, transform)
+  new_streamed_input("generator", fn = fn)
 }
 
 # The functions that Python calls. Each verb gets a new source.
 #' @export
 as_wire.tfdistribute_generator_input <- function(x) {
-  lapply(c(x[c("kind", "response", "num_epochs")], batch_source(x)), as_wire)
+  lapply(c(x[c("kind", "response", "epochs")], batch_source(x)), as_wire)
 }
 
-# The two functions that give batches to Python. `begin` starts a pass and returns whether the data starts anew.
-# `next_batch` returns the columns of the next batch, NULL after the last, what is wrong with it, or that the user
-# interrupted it.
+# The two functions that provide batches to Python. `begin` starts a pass and returns whether the data starts from the
+# beginning. `next_batch` returns the columns of the next batch, NULL after the last batch, a problem with the batch, or
+# that the user interrupted it.
 batch_source <- function(input) {
   pass <- new.env(parent = emptyenv())
   pass$first <- NULL
-  # Ctrl-C interrupts the R code that runs here; Python only stops if it gets this value.
+  # Ctrl-C interrupts the R code that runs here, and Python stops only if it gets this value.
   interruption <- list(interrupted = TRUE)
   begin <- function() {
     given <- tryCatch(input$fn(), interrupt = function(interrupt) interruption)
     restarts <- is.function(given)
     pass$read <- if (restarts) given else input$fn
-    # A function of batches has returned the first batch already.
+    # A function of batches has already returned the first batch.
     pass$first <- if (!restarts) list(given)
     restarts
   }
@@ -129,7 +117,7 @@ batch_source <- function(input) {
   list(begin = begin, next_batch = next_batch)
 }
 
-# Columns of a batch that the user's function returned: lists of name, type, shape, levels and values, as
+# Columns of a batch from the user's function: lists of name, type, shape, levels and values, as
 # inputs/packed/packing.py reads them.
 batch_columns <- function(batch, features, response) {
   available <- check_batch(batch)

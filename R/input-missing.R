@@ -1,9 +1,9 @@
-# Missing values: found, refused, or replaced by values of the user.
+# Missing values, which are found, rejected, or replaced by the user's values.
 
 # NaN and a factor's level NA are missing.
 missing_in <- function(values) {
   if (inherits(values, "integer64")) {
-    # bit64's NA has the bits of the double -0, whose inverse is negative. Negative integers have those of NaN.
+    # bit64's NA has the bits of the double -0, whose inverse is negative. Negative integers have the bits of NaN.
     bits <- as.vector(unclass(values))
     return(!is.nan(bits) & bits == 0 & 1 / bits < 0)
   }
@@ -16,7 +16,7 @@ missing_in <- function(values) {
   is.na(values)
 }
 
-# anyNA() needs no memory, but does not see missing values of integer64 and factors.
+# anyNA() needs no memory, but does not detect missing values of integer64 and factors.
 has_missing <- function(values) {
   if (inherits(values, "integer64") || (is.factor(values) && anyNA(levels(values)))) {
     return(any(missing_in(values)))
@@ -24,7 +24,7 @@ has_missing <- function(values) {
   anyNA(values, recursive = is.list(values))
 }
 
-# `impute` is the user's argument, and `filled` names the features whose missing values it replaces.
+# `impute` is the user's argument, and `filled` contains the features whose missing values it replaces.
 check_missing <- function(data, columns, response, impute, filled) {
   unfilled <- incomplete(data, setdiff(names(columns), filled))
   if (length(unfilled) == 0) {
@@ -71,7 +71,7 @@ abort_missing <- function(data, unfilled, remedy, also = NULL, .envir = parent.f
   )
 }
 
-# What the user's `impute` has for features, as code.
+# The values of the user's `impute` for features, as code.
 impute_values <- function(impute, features) {
   values <- if (rlang::is_named(impute)) impute[features] else rep(list(impute), length(features))
   vapply(rlang::set_names(values, features), impute_value, "")
@@ -82,7 +82,7 @@ impute_value <- function(value) {
   if (is.function(value)) "\"median\"" else deparse1(value)
 }
 
-# Values that fit columns with missing values, as code. A factor may be read as codes, but is filled by a label.
+# Values that fit columns with missing values, as code. A factor may be read as codes, but a label fills it.
 impute_examples <- function(columns, data) {
   vapply(
     columns,
@@ -110,8 +110,9 @@ impute_example <- function(column) {
   )
 }
 
-# `values`: fill values for the features that have missing values, as the columns store them. `columns`: the columns
-# that hold them. The mean of whole numbers makes a column of numbers, and a new label of a factor is one more level.
+# `values` are the fill values for the features that have missing values, as the columns store them, and `columns` are
+# the columns that contain them. The mean of whole numbers results in a column of numbers, and a new label of a factor
+# adds a level.
 check_impute <- function(impute, data, columns, response) {
   features <- setdiff(names(columns), response)
   given <- impute_by_feature(impute, data, columns[features])
@@ -120,7 +121,7 @@ check_impute <- function(impute, data, columns, response) {
   for (name in names(given)) {
     column <- columns[[name]]
     stored <- input_column(data, name)
-    # Functions are called only where there is something to replace.
+    # Functions are called only if there are missing values to replace.
     if (!has_missing(stored) && !is.null(summary_function(given[[name]], column))) {
       next
     }
@@ -135,7 +136,7 @@ check_impute <- function(impute, data, columns, response) {
   list(values = values, columns = columns)
 }
 
-# The argument as a list by feature. One value or function is for every feature that it fits.
+# The argument as a list by feature. A single value or function applies to every feature that it fits.
 impute_by_feature <- function(impute, data, columns) {
   if (is.null(impute)) {
     return(list())
@@ -173,7 +174,7 @@ abort_no_fit <- function(impute, columns) {
   )
 }
 
-# Functions are for numbers, Dates and times, where features are not named.
+# Functions are for numbers, dates and times, unless features are named.
 fits_column <- function(value, column, values) {
   if (is.function(value) || rlang::is_string(value, names(summary_functions))) {
     column$type %in% c("float", "integer", "integer64", "date", "datetime") && !is.factor(values)
@@ -200,8 +201,8 @@ check_imputed_names <- function(names, features, response) {
 
 summary_functions <- list(mean = mean, median = stats::median)
 
-# The function that computes a replacement from the other values of a column; NULL for a plain value. In columns of text
-# "mean" is text.
+# The function that computes a replacement from the other values of a column. NULL for a plain value. In columns of
+# text, "mean" is text.
 summary_function <- function(value, column) {
   if (is.function(value)) {
     value
@@ -210,7 +211,7 @@ summary_function <- function(value, column) {
   }
 }
 
-# A value, or what the function in its place returns. The mean of a matrix would be none of its columns' means.
+# A value, or the result of the function in its place. The mean of a matrix would not be the mean of any of its columns.
 computed_value <- function(value, column, values) {
   summary <- summary_function(value, column)
   if (is.null(summary) || NCOL(values) != 1 || is.list(values)) {
@@ -281,7 +282,7 @@ fill_missing <- function(values, fill_value) {
   }
   missing <- missing_in(values)
   if (inherits(values, "integer64")) {
-    # integer64 keeps its bits in doubles, so the fill value must be converted by bit64.
+    # integer64 stores its bits in doubles, so bit64 must convert the fill value.
     fill_value <- unclass(bit64::as.integer64(fill_value))
     values <- unclass(values)
     values[missing] <- fill_value

@@ -1,13 +1,25 @@
-# Data where a verb takes an input: a formula with a data frame, or a data frame alone, whose columns are those that the
-# model was trained on.
+# Data that a verb accepts instead of an input: a formula with a data frame, or a data frame alone, whose columns are
+# the training columns of the model.
 
-# The input of a verb. `...` are the verb's arguments for input_fn(). Predicting needs no response.
+# The input of a verb. `...` are the verb's arguments for input_fn(). Prediction needs no response. Rows of Spark are
+# written into `model_dir`, which all tasks share, unless `staging` is among the arguments, and are removed after the
+# verb.
 input_of_verb <- function(x, object, verb, ..., data = NULL) {
-  if (rlang::is_formula(x)) {
-    return(if (is.null(data)) input_fn(x) else describe_rows(x, data, ...))
-  }
   x <- x %||% data
-  if (!is_data(x)) {
+  is_spark <- is_spark_table(x) || is_spark_table(data)
+  if (is_spark && !"staging" %in% ...names_of(...)) {
+    return(input_of_verb(x, object, verb, ..., data = data, staging = object$model_dir))
+  }
+  input <- input_of_rows(x, object, verb, ..., data = data)
+  attr(input, "temporary") <- if (is_spark) TRUE
+  input
+}
+
+input_of_rows <- function(x, object, verb, ..., data) {
+  if (rlang::is_formula(x)) {
+    return(if (is.null(data)) input_fn(x) else input_fn(x, data, ...))
+  }
+  if (!is_rows(x)) {
     return(as_input(x, "input_fn"))
   }
   directory <- object$model_dir
@@ -21,8 +33,8 @@ input_of_verb <- function(x, object, verb, ..., data = NULL) {
   }
   known <- call_backend("trained_columns", model_dir = directory, verb = verb)
   response <- if (verb != "predict") known$response
-  describe_rows(
-    with_response(x, response),
+  input_fn(
+    if (is_spark_table(x)) spark_table(x) else with_response(x, response),
     features = tidyselect::all_of(as.character(unlist(known$features))),
     response = tidyselect::all_of(response),
     weights = tidyselect::all_of(if (verb != "predict") known$weights),
@@ -34,18 +46,17 @@ is_data <- function(x) {
   is.data.frame(x) || is.matrix(x) || (is.list(x) && !is.object(x) && rlang::is_named(x))
 }
 
-# The arguments of input_fn() that a verb has for a formula, a data frame or a matrix, which has its columns from the
-# training; none for anything else.
-row_arguments <- function(x) {
-  settings <- c(setdiff(names(formals(input_fn.data.frame)), c("object", "...")), "epochs")
-  if (rlang::is_formula(x)) {
-    c("data", settings)
-  } else if (is_data(x)) {
-    setdiff(settings, c("features", "response", "weights"))
-  }
+is_rows <- function(x) {
+  is_data(x) || is_spark_table(x)
 }
 
-# input_fn() with Keras's name for the passes over the rows.
-describe_rows <- function(x, ..., epochs) {
-  if (missing(epochs)) input_fn(x, ...) else input_fn(x, ..., num_epochs = epochs)
+# The arguments of input_fn() that a verb has for a formula, a data frame or a matrix, whose columns come from the
+# training. Empty for anything else.
+row_arguments <- function(x) {
+  settings <- c(setdiff(names(formals(input_fn.data.frame)), c("object", "...")), "staging")
+  if (rlang::is_formula(x)) {
+    c("data", settings)
+  } else if (is_rows(x)) {
+    setdiff(settings, c("features", "response", "weights"))
+  }
 }

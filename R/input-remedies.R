@@ -1,6 +1,6 @@
 # Remedies for arguments that are not data: a path, a vector, a formula without its data, or an input.
 
-# Raise the error for an `argument` that must be `expected`. `formula` is the one that was given with the data.
+# Raise the error for an `argument` that must be `expected`. `formula` is the formula that came with the data.
 abort_not_data <- function(x, argument, expected, remedy = NULL, formula = NULL) {
   remedy <- remedy_for_data(x, formula) %||% remedy
   abort_tfdistribute(

@@ -2,38 +2,39 @@
 
 #' Weights and transformations of examples
 #'
-#' Every input takes `weights`, a column with the weight of each row, and `transform`, a function that changes the
-#' features and labels of whole batches in TensorFlow. Rows can be neither dropped nor added.
+#' Every input accepts `weights`, a column with the weight of each row, and `transform`, a function that changes the
+#' features and labels of whole batches in TensorFlow. Neither can drop or add rows.
 #'
 #' @section Weights:
-#' A column of weights is not a feature. Models use it as follows:
-#' * Canned models use it as their `weight_column`, which need not be given. In training, the loss of a batch is the
-#'   mean over its rows of loss times weight. Metrics such as `average_loss` are divided by the sum of the weights.
+#' A column of weights is not a feature. Each kind of model uses it in its own way:
+#' * Canned models use it as their `weight_column`, which need not be set. In training, the loss of a batch is the mean
+#'   over its rows of loss times weight. Metrics such as `average_loss` are divided by the sum of the weights.
 #' * Keras models use it as the `sample_weight` of Keras's `fit()` and `evaluate()`.
-#' * A [model function][estimator] finds it in `features` under its name.
+#' * A [model function][estimator] reads it from `features` under its name.
 #'
-#' Training and evaluation each use the weights of their own input; predictions use none. In [train_and_evaluate()],
-#' both inputs must name the same weights, or none.
+#' Training and evaluation each use the weights of their own input. Predictions use no weights. In
+#' [train_and_evaluate()], both inputs must have the same column of weights, or none.
 #'
 #' @section Transform:
 #' `transform(features, labels)` gets a named list of tensors, with the rows of a batch as first dimension, and the
-#' labels: a tensor, or NULL if there are none, as for predicting. It returns `list(features, labels)`. A function
+#' labels, a tensor, or NULL without labels, as for predicting. It returns `list(features, labels)`. A function
 #' without an argument `labels` gets and returns only the features. An R function calls TensorFlow's functions, from
 #' [tf] or Python. It runs once or twice per verb, on R's own thread, and never while the model trains. A Python
-#' function works too. Weights are not among the features, and are kept.
+#' function also works. Weights are not among the features, and are kept.
 #'
-#' The model reads the result: feature columns name the new features, and requests to a model of [export_savedmodel()]
-#' contain them. Their types and shapes are found by calling `transform` on tensors without values, and are checked like
-#' those of other inputs. Levels of a factor are kept if the column is unchanged. A feature with a type that R does not
-#' have (such as float64 or uint8), a sparse tensor, or a shape that depends on the values makes the columns unknown;
-#' mistakes are then found only by TensorFlow.
+#' The model reads the result, so feature columns name the new features, and requests to a model of
+#' [export_savedmodel()] contain them. tfdistribute determines their types and shapes by calling `transform` with
+#' tensors without values, and checks them like the types and shapes of other inputs. The levels of a factor are kept if
+#' the column is unchanged. The columns are unknown if a feature has a type that R does not have (such as float64 or
+#' uint8), is a sparse tensor, or has a shape that depends on the values. In this case, only TensorFlow detects
+#' mistakes.
 #'
 #' @section Errors:
-#' * `tfdistribute_argument_error`: `transform` is not a function of `features` and `labels`.
-#' * `tfdistribute_input_error`: `weights` is a feature, the response or not a column of numbers, or has missing,
-#'   negative or infinite values (for data in memory); or `transform` returns something other than tensors, or changes
-#'   the number of rows.
-#' * `tfdistribute_callback_error`: `transform` failed. Its own error is the `parent`.
+#' * `tfdistribute_argument_error` if `transform` is not a function of `features` and `labels`.
+#' * `tfdistribute_input_error` if `weights` is a feature, the response or not a column of numbers, or has missing,
+#'   negative or infinite values (for data in memory), or if `transform` returns something other than tensors, or
+#'   changes the number of rows.
+#' * `tfdistribute_callback_error` if `transform` fails. The `parent` is the function's own error.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/data/Dataset#map>
 #' @examplesIf tfdistribute_available()
 #' cars <- transform(mtcars, lbs = wt * 1000, importance = ifelse(am == 1, 2, 1))
@@ -52,8 +53,8 @@
 #' @name input_transform
 NULL
 
-# Wrap an input in weights and a transformation; without either, the input itself. The column of weights is among its
-# features.
+# Wrap an input in weights and a transformation. Without either, return the input itself. The column of weights is among
+# its features.
 transformed_input <- function(source, weights, transform) {
   transform <- check_transform(transform)
   if (is.null(weights) && is.null(transform)) {
@@ -106,7 +107,7 @@ check_weights_apart <- function(weights, features, response) {
   weights
 }
 
-# Weights in memory are checked at once. Missing weights are refused together with missing features.
+# Weights in memory are checked immediately. Missing weights are rejected together with missing features.
 check_weight_values <- function(data, weights) {
   if (is.null(weights)) {
     return(invisible())

@@ -1,12 +1,12 @@
 # Values of columns as arrays for Python, one column at a time.
 
-# Python reads vectors of at least this length in R's memory. To copy a shorter one takes no longer.
+# Python reads vectors of at least this length in R's memory. Copying a shorter vector takes no longer.
 least_read_in_place <- 2^13
 
-# A function that returns one column's values to Python: an array of numbers, or `codes` and `labels` of strings, or of
-# a long vector its `address` and a function `array`. Columns are copied one at a time, so that no two conversions are
-# in memory together. `fill_value` replaces missing values. `collect` is called with the bytes that the conversion
-# leaves behind.
+# A function that returns one column's values to Python: an array of numbers, `codes` and `labels` of strings, or the
+# `address` of a long vector and a function `array`. Columns are copied one at a time, so that no two conversions are in
+# memory together. `fill_value` replaces missing values. `collect` is called with the number of bytes that the
+# conversion leaves as garbage.
 column_reader <- function(data, column, fill_value = NULL, collect = new_garbage_collector()) {
   force(data)
   force(column)
@@ -18,7 +18,7 @@ column_reader <- function(data, column, fill_value = NULL, collect = new_garbage
       collect(8 * length(values))
       column_values(values, column, fill_value)
     }
-    # A column of a matrix is a copy already.
+    # A column of a matrix is already a copy.
     in_place <- length(values) >= least_read_in_place &&
       typeof(values) %in% c("double", "integer", "logical") &&
       !is.factor(values) &&
@@ -49,9 +49,9 @@ column_values <- function(values, column, fill_value) {
   )
 }
 
-# A function that frees the memory of conversions when they exceed `limit` bytes: R itself would wait until there is as
-# much garbage as data. Python has released the arrays of the last columns by then, and R's collection of new values,
-# which takes milliseconds, is enough.
+# A function that frees the memory of conversions when they exceed `limit` bytes, because R itself would wait until
+# there is as much garbage as data. Python has released the arrays of the last columns by then, and a collection of R's
+# new values, which takes milliseconds, is enough.
 new_garbage_collector <- function(limit = 64 * 2^20) {
   state <- new.env(parent = emptyenv())
   state$bytes <- 0
@@ -64,7 +64,7 @@ new_garbage_collector <- function(limit = 64 * 2^20) {
   }
 }
 
-# Codes from 0, and the strings that they mean, without levels that are NA.
+# Codes from 0 and their strings, without levels that are NA.
 encode_strings <- function(values) {
   if (is.factor(values)) {
     labels <- levels(values)
@@ -82,8 +82,8 @@ encode_strings <- function(values) {
   list(codes = plain_array(codes), labels = plain_array(enc2utf8(labels)))
 }
 
-# The values as an array without other attributes, copied at most once. reticulate makes a NumPy array of it that shares
-# its memory.
+# The values as an array without other attributes, copied at most once. reticulate converts it to a NumPy array that
+# shares its memory.
 plain_array <- function(values) {
   plain <- list(dim = dim(values) %||% length(values))
   if (!identical(attributes(values), plain)) {

@@ -1,29 +1,30 @@
 #' Install the Python packages that tfdistribute needs
 #'
-#' Makes a virtual environment with reticulate and installs TensorFlow into it, with Estimators and Keras 2. Nothing is
-#' installed unless you call this function, and an interactive session asks first. With reticulate 1.41 or newer it is
-#' not needed: tfdistribute declares its packages when it loads, and reticulate provides them.
+#' Creates a virtual environment with reticulate and installs TensorFlow into it, with Estimators and Keras 2. Nothing
+#' is installed unless you call this function, and an interactive session first asks for permission. With reticulate
+#' 1.41 or newer, you do not need this function, because tfdistribute declares its packages when it loads, and
+#' reticulate provides them.
 #'
-#' TensorFlow contains Estimators and Keras 2 up to version 2.15. With a newer version, the packages
-#' tensorflow-estimator and tf_keras are installed beside it; they compute the same. Keras 3 (`import keras`, or the R
-#' package keras3) is not affected. tfdistribute is tested with 2.15, 2.18 and 2.21, and works with those between.
+#' TensorFlow contains Estimators and Keras 2 up to version 2.15. For a newer version, the packages tensorflow-estimator
+#' and tf_keras are also installed, and give the same results. Keras 3 (`import keras`, or the R package keras3) is not
+#' affected. tfdistribute is tested with 2.15, 2.18 and 2.21, and works with the versions between them.
 #'
 #' @section Choosing a version without this function:
-#' Set `options(tfdistribute.tensorflow = "2.15")` before the package is loaded, for example in `.Rprofile`: reticulate
-#' 1.41 or newer then provides that version, and `install_tfdistribute()` takes it as its default.
+#' Set `options(tfdistribute.tensorflow = "2.15")` before the package is loaded, for example in `.Rprofile`. reticulate
+#' 1.41 or newer then provides that version, and it becomes the default of `install_tfdistribute()`.
 #'
-#' @param envname Name or path of the virtual environment.
+#' @param envname A string that names the virtual environment, or its path.
 #' @param version Version of TensorFlow: `"2.15"` to `"2.21"`, with a third number if you wish. NULL or `"newest"` for
 #'   2.21.
 #' @param gpu TRUE for TensorFlow with CUDA libraries, FALSE for CPUs only, `"auto"` to look for an NVIDIA driver.
-#' @param python Path of a Python: 3.10 or 3.11 for TensorFlow 2.15, up to 3.12 for 2.16 to 2.19, up to 3.13 for 2.20
-#'   and 2.21. NULL to look for one.
-#' @param ask TRUE to ask before anything is installed.
+#' @param python Path of a Python that TensorFlow supports: 3.10 or 3.11 for TensorFlow 2.15, up to 3.12 for 2.16 to
+#'   2.19, up to 3.13 for 2.20 and 2.21. NULL to look for one.
+#' @param ask Whether to ask before anything is installed, TRUE or FALSE.
 #' @param ... Must be empty.
-#' @returns Invisibly, the path of the environment's Python, or NULL if you declined.
+#' @returns The path of the environment's Python, or NULL if you declined, invisibly.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_backend_error`: the environment cannot be made.
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_backend_error` if the environment cannot be created.
 #' @references <https://rstudio.github.io/reticulate/articles/python_packages.html>
 #' @seealso [tfdistribute_sitrep()]
 #' @examples
@@ -54,10 +55,10 @@ install_tfdistribute <- function(
   invisible(path)
 }
 
-# The same versions stand in inst/python/tfdistribute/versions.py and pyproject.toml; tests compare them.
+# The same versions are in inst/python/tfdistribute/versions.py and pyproject.toml, and tests compare them.
 default_tensorflow <- "2.21"
 
-# The newest Python that each TensorFlow has builds for.
+# The newest Python for which each TensorFlow has builds.
 newest_python <- c(
   "2.15" = 11,
   "2.16" = 12,
@@ -85,8 +86,8 @@ check_tensorflow_version <- function(version, argument = rlang::caller_arg(versi
   version
 }
 
-# TensorFlow 2.15 and an old reticulate need NumPy 1, and thus a pyarrow of its time. tf_keras requires the package
-# tensorflow: beside tensorflow-cpu, both would be installed over each other.
+# TensorFlow 2.15 and an old reticulate require NumPy 1, and thus a pyarrow of the same time. tf_keras requires the
+# package tensorflow. With tensorflow-cpu, both would be installed over each other.
 python_packages <- function(version = default_tensorflow, gpu = FALSE) {
   minor <- minor_version(version)
   exact <- if (version == minor) paste0(minor, ".*") else version
@@ -115,7 +116,7 @@ python_range <- function(version = default_tensorflow) {
   sprintf(">=3.10,<3.%d", newest_python[[minor_version(version)]] + 1)
 }
 
-# A Python that a version of TensorFlow has builds for, and that can create environments and download packages.
+# A Python that has builds of a version of TensorFlow, and that can create environments and download packages.
 find_python <- function(python = NULL, version = default_tensorflow) {
   newest <- newest_python[[minor_version(version)]]
   names <- c(sprintf("python3.%d", seq(newest, 10)), "python3")
@@ -153,7 +154,7 @@ abort_no_suitable_python <- function(python, version, newest) {
         "{version} needs."
       )
     },
-    remedy = "Install one (on Debian 12: apt-get install python3.11-venv) and give its path as `python`.",
+    remedy = "Install one (on Debian: apt-get install python3-venv) and give its path as `python`.",
     argument = "python",
     value = show_value(python)
   )

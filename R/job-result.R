@@ -32,12 +32,19 @@ history_of_job <- function(state, job) {
     model_dir = job$model_dir,
     stopped_by = written$stopped_by,
     tasks = tasks[c("task", "state", "step", "examples_per_second")],
+    workers = table_of(
+      written$workers,
+      first_step = NA_integer_,
+      last_step = NA_integer_,
+      workers = NA_integer_,
+      hosts = NA_character_
+    ),
     restarts = as.integer(state$restarts %||% 0L),
     steps_lost = as.integer(state$steps_lost %||% 0L)
   ))
 }
 
-# What a job that runs has saved in its `model_dir`, with the losses of earlier trainings; NULL if nothing yet.
+# Records of a running job in its `model_dir`, with the losses of earlier trainings. NULL if there are none yet.
 saved_history <- function(job) {
   saved <- tryCatch(
     call_backend("training_history", model_dir = job$model_dir),
@@ -46,7 +53,7 @@ saved_history <- function(job) {
   saved["training"]
 }
 
-# Numbers read from JSON: a single one is a scalar, and NaN is NULL.
+# Numbers read from JSON. A single number is a scalar, and NaN is NULL.
 as_numbers <- function(values) {
   vapply(values, function(value) as.double(value %||% NA), NA_real_, USE.NAMES = FALSE)
 }

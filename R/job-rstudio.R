@@ -11,7 +11,7 @@ show_in_rstudio <- function(job) {
     name = paste("Training in", basename(job$model_dir)),
     status = "starting",
     progressUnits = as.integer(job$max_steps %||% 0),
-    actions = list(stop = function(id) stop_job(job)),
+    actions = list(stop = function(id) job_stop(job)),
     running = TRUE,
     autoRemove = FALSE,
     show = FALSE
@@ -22,8 +22,8 @@ show_in_rstudio <- function(job) {
   job
 }
 
-# A function that reports the job and returns TRUE while it runs; addTaskCallback() removes one that returns FALSE. Two
-# callers share it, so it reports each text once, and nothing after the end.
+# A function that reports the job and returns TRUE while it runs. addTaskCallback() removes a function that returns
+# FALSE. Two callers share it, so it reports each text once, and nothing after the end.
 job_reporter <- function(job, shown) {
   seen <- new.env(parent = emptyenv())
   seen$notes <- 0L
@@ -78,7 +78,7 @@ report_when_idle <- function(report) {
   }
 }
 
-# A function of rstudioapi; NULL outside RStudio.
+# A function of rstudioapi. NULL outside RStudio.
 rstudio_function <- function(name) {
   is_available <- requireNamespace("rstudioapi", quietly = TRUE) && rstudioapi::isAvailable("1.2")
   if (is_available) getExportedValue("rstudioapi", name)

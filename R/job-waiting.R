@@ -1,4 +1,4 @@
-# Waiting for a job: its state is polled, and changes are shown.
+# Waiting for a job, whose state is polled and whose changes are shown.
 
 poll_s <- 0.1
 
@@ -26,10 +26,10 @@ follow_job <- function(
       monitor$finish()
       if (stop_on_interrupt) {
         cli::cli_inform(c(i = stopping_text(job)))
-        stop_job(job)
+        job_stop(job)
         raise_interrupt(stop_text(read_job(job)))
       }
-      raise_interrupt("The job continues. `stop_job()` ends it.")
+      raise_interrupt("The job continues. `job_stop()` ends it.")
     }
   )
   state <- monitor$state()
@@ -57,6 +57,7 @@ job_monitor <- function(job, show, page = NULL) {
       answer <- call_backend("job_news", job = wire, position = seen$position, level = "warning")
       seen$position <- answer$position
       seen$state <- answer$state
+      replace_daemons(job, answer$state)
       refresh_page(job, page, seen)
       show_progress(answer$state, seen, progress)
       show_warnings(c(unlist(answer$state$notes), r_warnings(unlist(answer$lines))), seen)
@@ -68,7 +69,7 @@ job_monitor <- function(job, show, page = NULL) {
   )
 }
 
-# The supervisor of a job on this machine writes the page itself; that of a Slurm job is elsewhere.
+# The supervisor of a job on this machine writes the page itself, but the supervisor of a Slurm job is elsewhere.
 refresh_page <- function(job, page, seen) {
   if (is.null(page) || is.null(job$slurm_id)) {
     return(invisible())
@@ -139,7 +140,8 @@ show_batches <- function(state, seen, progress) {
   }
 }
 
-# What the tasks do before the first step, such as "chief 0, worker 0: loading TensorFlow"; NULL while all start.
+# The activity of the tasks before the first step, such as "chief 0, worker 0: loading TensorFlow". NULL while all
+# start.
 phase_text <- function(tasks) {
   activities <- vapply(tasks, function(task) task$activity, "")
   if (all(activities == "starting")) {
@@ -154,7 +156,7 @@ show_tasks <- function(names) {
   if (length(names) > 4) paste(length(names), "tasks") else toString(names)
 }
 
-# What is left of a job that the user stopped; NULL if it has trained nothing.
+# The results of a job that the user stopped. NULL if it has trained nothing.
 stop_text <- function(state) {
   step <- state$checkpoint %||% state$global_step
   if (!is.null(step)) {
@@ -171,7 +173,7 @@ total_speed <- function(state) {
   if (length(speeds) == 0) NaN else sum(speeds)
 }
 
-# Show each warning once: tasks that run the same code raise the same warnings.
+# Show each warning once, because tasks that run the same code raise the same warnings.
 show_warnings <- function(texts, seen) {
   for (text in texts) {
     plain <- sub("^\\[[a-z]+ [0-9]+\\] |^[a-z]+ [0-9]+: ", "", text)

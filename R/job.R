@@ -2,53 +2,58 @@
 
 #' Control jobs that train in the background
 #'
-#' `launch(wait = FALSE)` returns a handle of the job that it started. The handle is a plain R value; printing it shows
-#' what each task is doing. The job ends with the R session that started it, unless it is one of a [slurm_cluster()].
+#' `launch(wait = FALSE)` returns a handle of the job that it starts. The handle is a plain R value, and printing it
+#' shows the activity of each task. The job ends with the R session that started it, unless it is a job of a
+#' [slurm_cluster()].
 #'
-#' `find_job()` returns the handle of a job that was started elsewhere: a job that trains in `model_dir`, or waits for
-#' nodes of Slurm, or the last one that ended there.
+#' `job_find()` returns the handle of a job that was started elsewhere: the job that trains in `model_dir`, or waits for
+#' nodes of Slurm, or the last job that ended there.
 #'
-#' `wait_for()` shows the progress until the job ends, as [launch()] does. Interrupting it does not stop the job.
-#' `stop_job()` lets the chief write a checkpoint and ends all processes; a later training continues from there.
-#' `job_state()` returns the table of tasks, `job_history()` the history so far, and `job_logs()` the output of the
-#' processes. They return at once, so that a Shiny app can ask again and again; [view()] shows a page with all of it.
+#' `job_wait()` shows the progress until the job ends, as [launch()] does. Interrupting it does not stop the job.
+#' `job_stop()` makes the chief write a checkpoint and ends all processes, so that a later training continues from the
+#' checkpoint. `job_state()` returns the table of tasks, `job_history()` returns the history so far, and `job_logs()`
+#' returns the output of the processes. These functions return immediately, so a Shiny app can call them repeatedly.
+#' [view_training()] shows a page with all of this information.
 #'
-#' @param job,x A handle from [launch()] or `find_job()`.
+#' @param job,x A handle from [launch()] or `job_find()`.
 #' @param model_dir Directory of the model, a string, or its estimator.
-#' @param timeout_s Longest time to wait in seconds, a number; NULL waits until the job ends.
-#' @param task One task, such as `"worker 1"`; NULL for all, with the task at the start of each line.
-#' @param level Lowest level of the lines: `"debug"` for all of them, `"info"`, `"warning"` or `"error"`.
+#' @param timeout_s Longest time to wait in seconds, a number. NULL waits until the job ends.
+#' @param task One task, such as `"worker 1"`. NULL returns the output of all tasks, with the task at the start of each
+#'   line.
+#' @param level Lowest level of the lines: `"debug"` for all lines, `"info"`, `"warning"` or `"error"`.
 #' @param ... Must be empty.
 #' @returns
-#' * `wait_for()`: the [history][history], as from [launch()]; invisibly NULL if the job still runs after `timeout_s`.
-#' * `stop_job()`: the handle, invisibly.
-#' * `find_job()`: a handle; NULL without a job.
+#' * `job_wait()`: the [history][history], as from [launch()], or NULL, invisibly, if the job still runs after
+#'   `timeout_s`.
+#' * `job_stop()`: the handle, invisibly.
+#' * `job_find()`: a handle, or NULL without a job.
 #' * `job_state()`: a tibble with one row per task: `task`, `host`, `pid`, `port`, `state` (such as `"starting"`,
 #'   `"waiting for a checkpoint"`, `"training"`, `"stalled"`, `"done"`, `"failed"`), `step`, `examples_per_second`,
 #'   `seconds_since_step`, `log`.
-#' * `job_history()`: a history; while the job runs, with the losses that are saved in `model_dir`, and its evaluations.
+#' * `job_history()`: a history. While the job runs, it contains the losses that are saved in `model_dir`, and its
+#'   evaluations.
 #' * `job_logs()`: lines, strings.
 #' @section Errors:
-#' * Those of [launch()], from `wait_for()`, if the job fails.
-#' * `tfdistribute_argument_error`: `job` is not a handle, or does not have the task.
+#' * The errors of [launch()], from `job_wait()`, if the job fails.
+#' * `tfdistribute_argument_error` if `job` is not a handle, or does not have the task.
 #' @family jobs
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(
 #'   feature_columns(column_numeric("wt")),
 #'   config = run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2))
 #' )
-#' input <- input_fn(mpg ~ wt, mtcars, batch_size = 16, num_epochs = NULL)
+#' input <- input_fn(mpg ~ wt, mtcars, batch_size = 16, epochs = NULL)
 #' training <- train_spec(input, max_steps = 1e6)
 #' \donttest{
 #' job <- launch(model, training, wait = FALSE)
 #' job
-#' stop_job(job)
+#' job_stop(job)
 #' job_logs(job, "chief 0", level = "error")
 #' }
 #' @name jobs
 NULL
 
-# `handle` is Python's answer to start_job(); `max_steps` and `tasks` are for printing.
+# `handle` is Python's result of start_job(). `max_steps` and `tasks` are for printing.
 new_job <- function(handle, max_steps, tasks) {
   structure(
     list(
@@ -83,12 +88,14 @@ job_wire <- function(job) {
 }
 
 read_job <- function(job) {
-  call_backend("job_state", job = job_wire(job))
+  state <- call_backend("job_state", job = job_wire(job))
+  replace_daemons(job, state)
+  state
 }
 
 #' @rdname jobs
 #' @export
-wait_for <- function(job, timeout_s = NULL, ...) {
+job_wait <- function(job, timeout_s = NULL, ...) {
   check_call()
   job_wire(job)
   timeout_s <- check_number(timeout_s, minimum = 0, null = TRUE)
@@ -97,7 +104,7 @@ wait_for <- function(job, timeout_s = NULL, ...) {
 
 #' @rdname jobs
 #' @export
-stop_job <- function(job, ...) {
+job_stop <- function(job, ...) {
   check_call()
   call_backend("stop_job", job = job_wire(job))
   invisible(job)
@@ -105,7 +112,7 @@ stop_job <- function(job, ...) {
 
 #' @rdname jobs
 #' @export
-find_job <- function(model_dir, ...) {
+job_find <- function(model_dir, ...) {
   check_call()
   if (inherits(model_dir, "tfdistribute_estimator")) {
     model_dir <- model_dir$model_dir
@@ -170,23 +177,20 @@ format.tfdistribute_job <- function(x, ...) {
 # Tables of tasks --------------------------------------------------------------------------------
 
 task_table <- function(rows) {
-  column <- function(name, missing) {
-    vapply(rows, function(row) row[[name]] %||% missing, missing)
-  }
-  numbers <- function(name) {
-    vapply(rows, function(row) as.double(row[[name]] %||% NA), NA_real_)
-  }
-  tibble::tibble(
-    task = column("task", ""),
-    host = column("host", ""),
-    pid = as.integer(numbers("pid")),
-    port = as.integer(numbers("port")),
-    state = column("activity", ""),
-    step = as.integer(numbers("step")),
-    examples_per_second = numbers("examples_per_second"),
-    seconds_since_step = numbers("seconds_since_step"),
-    log = column("log", "")
+  table <- table_of(
+    rows,
+    task = "",
+    host = "",
+    pid = NA_integer_,
+    port = NA_integer_,
+    activity = "",
+    step = NA_integer_,
+    examples_per_second = NA_real_,
+    seconds_since_step = NA_real_,
+    log = ""
   )
+  names(table)[names(table) == "activity"] <- "state"
+  table
 }
 
 # Lines such as "  worker 0     localhost  pid 12  training, step 30, 1,200 examples/s"

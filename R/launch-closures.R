@@ -1,14 +1,13 @@
 # Variables that functions need in another process.
 #
 # R saves a function with its environment and everything in it. Here the environments of functions ("frames") become
-# placeholders in the file, and only variables that some function uses are saved, as values instead of promises.
-# Variables of the global environment are saved in the same way.
+# placeholders in the file, and only variables that a function uses are saved, as values instead of promises. Variables
+# of the global environment are saved in the same way.
 
-# Find what a named list of values needs in another process: `frames`, each a list of `environment` and `variables`
-# (names); `globals`, names of variables of the global environment; `large`, names of objects larger than 100 MB; and
-# `options`, the places where options are used, by their names.
-# Raises an argument error for Python objects other than modules, external pointers, weak references and connections,
-# which says for what `purpose` they were refused.
+# Find the objects that a named list of values needs in another process: `frames`, each a list of `environment` and
+# `variables` (names), `globals`, names of variables of the global environment, `large`, names of objects larger than
+# 100 MB, and `options`, the places where options are used, by their names. Raises an argument error for Python objects
+# other than modules, external pointers, weak references and connections, which includes the `purpose`.
 find_captures <- function(values, purpose = "sent to the processes of a cluster") {
   state <- new.env(parent = emptyenv())
   state$frames <- list()
@@ -22,22 +21,16 @@ find_captures <- function(values, purpose = "sent to the processes of a cluster"
   mget(c("frames", "globals", "large", "options"), envir = state)
 }
 
-# Attributes that are not walked. Those of data.table and readr are pointers that other processes do not need.
+# Attributes that are not walked. In objects of data.table and readr, they are pointers that other processes do not
+# need.
+# fmt: skip
 skipped_attributes <- c(
-  "names",
-  "class",
-  "dim",
-  "dimnames",
-  "row.names",
-  "levels",
-  "srcref",
-  ".Environment",
-  ".internal.selfref",
-  "problems"
+  "names", "class", "dim", "dimnames", "row.names", "levels", "srcref", ".Environment",
+  ".internal.selfref", "problems"
 )
 
-# `place` is where the value was found: `root`, an argument of the user's call; `used`, a variable of a function; and
-# `through`, the variable that holds this function. `purpose` is for errors.
+# `place` is the location of the value: `root`, an argument of the user's call, `used`, a variable of a function, and
+# `through`, the variable that contains this function. `purpose` is for errors.
 walk_value <- function(value, place, state) {
   check_serialisable(value, place)
   if (is_python_object(value) || is_seen(value, state)) {
@@ -60,9 +53,9 @@ walk_value <- function(value, place, state) {
   }
 }
 
-# Walk the variables that code uses. `home` is the environment in which it looks them up.
+# Walk the variables that code uses. The code looks them up in the environment `home`.
 walk_code <- function(names, home, place, state) {
-  # R saves namespaces by name, so functions of packages find their variables. Those of scripts use .GlobalEnv.
+  # R saves namespaces by name, so functions of packages find their variables. Functions of scripts use .GlobalEnv.
   if (is.null(home) || (is_in_every_process(home) && !identical(home, globalenv()))) {
     return(invisible())
   }
@@ -123,7 +116,7 @@ walk_environment <- function(environment, place, state) {
   }
 }
 
-# Environments with a class are not frames: R saves them whole, with their class.
+# Environments with a class are not frames, because R saves them whole, with their class.
 add_frame <- function(environment, state, variable = NULL) {
   if (is.object(environment)) {
     return(invisible())
@@ -162,7 +155,7 @@ add_large <- function(value, name, state) {
   }
 }
 
-# The value of a variable, after forcing its promise; the empty symbol for a missing argument.
+# The value of a variable, after forcing its promise. The empty symbol for a missing argument.
 variable_of <- function(environment, name, place) {
   tryCatch(
     get(name, envir = environment, inherits = FALSE),
@@ -188,7 +181,7 @@ is_missing_argument <- function(environment, name) {
   )
 }
 
-# Values that cannot be serialised ------------------------------------------------------------------------
+# Values that cannot be serialized ------------------------------------------------------------------------
 
 check_serialisable <- function(value, place) {
   what <- if (is_python_object(value)) {

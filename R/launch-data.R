@@ -16,6 +16,13 @@ share_data <- function(arguments, directory) {
   arguments
 }
 
+# Remove the rows that Spark wrote for one verb.
+remove_rows <- function(input) {
+  if (isTRUE(attr(input, "temporary"))) {
+    call_backend("remove_spark_rows", paths = as.list(source_of(input)$paths))
+  }
+}
+
 input_files <- function(arguments) {
   paths <- unlist(lapply(arguments, function(x) if (inherits(x, input_classes)) source_of(x)$paths))
   paths <- as.character(unique(paths))
@@ -41,7 +48,7 @@ with_mapped_source <- function(x, path) {
   } else if (inherits(x, "tfdistribute_transformed_input")) {
     x["source"] <- list(with_mapped_source(x$source, path))
   } else {
-    kept <- unclass(x)[c("response", "batch_size", "num_epochs", "shuffle", "seed")]
+    kept <- unclass(x)[c("response", "batch_size", "epochs", "shuffle", "seed")]
     x <- do.call(new_description, c(list("input", "mapped", directory = path), kept))
   }
   x

@@ -1,36 +1,37 @@
-#' Write what a managed platform would be sent
+#' Write the job for a managed platform to a file
 #'
 #' `write_manifest()` writes the job that [launch()] would submit for an estimator with a [kubernetes_cluster()] or
-#' [vertex_cluster()] as JSON, to be read, changed and sent from elsewhere. It checks the job and contacts nothing.
-#' `write_dockerfile()` writes how the image of the containers is built.
+#' [vertex_cluster()] as JSON, so that you can read it, change it and submit it from elsewhere. It checks the job and
+#' contacts no other machine. `write_dockerfile()` writes the instructions to build the image of the containers.
 #'
-#' @section Sending a manifest:
+#' @section Submitting a manifest:
 #' * Kubernetes: `kubectl create -f job.json`.
 #' * Vertex AI: `gcloud ai custom-jobs create --region=REGION --display-name=NAME --config=job.json`.
 #'
-#' With `staging`, what the containers read is a second file beside the manifest, `job.tar.gz`, and a message says where
-#' it must be copied to before. Both files hold the model and data in memory; only you can read them. Each manifest has
-#' a name of its own: write a new one for each training.
+#' With `staging`, the containers read a second file, `job.tar.gz`, which is written beside the manifest. A message
+#' names the location to which you must copy it first. Both files contain the model and data in memory, and only you can
+#' read them. Each manifest has its own name, so write a new one for each training.
 #'
 #' @section The image:
-#' It has R, this package, and TensorFlow in `/opt/tensorflow`. Put the source of the package, as `R CMD build` makes
-#' it, beside the Dockerfile, then run `docker build -t IMAGE .` there. Add packages that your functions use. Each
-#' container runs `python -m tfdistribute run-task`, which reads the job, runs R, and returns an exit code of 128 or
-#' more if another start may help.
+#' The image contains R, this package, and TensorFlow in `/opt/tensorflow`. Put the source of the package, as
+#' `R CMD build` creates it, beside the Dockerfile, then run `docker build -t IMAGE .` there. Add packages that your
+#' functions use. Each container runs `python -m tfdistribute run-task`, which reads the job, runs R, and returns an
+#' exit code of 128 or more if a restart may help.
 #'
 #' @inheritParams launch
 #' @param path Path of the file to write, a string.
-#' @param base Image with R and Python 3.10 or 3.11, a string. `docker build --build-arg BASE=` replaces it.
+#' @param base A string that names an image with R and Python 3.10 or 3.11. `docker build --build-arg BASE=` replaces
+#'   it.
 #' @param version Version of TensorFlow, as in [install_tfdistribute()].
 #' @param gpu TRUE for TensorFlow with CUDA libraries, FALSE for CPUs only.
 #' @param packages Names of further R packages to install, strings.
 #' @returns `path`, invisibly.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type, `object` has no such cluster, or `train_spec` has
-#'   no `max_steps` where steps must be counted from the newest checkpoint.
-#' * `tfdistribute_cluster_error`: `model_dir` is inside the containers, or the job is too large for a Kubernetes
+#' * `tfdistribute_argument_error` if an argument has the wrong type, `object` has no such cluster, or `train_spec` has
+#'   no `max_steps` but steps must be counted from the newest checkpoint.
+#' * `tfdistribute_cluster_error` if `model_dir` is inside the containers, or the job is too large for a Kubernetes
 #'   secret.
-#' * Those of [launch()] for what cannot be sent.
+#' * The errors of [launch()] for objects that cannot be sent.
 #' @references <https://kubernetes.io/docs/reference/kubectl/generated/kubectl_create/>,
 #'   <https://cloud.google.com/sdk/gcloud/reference/ai/custom-jobs/create>
 #' @family jobs
@@ -41,7 +42,7 @@
 #'   model_dir = "gs://my-bucket/cars",
 #'   config = run_config(strategy_multi_worker(), cluster = cluster)
 #' )
-#' input <- input_fn(mpg ~ wt, mtcars, batch_size = 16, num_epochs = NULL)
+#' input <- input_fn(mpg ~ wt, mtcars, batch_size = 16, epochs = NULL)
 #' training <- train_spec(input, max_steps = 1000)
 #' path <- write_manifest(model, training, path = tempfile(fileext = ".json"))
 #' writeLines(head(readLines(path)))
@@ -130,7 +131,7 @@ dockerfile_lines <- function(base, python, packages) {
   )
 }
 
-# The packages that this package imports, without those of R itself.
+# The packages that this package imports, without packages of R itself.
 imported_packages <- function() {
   imports <- utils::packageDescription("tfdistribute", fields = "Imports")
   names <- trimws(sub("[(].*", "", strsplit(imports, ",", fixed = TRUE)[[1]]))

@@ -1,61 +1,27 @@
-# Options of the session that the processes of a job get: all but those that say how this session runs.
+# Options of the session for the processes of a job: all options except for options about this session itself.
 
-# Regular expressions for names of options that are not sent, by what the options are about.
+# Regular expressions for names of options that are not sent, by the subject of the options.
+# fmt: skip
 unsent_options <- list(
   "the programs and windows of this session" = c(
-    "askpass",
-    "asksecret",
-    "bitmapType",
-    "browser",
-    "device",
-    "device[.]ask[.]default",
-    "dvips(cmd)?",
-    "editor",
-    "mailer",
-    "menu[.]graphics",
-    "page_viewer",
-    "pager",
-    "papersize",
-    "pdfviewer",
-    "printcmd",
-    "texi2dvi",
-    "unzip",
-    "viewer"
+    "askpass", "asksecret", "bitmapType", "browser", "device", "device[.]ask[.]default",
+    "dvips(cmd)?", "editor", "mailer", "menu[.]graphics", "page_viewer", "pager", "papersize",
+    "pdfviewer", "printcmd", "texi2dvi", "unzip", "viewer"
   ),
   "the console, editor or document that runs this session" = c(
-    "connectionObserver",
-    "echo",
-    "jupyter[._].*",
-    "knitr[.].*",
-    "rstudio[.].*",
-    "testthat[.].*",
+    "connectionObserver", "echo", "jupyter[._].*", "knitr[.].*", "rstudio[.].*", "testthat[.].*",
     "vsc[.].*"
   ),
   "the text that this session shows" = c(
-    "cli[.].*",
-    "continue",
-    "crayon[.].*",
-    "keep[.]source([.]pkgs)?",
-    "prompt",
-    "verbose",
-    "width"
+    "cli[.].*", "continue", "crayon[.].*", "keep[.]source([.]pkgs)?", "prompt", "verbose", "width"
   ),
   "the errors of this session" = c(
-    "browserNLdisabled",
-    "callr[.].*",
-    "error",
-    "rlang_.*",
-    "show[.]error[.]messages",
+    "browserNLdisabled", "callr[.].*", "error", "rlang_.*", "show[.]error[.]messages",
     "warning[.]expression"
   ),
   "the cores of this machine" = c("mc[.]cores", "Ncpus"),
   "the packages that this session installs" = c(
-    "download[.]file[.].*",
-    "HTTPUserAgent",
-    "install[.].*",
-    "pkgType",
-    "repos",
-    "url[.]method"
+    "download[.]file[.].*", "HTTPUserAgent", "install[.].*", "pkgType", "repos", "url[.]method"
   ),
   "a secret" = "(?i).*(token|secret|passw(or)?d|credentials?|(api|access|secret)[._]?key|[._]pat)"
 )
@@ -66,7 +32,7 @@ shared_options <- function() {
   all[is_sent]
 }
 
-# What an option is about that is not sent; NULL for the others.
+# The subject of an option that is not sent. NULL for other options.
 reason_not_sent <- function(name, value) {
   is_about <- vapply(
     unsent_options,
@@ -98,7 +64,7 @@ is_serialisable <- function(value) {
   !inherits(found, "error")
 }
 
-# Say which options sent functions use and do not get. `used` are places by the name of the option.
+# Report options that are not sent, but that sent functions use. `used` are places by the name of the option.
 note_unsent_options <- function(used) {
   for (name in names(used)) {
     value <- getOption(name)

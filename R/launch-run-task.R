@@ -1,12 +1,12 @@
-# Entry point of the R processes of a job: each reads its task file and performs the verb as one task.
+# Entry point of the R processes of a job. Each process reads its task file and performs the verb as one task.
 
 # The supervisor of the job sets these environment variables.
 job_variable <- "TFDISTRIBUTE_JOB"
 digest_variable <- "TFDISTRIBUTE_DIGEST"
-# Or this one, for a process that is prepared for a task that is not known yet.
+# Or this one, for an idle process whose task is not known yet.
 prepared_variable <- "TFDISTRIBUTE_PREPARED"
 
-# Perform a task and end R: with status 0 if it succeeded, 130 if it was interrupted, and 1 otherwise.
+# Perform a task and end R, with status 0 if it succeeded, 130 if it was interrupted, and 1 otherwise.
 run_task <- function() {
   if (nzchar(Sys.getenv(prepared_variable))) {
     call_backend("await_task")
@@ -26,15 +26,16 @@ run_task <- function() {
   quit(save = "no", status = exit_status(perform_task(directory, digest)))
 }
 
-# The command of a task. Profiles are not read because they may print, load packages or prompt. Memory for as many
-# objects as packages and TensorFlow leave in R saves their garbage collections: a twelfth of the time to load both.
+# The command of a task. Profiles are not read because they may print, load packages or prompt. With initial memory for
+# the objects that packages and TensorFlow create, R needs fewer garbage collections, which saves a twelfth of the time
+# to load both.
 task_command <- function(cluster = NULL) {
   own <- if (is_managed(cluster)) "Rscript" else file.path(R.home("bin"), "Rscript")
   rscript <- cluster$rscript %||% own
   c(rscript, "--vanilla", "--min-nsize=3M", "-e", "tfdistribute:::run_task()")
 }
 
-# Tasks use the package libraries and the Python of this session, unless the cluster names others or they are in
+# Tasks use the package libraries and the Python of this session, unless the cluster names others or the tasks are in
 # containers.
 task_environment <- function(cluster = NULL) {
   if (is_managed(cluster)) {
@@ -79,7 +80,7 @@ perform_task <- function(directory, digest) {
     evaluate = evaluate_as_task,
     predict = predict_as_task
   )
-  # quit() discards deferred warnings, so they are shown at once.
+  # quit() discards deferred warnings, so they are shown immediately.
   warn <- getOption("warn")
   options(tfdistribute.progress = FALSE, warn = if (warn == 0) 1 else warn)
   do.call(verb, task$arguments)

@@ -1,4 +1,4 @@
-# The task file of a job: the session writes it, and each task checks and reads it.
+# The task file of a job, which the session writes, and each task checks and reads.
 
 # Write a verb and its arguments, including the estimator as `object`. Returns the path of the file.
 write_task <- function(directory, verb, arguments) {
@@ -25,7 +25,7 @@ write_task <- function(directory, verb, arguments) {
   path
 }
 
-# Write values with what find_captures() has found that they need.
+# Write values with the objects from find_captures() that they need.
 write_captured <- function(values, captures, path) {
   values$globals <- lapply(rlang::set_names(captures$globals), get, envir = globalenv())
   values$frames <- lapply(captures$frames, function(frame) {
@@ -38,7 +38,7 @@ task_file <- function(directory) {
   file.path(directory, "task.rds")
 }
 
-# The estimator's fields and the verb's other arguments, under the names that the user knows.
+# The estimator's fields and the verb's other arguments, by the names in the user's call.
 user_arguments <- function(arguments) {
   object <- unclass_list(arguments$object)
   c(object, arguments[setdiff(names(arguments), "object")])
@@ -96,8 +96,8 @@ read_task <- function(directory, digest) {
   task[c("verb", "arguments")]
 }
 
-# Read what write_captured() has written; `globals` are not set. Functions that were in the global environment find
-# their variables in `home`.
+# Read the file of write_captured(). `globals` are not set. Functions that were in the global environment find their
+# variables in `home`.
 read_captured <- function(path, home = globalenv()) {
   frames <- new.env(parent = emptyenv())
   values <- readRDS(path, refhook = placeholder_reader(frames))

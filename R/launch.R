@@ -1,37 +1,38 @@
 #' Train with the processes of a cluster
 #'
 #' Starts one process per task of the estimator's cluster, supervises them while they train together, and returns the
-#' history, or, with `wait = FALSE`, a handle of the job at once. [train()] and [train_and_evaluate()] do the same for
-#' an estimator with a cluster in its [run_config()]. This session is never one of the processes. They are started on
-#' this machine, on the hosts of an [ssh_cluster()], on the nodes of a [slurm_cluster()], or by a managed platform, see
-#' [kubernetes_cluster()] and [vertex_cluster()].
+#' history. With `wait = FALSE`, it immediately returns a handle of the job. [train()] and [train_and_evaluate()] do the
+#' same for an estimator with a cluster in its [run_config()]. This session is never one of the processes. They run on
+#' this machine, on the hosts of an [ssh_cluster()], on the nodes of a [slurm_cluster()], in the actors of a
+#' [ray_cluster()], in the tasks of a [spark_cluster()], in the daemons of a [mirai_cluster()], or on a managed
+#' platform. See [kubernetes_cluster()] and [vertex_cluster()].
 #'
-#' @section What the processes get:
-#' The description of the model, its functions with the variables that they use, the attached packages, the [options()]
-#' of this session, the state of the random number generator, and this session's Python and package libraries. Profiles
-#' (`.Rprofile`) are not read. The
-#' data of [input_fn()] is written once to a file that all processes share. Python objects, connections and external
-#' pointers cannot be sent: a function must create its own. Python modules are imported again.
+#' @section Objects sent to the processes:
+#' The processes get the description of the model, its functions with the variables that they use, the attached
+#' packages, the [options()] of this session, the state of the random number generator, and this session's Python and
+#' package libraries. Profiles (`.Rprofile`) are not read. The data of [input_fn()] is written once to a file that all
+#' processes share. Python objects, connections and external pointers cannot be sent, so a function must create its own.
+#' Python modules are imported again.
 #'
-#' Options are not sent if they say how this session runs: its programs and windows (such as `device`, `editor` and
-#' `browser`), its console, editor or document (`rstudio.*`, `knitr.*`), the text that it shows (`width`, `prompt`,
-#' `cli.*`), its errors (`error`, `rlang_*`), the cores of this machine (`mc.cores`, `Ncpus`), and the packages that it
-#' installs (`repos`, `download.file.*`). Neither are options whose names say that they hold a secret, such as a token
-#' or a password, nor values that hold environments, connections, external pointers or Python objects. A message names
-#' such an option if a function that is sent reads it with `getOption()`.
-#' @section While it trains:
-#' Esc or Ctrl-C stops the job: the chief writes a checkpoint, and all processes end within ten seconds. The job also
-#' ends with this session, unless it is one of a [slurm_cluster()]. RStudio shows a job with `wait = FALSE` among its
-#' background jobs. Every process has a log in the directory `logs` below `model_dir`, see [job_logs()]. Lost processes
+#' Options about this session are not sent. They concern its programs and windows (such as `device`, `editor` and
+#' `browser`), its console, editor or document (`rstudio.*`, `knitr.*`), its output (`width`, `prompt`, `cli.*`), its
+#' errors (`error`, `rlang_*`), the cores of this machine (`mc.cores`, `Ncpus`), and the installation of packages
+#' (`repos`, `download.file.*`). Options whose names indicate a secret, such as a token or a password, and values that
+#' contain environments, connections, external pointers or Python objects are not sent either. A message names such an
+#' option if a function that is sent reads it with `getOption()`.
+#' @section During training:
+#' Esc or Ctrl-C stops the job. The chief writes a checkpoint, and all processes end within ten seconds. The job also
+#' ends with this session, unless it is a job of a [slurm_cluster()]. RStudio shows a job with `wait = FALSE` among its
+#' background jobs. Every process has a log in the directory `logs` below `model_dir`. See [job_logs()]. Lost processes
 #' are restarted as described in [local_cluster()], and the history records it.
 #' @section One process or several:
 #' With the same global batch, the same seed and an optimizer of the SGD family, [strategy_multi_worker()] trains the
-#' same weights as one process, to six digits; see [verify_distribution()]. If the cluster has an evaluator, it
-#' evaluates checkpoints while the others train. Without `eval_spec` it is not started.
+#' same weights as one process, to six digits. See [check_distribution()]. If the cluster has an evaluator, it evaluates
+#' checkpoints while the other processes train. Without `eval_spec`, it is not started.
 #'
 #' @param object An estimator with a `cluster` in its configuration, such as [local_cluster()].
-#' @param train_spec A [train_spec()], or an [input_fn()] that ends by itself.
-#' @param eval_spec An [eval_spec()]; NULL to train only.
+#' @param train_spec A [train_spec()], or an [input_fn()] that ends without a limit of steps.
+#' @param eval_spec An [eval_spec()]. NULL only trains.
 #' @param ... Must be empty.
 #' @param wait TRUE to wait for the end, FALSE for a handle of the job.
 #' @inheritParams train
@@ -40,10 +41,10 @@
 #' @section Errors:
 #' * The error of the process that failed first, with its class and the additional fields `task`, `host`, `log` and
 #'   `r_traceback`.
-#' * `tfdistribute_lost_peer_error`: processes never started, or stalled.
-#' * `tfdistribute_model_directory_error`: another job is training in `model_dir`.
-#' * `tfdistribute_argument_error`: something cannot be sent to the processes.
-#' * `tfdistribute_cluster_error`: the cluster is on other machines.
+#' * `tfdistribute_lost_peer_error` if processes never started or stalled.
+#' * `tfdistribute_model_directory_error` if another job is training in `model_dir`.
+#' * `tfdistribute_argument_error` if an object cannot be sent to the processes.
+#' * `tfdistribute_cluster_error` if the cluster is on other machines.
 #' @references <https://www.tensorflow.org/tutorials/distribute/multi_worker_with_estimator>
 #' @family jobs
 #' @examplesIf tfdistribute_available()
@@ -51,7 +52,7 @@
 #'   feature_columns(column_numeric("wt", "hp")),
 #'   config = run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2))
 #' )
-#' input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, num_epochs = NULL)
+#' input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, epochs = NULL)
 #' training <- train_spec(input, max_steps = 50)
 #' \donttest{
 #' launch(model, training, eval_spec(input_fn(mpg ~ wt + hp, mtcars)))
@@ -69,7 +70,7 @@ launch <- function(
   check_estimator(object)
   wait <- check_flag(wait)
   work <- job_work(train_spec, eval_spec)
-  page <- page_of_verb(view, work$arguments$hooks %||% work$arguments$train_spec$hooks)
+  page <- page_of_verb(view, hooks_of(work$arguments), object$model_dir)
   job <- start_job(object, work$verb, work$arguments, page) %||% abort_no_cluster(object)
   if (wait) follow_job(job, page = page) else show_job(job, page)
 }
@@ -121,31 +122,30 @@ perform_by_job <- function(object, verb, arguments, page = NULL) {
   if (is.null(job)) {
     return(NULL)
   }
-  hooks <- arguments$hooks %||% arguments$train_spec$hooks
-  history <- follow_job(job, show = shows_progress(hooks), page = page)
+  history <- follow_job(job, show = shows_progress(hooks_of(arguments)), page = page)
   record_history(history)
   history
 }
 
-# Perform a verb, with its checked arguments, in processes of its own, and return the handle of the job.
+# Perform a verb, with its checked arguments, in separate processes, and return the handle of the job.
 perform_in_background <- function(object, verb, arguments, view) {
   config <- object$config %||% run_config()
-  if (is.null(config$cluster) && is.null(config$train_distribute)) {
+  if (is.null(config$cluster) && is.null(config$strategy)) {
     config$cluster <- local_cluster(workers = 1)
     object$config <- config
   }
-  page <- page_of_verb(view, arguments$hooks %||% arguments$train_spec$hooks)
+  page <- page_of_verb(view, hooks_of(arguments), object$model_dir)
   job <- start_job(object, verb, arguments, page) %||% abort_no_cluster(object)
   show_job(job, page)
 }
 
-# Start a job, which writes the `page`, and return its handle; NULL if this process performs the verb.
+# Start a job, which writes the `page`, and return its handle. NULL if this process performs the verb.
 start_job <- function(object, verb, arguments, page = NULL, cluster = object$config$cluster) {
   prepared <- prepare_job(object, verb, arguments, cluster)
   if (is.null(prepared)) {
     return(NULL)
   }
-  if (shows_progress(arguments$hooks %||% arguments$train_spec$hooks)) {
+  if (shows_progress(hooks_of(arguments))) {
     cli::cli_inform("Starting {show_processes(cluster, verb)} on {show_hosts(cluster)}.")
   }
   job <- start_tasks(
@@ -161,14 +161,14 @@ start_job <- function(object, verb, arguments, page = NULL, cluster = object$con
   job
 }
 
-# Check a job. Returns the estimator and the arguments for its tasks; NULL if this process performs the verb. With
+# Check a job. Returns the estimator and the arguments for its tasks, or NULL if this process performs the verb. With
 # `offline`, remote storage is not contacted.
 prepare_job <- function(object, verb, arguments, cluster, offline = FALSE) {
   if (is.null(cluster)) {
     return(NULL)
   }
   config <- object$config
-  # Rows in memory are divided by the package, and are not read before the job is known to be possible.
+  # The package divides rows in memory, and does not read them before the job is known to be possible.
   in_memory <- inherits(source_of(arguments$input_fn), "tfdistribute_in_memory_input")
   object["model_dir"] <- absolute_path(object$model_dir)
   prepared <- call_backend(
@@ -195,12 +195,24 @@ prepare_job <- function(object, verb, arguments, cluster, offline = FALSE) {
   list(object = object, arguments = arguments)
 }
 
+hooks_of <- function(arguments) {
+  arguments$hooks %||% arguments$train_spec$hooks
+}
+
 strategy_of_verb <- function(config, verb) {
-  switch(verb, evaluate = config$eval_distribute, predict = NULL, config$train_distribute)
+  switch(verb, evaluate = config$eval_distribute, predict = NULL, config$strategy)
 }
 
 start_tasks <- function(object, cluster, verb, arguments, strategy = NULL) {
+  cluster <- open_daemons(cluster)
   last_step <- last_step_of(arguments)
+  tracked <- tracked_work(object, verb, arguments)
+  if (!is.null(tracked)) {
+    # No task logs, and the tasks may not reach the tracker's server.
+    config <- object$config
+    config["track"] <- list(NULL)
+    object["config"] <- list(config)
+  }
   handle <- with_task_file(
     "start_job",
     object,
@@ -209,17 +221,26 @@ start_tasks <- function(object, cluster, verb, arguments, strategy = NULL) {
     arguments,
     strategy = strategy,
     parent_pid = Sys.getpid(),
-    idle_s = idle_s()
+    idle_s = idle_s(),
+    tracked = tracked
   )
-  new_job(handle, last_step, task_names(cluster))
+  occupy_daemons(new_job(handle, last_step, task_names(cluster)), cluster)
+}
+
+# What the tracker of a training shows; NULL without one.
+tracked_work <- function(object, verb, arguments) {
+  if (!is.null(object$config$track) && !reads_only(list(verb = verb))) {
+    input <- source_of(arguments$train_spec %||% arguments$input_fn)
+    list(estimator = object, global_batch_size = input$batch_size)
+  }
 }
 
 last_step_of <- function(arguments) {
   arguments$max_steps %||% arguments$train_spec$max_steps
 }
 
-# Write what the tasks of a job read into its private directory, and call a function of the backend with the fields of
-# the job. If that fails, the directory is removed. Processes of this machine load TensorFlow meanwhile.
+# Write the files for the tasks of a job into its private directory, and call a function of the backend with the fields
+# of the job. If the function fails, the directory is removed. Processes of this machine load TensorFlow meanwhile.
 with_task_file <- function(.function, object, cluster, verb, arguments, ...) {
   fields <- list(
     cluster = cluster,
@@ -247,7 +268,7 @@ with_task_file <- function(.function, object, cluster, verb, arguments, ...) {
   answer
 }
 
-# Seconds for which idle processes are kept for the next job; 0 for the examples of help pages that R CMD check runs.
+# Seconds for which idle processes are kept for the next job. 0 for the examples of help pages that R CMD check runs.
 idle_s <- function() {
   is_check <- nzchar(Sys.getenv("_R_CHECK_PACKAGE_NAME_"))
   check_number(
@@ -257,7 +278,7 @@ idle_s <- function() {
   )
 }
 
-# Text such as "2 workers and an evaluator". The chief is a worker, too. Only workers evaluate or predict.
+# Text such as "2 workers and an evaluator". The chief is also a worker. Only workers evaluate or predict.
 show_processes <- function(cluster, verb) {
   counts <- as.list(count_tasks(cluster))
   if (reads_only(list(verb = verb))) {
@@ -270,13 +291,16 @@ show_processes <- function(cluster, verb) {
   ))
 }
 
-# "this machine", "2 hosts", "2 nodes of Slurm" or "Kubernetes".
+# "this machine", "2 hosts", "2 nodes of Slurm", "Ray" or "Kubernetes".
 show_hosts <- function(cluster) {
   if (is_managed(cluster)) {
     return(c(kubernetes = "Kubernetes", vertex = "Vertex AI")[[cluster$kind]])
   }
   if (inherits(cluster, "tfdistribute_slurm_cluster")) {
     return(paste(several(cluster$nodes, "node"), "of Slurm"))
+  }
+  if (cluster$kind %in% names(engines)) {
+    return(engines[[cluster$kind]])
   }
   hosts <- length(unique(cluster$hosts))
   if (hosts == 0) "this machine" else several(hosts, "host")

@@ -44,11 +44,11 @@ register_parsnip_mode <- function(model, mode) {
       interface = "data.frame",
       protect = c("x", "y", "weights"),
       func = c(pkg = engine, fun = if (model == "mlp") "tfdistribute_mlp" else "tfdistribute_fit"),
-      # parsnip adds defaults to arguments of the model, instead of replacing them. Defaults are those of the functions.
+      # parsnip adds defaults to arguments of the model, instead of replacing them. The functions define the defaults.
       defaults = list()
     )
   )
-  # Feature columns make the indicators of factors.
+  # Feature columns create the indicators of factors.
   parsnip::set_encoding(
     model = model,
     mode = mode,

@@ -1,46 +1,47 @@
-# The engine "tfdistribute" of parsnip: fits and predicts with plain data frames.
+# The engine "tfdistribute" of parsnip, which fits and predicts with plain data frames.
 
 #' Fit a model to predictors and an outcome
 #'
-#' The functions behind `parsnip::set_engine("tfdistribute")`: `tfdistribute_mlp()` for `mlp()`, and
-#' `tfdistribute_fit()` for `linear_reg()`, `logistic_reg()` and `multinom_reg()`. They make the feature columns, train,
-#' and keep the trained model in the result, so that it survives `saveRDS()`, other sessions and other machines. The
-#' engine is registered when parsnip is loaded.
+#' These functions implement `parsnip::set_engine("tfdistribute")`: `tfdistribute_mlp()` for `mlp()`, and
+#' `tfdistribute_fit()` for `linear_reg()`, `logistic_reg()` and `multinom_reg()`. They create the feature columns,
+#' train, and keep the trained model in the result, so that it survives `saveRDS()`, other sessions and other machines.
+#' The engine is registered when parsnip is loaded.
 #'
 #' @param x Predictors: a data frame, or a matrix with column names. Numbers are standardized with their own mean and
-#'   standard deviation; factors and strings become indicators of all their labels, so dummy variables are not
-#'   needed. A label that was not in the training data counts as none of them.
-#' @param y Outcome: numbers for regression (standardized while training), a factor for classification.
-#' @param weights A weight for each row: numbers; NULL for equal weights.
-#' @param hidden_units Units of the hidden layers, counts. `tfdistribute_mlp()` has one layer of 5 units by default, as
-#'   parsnip's other engines for `mlp()` do. NULL (default of `tfdistribute_fit()`) for a linear model.
-#' @param epochs Passes over the data, a count. NULL (default) for at least 20, and as many as give 2000 steps for a
-#'   linear model, and 500 for others.
+#'   standard deviation. Factors and strings become indicators of all their labels, so dummy variables are not needed. A
+#'   label that was not in the training data belongs to no indicator.
+#' @param y Outcome: numbers for regression (standardized while training), or a factor for classification.
+#' @param weights A weight for each row, numbers. NULL for equal weights.
+#' @param hidden_units Units of the hidden layers, counts. `tfdistribute_mlp()` has one layer of 5 units by default,
+#'   like parsnip's other engines for `mlp()`. NULL (default of `tfdistribute_fit()`) for a linear model.
+#' @param epochs Passes over the data, a count. NULL (default) uses at least 20 epochs, and enough epochs for 2000 steps
+#'   in a linear model and 500 steps in other models.
 #' @param dropout Share of units that are dropped while training, a number below 1, or NULL.
 #' @param activation Activation function of the hidden layers, as in [dnn_regressor()].
-#' @param learn_rate Learning rate of Adam, a number; NULL for 0.05, which falls to 0 at the end, in a linear model,
-#'   and for 0.01 in others.
-#' @param penalty Factor of the sum of the squared weights, which is added to the loss; a number. Intercepts and
-#'   biases are not penalised.
-#' @param batch_size Global batch: rows of one training step over all devices and workers, a count. NULL for 128, or
-#'   all rows if there are fewer.
-#' @param strategy,cluster Where the model trains: a strategy such as [strategy_mirrored()], and a cluster such as
-#'   [local_cluster()]; or NULL. See [run_config()].
-#' @param model_dir Directory in which every fit makes a directory of its own, for TensorBoard; NULL keeps none.
-#' @param seed Seed of the initial weights and of the order of the rows, a whole number. The default follows
+#' @param learn_rate A number that sets the learning rate of Adam. NULL uses 0.05 in a linear model, which falls to 0
+#'   at the end, and 0.01 in other models.
+#' @param penalty Factor of the sum of the squared weights, which is added to the loss, a number. Intercepts and biases
+#'   are not penalized.
+#' @param batch_size Global batch: rows of one training step over all devices and workers, a count. NULL uses 128 rows,
+#'   or all rows if there are fewer.
+#' @param strategy,cluster Devices and processes that train: a strategy such as [strategy_mirrored()], and a cluster
+#'   such as [local_cluster()], or NULL. See [run_config()].
+#' @param model_dir Directory in which every fit creates its own directory, for TensorBoard. NULL keeps no directory.
+#' @param seed Seed of the initial weights and of the order of the rows, a whole number. The default depends on
 #'   `set.seed()`.
-#' @param ... Must be empty; `tfdistribute_mlp()` takes the other arguments of `tfdistribute_fit()`.
-#' @returns An object of class `tfdistribute_fit`, a list with the bytes of the [saved model][save_model], `levels`,
+#' @param ... Must be empty. `tfdistribute_mlp()` accepts the other arguments of `tfdistribute_fit()`.
+#' @returns An object of class `tfdistribute_fit`, a list with the bytes of the [saved model][save_estimator], `levels`,
 #'   `center` and `scale` of the outcome, the `predictors`, and the `history` as a data frame. `predict(object,
 #'   new_data, type)` returns numbers (`"numeric"`), a factor (`"class"`) or a tibble with a column per level
 #'   (`"prob"`). `bundle::bundle()` is not needed.
-#' @section Compared with lm():
-#' `linear_reg()` minimises the same squared error by stochastic gradient descent. On well-conditioned data its error
-#' is within one per cent of the least-squares solution; predictors that are nearly collinear need more `epochs`.
+#' @section Comparison with lm():
+#' `linear_reg()` minimizes the same squared error as [lm()], but with stochastic gradient descent. On well-conditioned
+#' data, its error is within one percent of the least-squares solution. Predictors that are nearly collinear require
+#' more `epochs`.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_input_error`: a value is missing. `recipes::step_impute_median()` and other steps replace values.
-#' * Those of [train()].
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_input_error` if a value is missing. `recipes::step_impute_median()` and other steps replace values.
+#' * The errors of [train()].
 #' @references <https://www.tidymodels.org/learn/develop/models/>
 #' @seealso `vignette("tidymodels")`
 #' @examplesIf tfdistribute_available()
@@ -97,7 +98,7 @@ tfdistribute_fit <- function(
     config = run_config(
       check_strategy(strategy),
       cluster = check_cluster_argument(cluster, null = TRUE),
-      tf_random_seed = check_count(seed)
+      seed = check_count(seed)
     )
   )
   rows <- as.list(x)
@@ -111,7 +112,7 @@ tfdistribute_fit <- function(
       response = tidyselect::all_of(outcome_name),
       weights = tidyselect::all_of(if (!is.null(weights)) weights_name),
       batch_size = batch_size,
-      num_epochs = epochs
+      epochs = epochs
     ),
     view = FALSE
   )
@@ -172,8 +173,8 @@ check_outcome <- function(y, rows) {
   y
 }
 
-# Recipes replace missing values; the engine has no argument that does. Workflows turn labels that training did not have
-# into missing values.
+# Recipes replace missing values, but the engine has no argument for this. Workflows turn labels that did not occur in
+# training into missing values.
 check_complete <- function(rows) {
   unfilled <- incomplete(rows, names(rows))
   if (length(unfilled) == 0) {
@@ -204,7 +205,7 @@ check_row_weights <- function(weights, rows) {
   as.double(weights)
 }
 
-# Numbers are centred and scaled: their unit must not decide how long training takes.
+# Numbers are centered and scaled, because their unit must not determine the duration of training.
 outcome_values <- function(y) {
   if (is.factor(y)) {
     return(list(values = y, levels = levels(y)))
@@ -214,12 +215,12 @@ outcome_values <- function(y) {
   list(values = (y - center) / scale, center = center, scale = scale)
 }
 
-# Fits of one directory would continue each other.
+# Fits in one directory would continue each other.
 fit_directory <- function(parent) {
   if (is.null(parent)) {
     return(tempfile("tfdistribute-model-"))
   }
-  # tempfile() refuses a long path with an error of its own.
+  # tempfile() rejects a long path with its own error.
   file.path(absolute_path(parent), basename(tempfile("fit-")))
 }
 
@@ -285,7 +286,8 @@ predict.tfdistribute_fit <- function(object, new_data, type = NULL, ...) {
   tibble::as_tibble(as.data.frame(probabilities, optional = TRUE))
 }
 
-# The model of a fit. The last one stays restored: one fit often predicts several times, and tuning makes many fits.
+# The model of a fit. The last model stays restored, because one fit often predicts several times, and tuning creates
+# many fits.
 restored_model <- function(object) {
   name <- rlang::hash(object$model)
   last <- the$restored_model

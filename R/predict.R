@@ -2,31 +2,39 @@
 #'
 #' Returns one row of predictions for each row of the input, in the same order. A response in the input is ignored.
 #'
-#' With `cluster = local_cluster(2)`, two processes on this machine predict, each its own rows, and the result is in the
-#' order of the input. A process that is lost is started again and repeats its own rows. The predictions are first
-#' written to temporary files. A function that returns a dataset cannot be predicted in this way, because the order of
-#' its rows over several processes is not known.
+#' With `cluster = local_cluster(2)`, two processes on this machine predict, each with its own rows, and the result has
+#' the order of the input. A process that is lost is restarted and repeats its own rows. The predictions are first
+#' written to temporary files. A cluster does not support a function that returns a dataset, because the order of its
+#' rows over several processes is not known.
+#'
+#' @section Predicting in Spark:
+#' For a Spark DataFrame of sparklyr or pyspark, the result is a Spark DataFrame with the columns of the data and a
+#' column per output. The executors predict when its rows are read, with the weights that the model has now. An output
+#' with several values per row is an array. Missing values are an error. The executors need Python with TensorFlow,
+#' pandas and pyarrow, but not this package, and `predict()` checks this first. The arguments `hooks`, `as_iterable` and
+#' `cluster` cannot be used, and `simplify` has no effect.
 #'
 #' @inheritParams evaluate
-#' @param input_fn,newdata Data to predict for: a data frame with the features that the model was trained on, an
-#'   [input_fn()], or a function that returns a `tf.data.Dataset`. Give one of the two.
-#' @param predict_keys Names of outputs, strings; those that the model has are returned. If NULL or missing: all but
-#'   `all_classes` and `all_class_ids`, which are the same in every row.
+#' @param input_fn,newdata Data to predict for: a data frame or a Spark DataFrame with the model's training features, an
+#'   [input_fn()], or a function that returns a `tf.data.Dataset`. Use one of the two arguments.
+#' @param predict_keys Names of outputs, strings. Names that the model does not have are ignored. If NULL or missing,
+#'   the result contains all outputs except `all_classes` and `all_class_ids`, which are the same in every row.
 #' @param as_iterable TRUE for a function that returns the next predictions as a tibble with each call, and NULL after
 #'   the last.
 #' @param simplify TRUE for a tibble, FALSE for a list with a named list per row.
-#' @param yield_single_examples With `as_iterable`: TRUE for one row per call, FALSE for a whole batch.
-#' @param cluster A [local_cluster()] whose workers share the rows; NULL (default) for this process alone. Its parameter
-#'   servers and evaluator are not started. Not together with `as_iterable`.
-#' @returns A tibble with one column per output. An output with one value per row is a vector (`predictions` of a
+#' @param yield_single_examples With `as_iterable`, TRUE for one row per call, FALSE for a whole batch.
+#' @param cluster A [local_cluster()] whose workers share the rows. NULL (default) predicts in this process alone. The
+#'   cluster's parameter servers and evaluator are not started. Not together with `as_iterable`.
+#' @returns A tibble that has one column per output. An output with one value per row is a vector (`predictions` of a
 #'   regressor with one response, `logits` and `logistic` of a binary classifier), any other a list of vectors
-#'   (`probabilities`). `class_ids` are integers from 0, `classes` strings.
+#'   (`probabilities`). `class_ids` are integers from 0, `classes` strings. A Spark DataFrame gives a Spark DataFrame.
 #' @section Errors:
-#' * `tfdistribute_model_directory_error`: the model has not been trained.
-#' * `tfdistribute_argument_error`: the model has none of `predict_keys`.
-#' * `tfdistribute_input_error`: with a cluster, the order of the rows is not known.
-#' * `tfdistribute_cluster_error`: this process is already a task of a cluster.
-#' * Those of [train()], and with a cluster those of [launch()].
+#' * `tfdistribute_model_directory_error` if the model has not been trained.
+#' * `tfdistribute_argument_error` if the model has none of `predict_keys`.
+#' * `tfdistribute_input_error`, with a cluster, if the order of the rows is not known.
+#' * `tfdistribute_cluster_error` if this process is already a task of a cluster.
+#' * `tfdistribute_backend_error` if executors of Spark lack TensorFlow.
+#' * The errors of [train()] and, with a cluster, of [launch()].
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#predict>
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
@@ -62,11 +70,16 @@ predict.tfdistribute_estimator <- function(
   }
   check_call(
     input_fn = "Give `newdata`, or an input that input_fn() makes.",
-    also = if (!missing(input_fn)) row_arguments(input_fn)
+    also = if (!missing(input_fn) && !is_spark_table(input_fn)) row_arguments(input_fn)
   )
   as_iterable <- check_flag(as_iterable)
   simplify <- check_flag(simplify)
-  # The default names the outputs of canned models; models with other outputs must not fail on it.
+  if (is_spark_table(input_fn)) {
+    check_not_in_spark(hooks = hooks, as_iterable = if (as_iterable) TRUE, cluster = cluster)
+    keys <- if (!missing(predict_keys)) predict_keys
+    return(predict_in_spark(object, input_fn, checkpoint_path, keys))
+  }
+  # The default names the outputs of canned models, and models with other outputs must not fail because of it.
   asked <- if (!missing(predict_keys)) check_strings(predict_keys, null = TRUE)
   arguments <- list(
     object = object,
@@ -89,8 +102,39 @@ predict.tfdistribute_estimator <- function(
   if (simplify) predictions else rows_of(predictions)
 }
 
+check_not_in_spark <- function(...) {
+  argument <- names(Filter(Negate(is.null), list(...)))
+  if (length(argument) > 0) {
+    abort_tfdistribute(
+      "argument",
+      problem = "`{argument[[1]]}` cannot be used with data in Spark, whose executors predict.",
+      remedy = "Leave out `{argument[[1]]}`, or collect the rows.",
+      argument = argument[[1]]
+    )
+  }
+}
+
+# A table of Spark, which its executors compute when it is read.
+predict_in_spark <- function(object, data, checkpoint_path, predict_keys) {
+  predict_keys <- check_strings(predict_keys, null = TRUE)
+  predicted <- call_backend(
+    "predict_spark",
+    estimator = object,
+    table = spark_table(data),
+    checkpoint_path = check_string(checkpoint_path, null = TRUE),
+    predict_keys = predict_keys,
+    hidden_keys = if (is.null(predict_keys)) hidden_outputs
+  )
+  if (is_python_object(data)) {
+    return(predicted)
+  }
+  name <- basename(tempfile("tfdistribute_"))
+  call_backend("spark_view", table = predicted, name = name)
+  dplyr::tbl(sparklyr::spark_connection(data), name)
+}
+
 predict_here <- function(object, input, hooks, as_iterable, ...) {
-  # A function that returns batches is called by a loop of the user.
+  # The user's loop calls a function that returns batches.
   progress <- new_progress(show = !as_iterable && shows_progress(hooks))
   on.exit(progress$finish())
   call_backend(
@@ -104,7 +148,7 @@ predict_here <- function(object, input, hooks, as_iterable, ...) {
   )
 }
 
-# Outputs with the same vector in every row: returned only if named, as in tfestimators.
+# Outputs with the same vector in every row, which are returned only if they are named, as in tfestimators.
 hidden_outputs <- c("all_classes", "all_class_ids")
 
 # The columns of tfestimators first, in its order, then other outputs of the model.
@@ -114,13 +158,13 @@ prediction_tibble <- function(columns) {
   tibble::as_tibble(lapply(columns[names], prediction_column))
 }
 
-# An array [rows, ...] as one column: a vector if a row has one value, else a list.
+# An array [rows, ...] as one column, which is a vector if a row has one value, and otherwise a list.
 prediction_column <- function(x) {
   rows <- if (is.null(dim(x))) length(x) else dim(x)[[1]]
   if (length(x) == rows) {
     return(as.vector(x))
   }
-  # A factor without labels: split() neither sorts the rows nor names them.
+  # A factor without labels, because split() neither sorts its rows nor names them.
   row <- structure(seq_len(rows), levels = character(rows), class = "factor")
   values <- unname(split(as.vector(x), row))
   per_row <- dim(x)[-1]

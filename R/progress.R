@@ -1,7 +1,7 @@
 # Progress of a training in the console. Python reports a step at most ten times a second.
 
-# The callback for Python, and a function that ends the display. A bar in a terminal or RStudio; elsewhere (knitr,
-# Rscript into a file) plain lines; nothing with options(tfdistribute.progress = FALSE). The first event opens the
+# The callback for Python, and a function that ends the display. It is a bar in a terminal or RStudio, and plain lines
+# elsewhere (knitr, Rscript into a file). options(tfdistribute.progress = FALSE) hides it. The first event opens the
 # `page` of metrics, if there is one.
 new_progress <- function(
   show = getOption("tfdistribute.progress", TRUE),
@@ -98,7 +98,7 @@ progress_bar <- function() {
       cli::cli_progress_update(
         id = bar$id,
         set = event$step - bar$from,
-        # The bar already shows the progress; without the step, a line fits 80 columns.
+        # The bar already shows the progress, and without the step, a line fits 80 columns.
         extra = list(
           short = if (is.null(event$last_step)) progress_text(event) else loss_text(event),
           text = progress_text(event)
@@ -118,7 +118,7 @@ progress_bar <- function() {
   )
 }
 
-# What happens before the first step, on one line that disappears.
+# The activity before the first step, on one line that disappears.
 start_phase <- function() {
   cli::cli_progress_bar(
     total = NA,
@@ -141,14 +141,14 @@ start_bar <- function(event, bar) {
     ),
     format_done = "{cli::pb_extra$text}",
     extra = list(short = "", text = ""),
-    # The last step stays. After batches comes the result.
+    # The last step stays. After batches, the result is printed.
     clear = event$event == "batch",
     .auto_close = FALSE
   )
 }
 
-# A line for the first step, every quarter of the steps, after ten seconds without a line, and for the last step. Before
-# the first step, a line for what happens, at most every two seconds. For batches, only a line every ten seconds.
+# Lines for the first step, every quarter of the steps, ten seconds without a line, and the last step. Before the first
+# step, lines for the activity, at most every two seconds. For batches, only a line every ten seconds.
 progress_lines <- function(clock = Sys.time) {
   state <- new.env(parent = emptyenv())
   state$last <- NULL

@@ -1,13 +1,14 @@
 # The conditions that come back from Python: interrupts, warnings and errors.
 
-# R has noted the Ctrl-C that Python has handled, and a second one, and would raise it before the verb has said what it
-# left, or in the user's next call.
+# R has noted the Ctrl-C that Python has handled, and a second one, and would raise it before the verb has reported its
+# state, or in the user's next call.
 forget_interrupt <- function() {
   tryCatch(allowInterrupts(Sys.sleep(0)), interrupt = function(interrupt) NULL)
   invisible()
 }
 
-# A warning that R raises in a callback from Python does not reach the user's handlers: it is kept until the call ends.
+# A warning that R raises in a callback from Python does not reach the user's handlers, so it is kept until the call
+# ends.
 keep_warning <- function(warning) {
   the$kept_warnings <- c(the$kept_warnings, list(warning))
 }
@@ -32,7 +33,7 @@ raise_python_error <- function(error) {
       # An error of this package, which came back through R.
       parent <- NULL
     } else {
-      # The parent tells it.
+      # The parent has the same message.
       error$problem <- sub(paste0(": ", text), ".", error$problem, fixed = TRUE)
     }
   }

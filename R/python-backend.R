@@ -1,5 +1,5 @@
-# The only file that uses reticulate. All calls of Python go through call_backend(): plain values in, plain values out,
-# errors as classed conditions.
+# The only file that uses reticulate. All calls of Python go through call_backend(), which passes and returns plain
+# values, and raises errors as classed conditions.
 
 # State of the package in this session: the imported bridge, and the condition that an R callback raised.
 the <- new.env(parent = emptyenv())
@@ -10,6 +10,7 @@ the$callback_trace <- NULL
 the$kept_warnings <- list()
 the$restored_model <- NULL
 the$trained_directories <- character()
+the$members <- list()
 
 # Call a function of the Python bridge, and return its result as R values. The dot keeps `.function` apart from
 # arguments called `name`. Descriptions and R vectors are converted to plain Python values.
@@ -63,8 +64,8 @@ delayed_tensorflow <- function() {
   )
 }
 
-# R's packages tensorflow, keras and keras3 import TensorFlow themselves. It is prepared when they have done so; if a
-# part of it is missing, the first verb reports that.
+# R's packages tensorflow, keras and keras3 import TensorFlow themselves. tfdistribute prepares it afterwards. If a part
+# of it is missing, the first verb reports it.
 prepare_tensorflow_of_others <- function() {
   prepare <- function(...) {
     tryCatch(call_backend("prepare_tensorflow"), error = function(error) NULL)
@@ -96,7 +97,7 @@ import_bridge <- function() {
   )
 }
 
-# A forked R has Python's memory but not its threads, or TensorFlow's: the first step would wait for them for ever.
+# A forked R has Python's memory but neither its threads nor TensorFlow's, so the first step would wait forever.
 check_not_forked <- function() {
   if (!is.null(the$python_pid) && the$python_pid != Sys.getpid()) {
     abort_tfdistribute(
@@ -124,8 +125,8 @@ abort_no_python <- function(error) {
 
 # Values for Python ------------------------------------------------------------------------------
 
-# Convert a description to plain values for Python: named lists become dictionaries, vectors of length one scalars,
-# other vectors lists, and functions callables whose errors come back as R conditions. Data is not sent this way: see
+# Convert a description to plain values for Python. Named lists become dictionaries, vectors of length one scalars,
+# other vectors lists, and functions callables whose errors come back as R conditions. Data is not sent in this way. See
 # input-columns.R.
 as_wire <- function(x) {
   UseMethod("as_wire")
@@ -169,7 +170,7 @@ python_value <- function(x, convert = FALSE) {
   reticulate::r_to_py(x, convert = convert)
 }
 
-# A NumPy array as R's array. R has no 16-bit or long double numbers.
+# A NumPy array as an R array. R has no 16-bit or long double numbers.
 array_of_python <- function(x) {
   if (dtype_name(x$dtype) %in% c("float16", "bfloat16", "float128")) {
     x <- x$astype("float64")
@@ -190,7 +191,7 @@ unconverted_object <- function(kept) {
   reticulate::py_get_attr(kept, "value")
 }
 
-# The name of a Python module that another process can import; NULL for anything else.
+# The name of a Python module that another process can import. NULL for anything else.
 python_module_name <- function(x) {
   if (!inherits(x, "python.builtin.module")) {
     return(NULL)
@@ -223,7 +224,7 @@ dtype_name <- function(x) {
 #'
 #' @param ... Must be empty.
 #' @returns TRUE or FALSE.
-#' @seealso [tfdistribute_sitrep()], which reports what is missing.
+#' @seealso [tfdistribute_sitrep()], which reports missing packages.
 #' @examples
 #' tfdistribute_available()
 #' @export
@@ -286,11 +287,15 @@ make_python_environment <- function(envname, packages, python) {
   tryCatch(
     {
       if (reticulate::virtualenv_exists(envname)) {
-        # Another version may be there under another of these names; both would be over each other.
+        # Another version may be installed under another of these names, and both would overwrite each other.
         names <- c("tensorflow", "tensorflow-cpu")
         reticulate::virtualenv_remove(envname, packages = names, confirm = FALSE)
+      } else {
+        # virtualenv_create() of newer versions also needs pip in `python`, a package of its own in Debian.
+        is_path <- grepl("[/\\\\]", envname)
+        path <- if (is_path) envname else file.path(reticulate::virtualenv_root(), envname)
+        processx::run(python, c("-m", "venv", path.expand(path)))
       }
-      reticulate::virtualenv_create(envname, python = python, packages = NULL)
       reticulate::virtualenv_install(envname, packages = packages)
       reticulate::virtualenv_python(envname)
     },

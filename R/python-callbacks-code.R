@@ -1,8 +1,8 @@
-# The code of a function and the values that it uses, as plain values: the tasks of a cluster compare what they train.
-# callbacks/code.py reads the result.
+# The code of a function and the values that it uses, as plain values, so that the tasks of a cluster can compare their
+# trainings. callbacks/code.py reads the result.
 
-# Values that differ between processes, and those that cannot be compared (environments, pointers, Python objects),
-# are left out.
+# Values that differ between processes, and values that cannot be compared (environments, pointers, Python objects), are
+# omitted.
 code_of_function <- function(callback) {
   state <- new.env(parent = emptyenv())
   state$seen <- list()
@@ -28,7 +28,7 @@ comparable <- function(value, state) {
   }
 }
 
-# Without the places in files, and with numbers as they are.
+# Without the places in files, and with unchanged numbers.
 code_format <- c("keepNA", "keepInteger", "digits17")
 
 comparable_function <- function(callback, state) {
@@ -60,7 +60,7 @@ used_values <- function(callback, state) {
   Filter(Negate(is.null), values)
 }
 
-# Variables that a function sets for its next call: tasks may have called it more or less often.
+# Variables that a function sets for its next call, because tasks may have called it more or less often.
 names_counted_by <- function(callback) {
   targets <- lapply(calls_to("<<-", body(callback)), function(call) call[[2]])
   as.character(Filter(is.symbol, targets))
@@ -73,7 +73,7 @@ comparable_list <- function(value, state) {
   if (is.null(names(value))) known[is_known] else known[is_known & nzchar(names(value))]
 }
 
-# Short vectors are shown in an error; others are compared by a checksum.
+# Short vectors are shown in an error. Other vectors are compared by a checksum.
 comparable_vector <- function(value) {
   kept <- attributes(value)[c("names", "dim", "dimnames", "levels", "class")]
   attributes(value) <- Filter(Negate(is.null), kept)

@@ -1,18 +1,10 @@
 # Variables that functions use, and the environments in which they find them.
 
 # Functions that read variables whose names are not in the code.
+# fmt: skip
 dynamic_functions <- c(
-  "as.environment",
-  "dynGet",
-  "environment",
-  "eval",
-  "exists",
-  "get",
-  "get0",
-  "ls",
-  "mget",
-  "parent.frame",
-  "sys.function"
+  "as.environment", "dynGet", "environment", "eval", "exists", "get", "get0", "ls", "mget",
+  "parent.frame", "sys.function"
 )
 
 names_used_by <- function(callback) {
@@ -50,7 +42,7 @@ is_in_every_process <- function(environment) {
     grepl("^(package|imports):", attr(environment, "name") %||% "")
 }
 
-# The environment that has a variable; NULL if the variable exists in every process, or nowhere.
+# The environment that has a variable. NULL if the variable exists in every process, or nowhere.
 find_variable <- function(name, environment) {
   while (!identical(environment, emptyenv())) {
     if (exists(name, envir = environment, inherits = FALSE)) {

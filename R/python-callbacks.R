@@ -1,8 +1,8 @@
 # Callbacks: functions of the user that Python calls.
 
-# An R error would lose its class and data on its way through TensorFlow. So it is kept here, Python raises
-# CallbackError, and the kept condition becomes the parent. Its backtrace must be taken while the stack exists.
-# Tasks compare the code of functions, unless they only read data.
+# An R error would lose its class and data on its way through TensorFlow. Therefore it is stored here, Python raises
+# CallbackError, and the stored condition becomes the parent. Its backtrace must be taken while the stack exists. Tasks
+# compare the code of functions, unless they only read data.
 guard_callback <- function(callback, compared = TRUE) {
   force(callback)
   guarded <- function(...) {
@@ -25,7 +25,7 @@ guard_callback <- function(callback, compared = TRUE) {
           traceback = shown_as_utf8(trace_text(the$callback_trace))
         ))
       },
-      # R notices Ctrl-C while R code runs, and tells Python.
+      # R notices Ctrl-C while R code runs, and notifies Python.
       interrupt = function(interrupt) list(interrupt = TRUE)
     )
   }
@@ -36,14 +36,14 @@ guard_callback <- function(callback, compared = TRUE) {
   )
 }
 
-# The first error causes those that follow.
+# The first error causes the errors that follow.
 keep_callback_error <- function(error, frame) {
   if (!is.null(the$callback_error)) {
     return(invisible())
   }
   error$message <- shown_as_utf8(error$message)
   the$callback_error <- error
-  # rlang shows the last branch of a backtrace: it must end at the error, not in this handler.
+  # rlang shows the last branch of a backtrace, so it must end at the error, not in this handler.
   last <- sys.nframe() - 2
   if (identical(sys.call(last)[[1]], quote(.handleSimpleError))) {
     last <- last - 1
@@ -62,8 +62,8 @@ code_for_python <- function(callback) {
   tryCatch(value_for_python(code_of_function(callback)), error = function(error) NULL)
 }
 
-# A value as a Python object. A callback converts what it returns: if that fails in reticulate, after the callback, R's
-# error jumps over the frames of Python that called it, and R ends.
+# A value as a Python object. A callback converts its return value itself. If reticulate failed to convert it after the
+# callback, R's error would jump over the frames of Python that called it, and R would end.
 value_for_python <- function(value) {
   python_value(value, convert = TRUE)
 }
@@ -75,8 +75,8 @@ match_frame <- function(frame) {
 # Packages whose functions are not the user's.
 own_packages <- c("base", "reticulate", "rlang", "tensorflow", "tfdistribute")
 
-# " at net.R:12, in `tf$expand_dims(features$wt, 1)`": the last call that the user wrote, between two frames. R knows
-# the file and the line if it was started with options(keep.source = TRUE), as it is in a session.
+# " at net.R:12, in `tf$expand_dims(features$wt, 1)`": the last call that the user wrote, between two frames. R has
+# recorded the file and the line if it was started with options(keep.source = TRUE), as in a session.
 place_of_failure <- function(first, last, error) {
   is_users <- function(index) {
     !environmentName(topenv(environment(sys.function(index)))) %in% own_packages
@@ -102,7 +102,7 @@ place_of_failure <- function(first, last, error) {
   )
 }
 
-# A backtrace as one string without colours, for a file or another process.
+# A backtrace as one string without colors, for a file or another process.
 trace_text <- function(trace) {
   if (is.null(trace) || length(trace) == 0) {
     return(NULL)
@@ -111,7 +111,7 @@ trace_text <- function(trace) {
   paste(format(trace), collapse = "\n")
 }
 
-# An interrupted task writes to its log where its R code was.
+# An interrupted task writes the position of its R code to its log.
 show_calls <- function() {
   if (nzchar(Sys.getenv("TFDISTRIBUTE_EVENTS"))) {
     calls <- rlang::trace_back()

@@ -1,121 +1,139 @@
 #' Run configuration: strategy and settings of a training
 #'
 #' Has every setting of TensorFlow's `tf.estimator.RunConfig`, with the same names and, except for `"auto"`, the same
-#' defaults. Give it to an estimator's constructor as `config`. It is a plain R value: neither Python nor TensorFlow is
-#' started.
+#' defaults. Pass it to an estimator's constructor as `config`. It is a plain R value, so neither Python nor TensorFlow
+#' is started.
 #'
-#' @param train_distribute Strategy for training, such as [strategy_mirrored()]; NULL (default) trains on one device
+#' @param strategy Strategy for training, such as [strategy_mirrored()]. NULL (default) trains on one device
 #'   without a strategy.
 #' @param eval_distribute Strategy for evaluation. NULL (default) evaluates on one device and counts every row exactly
 #'   once. With a strategy, the number of rows must be a multiple of `batch_size`.
-#' @param model_dir Directory of checkpoints, events and histories, a string; NULL leaves it to the estimator. It may be
+#' @param model_dir Directory of checkpoints, events and histories, a string. NULL leaves it to the estimator. It may be
 #'   in the cloud: `"gs://bucket/model"`, and with the Python package tensorflow-io also `"s3://bucket/model"`. See
 #'   `vignette("model-dir-in-the-cloud")` for credentials and for the differences there.
-#' @param tf_random_seed Seed of initial values and dropout, a whole number; NULL for a different one in each run.
-#' @param save_summary_steps Steps between summaries for TensorBoard, a count; NULL for none. `"auto"` (default) goes by
+#' @param seed Seed of initial values and dropout, a whole number. NULL for a different one in each run.
+#' @param save_summary_steps Steps between summaries for TensorBoard, a count. NULL for none. `"auto"` (default) goes by
 #'   time: at the first step, then once a second, or after each hundredth of the elapsed time if that is longer. In a
 #'   cluster, where tasks write summaries together, and for tfestimators, `"auto"` is 100.
 #' @param save_checkpoints_steps Steps between checkpoints, a count. Not together with `save_checkpoints_secs`.
-#' @param save_checkpoints_secs Seconds between checkpoints, a number; 600 unless `save_checkpoints_steps` is given. If
+#' @param save_checkpoints_secs Seconds between checkpoints, a number, 600 unless `save_checkpoints_steps` is set. If
 #'   both are NULL, no checkpoints are written, and there is nothing to evaluate or predict with.
 #' @param session_config Settings of the session, a named list with the fields of `tf.compat.v1.ConfigProto`, such as
 #'   `list(gpu_options = list(allow_growth = TRUE), intra_op_parallelism_threads = 2)`. They are added to TensorFlow's
-#'   defaults. A process has one set of threads for `intra_op_parallelism_threads`: the number of its first training
-#'   stays, and a later training that names another number gets a note. In a cluster, `use_per_session_threads` is an
-#'   error, and with [strategy_multi_worker()] also `inter_op_parallelism_threads = 1`: its tasks would wait for each
-#'   other for ever.
-#' @param keep_checkpoint_max Number of newest checkpoints to keep, a count; 0 or NULL keeps all.
+#'   defaults. A process has one set of threads for `intra_op_parallelism_threads`. Its first training determines the
+#'   number, and a later training that requests another number gets a note. In a cluster, `use_per_session_threads` is
+#'   an error, and with [strategy_multi_worker()] also `inter_op_parallelism_threads = 1`, because its tasks would wait
+#'   for each other forever.
+#' @param keep_checkpoint_max Number of newest checkpoints to keep, a count. 0 or NULL keeps all.
 #' @param keep_checkpoint_every_n_hours Hours between checkpoints that are kept permanently, a number.
-#' @param log_step_count_steps Steps between records of the training speed for TensorBoard, a count; NULL for none;
+#' @param log_step_count_steps Steps between records of the training speed for TensorBoard, a count. NULL for none,
 #'   `"auto"` as for `save_summary_steps`.
-#' @param device_fn Function of one argument, an operation, that returns its device as a string; only without a
+#' @param device_fn Function of one argument, an operation, that returns its device as a string. Only without a
 #'   strategy.
 #' @param protocol Protocol of a cluster's servers: `"grpc"` (also NULL) or `"grpc+verbs"`.
 #' @param session_creation_timeout_secs Seconds to wait for a session, a number.
-#' @param experimental_distribute Not supported: use `train_distribute` and `eval_distribute`.
+#' @param experimental_distribute Not supported: use `strategy` and `eval_distribute`.
 #' @param experimental_max_worker_delay_secs Longest delay with which workers of a cluster start, in seconds, a count;
 #'   NULL for TensorFlow's default.
 #' @param checkpoint_save_graph_def Whether the graph is saved with each checkpoint, TRUE or FALSE.
-#' @param cluster The processes that train together: a [local_cluster()] or [cluster()]. NULL (default) uses the cluster
-#'   in `TF_CONFIG` if that is set, and otherwise only this process. [cluster_check()] lists mistakes, [plan()] shows
-#'   what each process would do.
-#' @param steps_per_run Training steps that TensorFlow takes in one call from Python, a count; `"auto"` (default)
+#' @param cluster The processes that train together: a [local_cluster()] or [address_cluster()]. NULL (default) uses the
+#'   cluster in `TF_CONFIG` if that is set, and otherwise only this process. [check_cluster()] lists mistakes,
+#'   [plan_training()] shows what each process would do.
+#' @param steps_per_run Training steps that TensorFlow takes in one call from Python, a count. `"auto"` (default)
 #'   chooses it by time. See "Steps per run".
 #' @param precision Number format of matrix products and convolutions, a string: `"float32"` (default),
 #'   `"mixed_bfloat16"` or `"mixed_float16"`. See "Precision".
-#' @param micro_batches Parts of a batch that each device computes one after another, a count; 1 (default) computes the
+#' @param micro_batches Parts of a batch that each device computes one after another, a count. 1 (default) computes the
 #'   batch as a whole. See "Micro-batches".
+#' @param compile Whether XLA compiles the training steps: `"auto"` (default) for long trainings of small models, TRUE
+#'   or FALSE. See "Compiled steps".
+#' @param track A tracker that logs losses and metrics: [track_mlflow()], [track_wandb()], or NULL (default) for none.
 #'
 #' @param ... Must be empty.
-#' @returns A description of class `tfdistribute_run_config`. Printing it shows what differs from the defaults.
+#' @returns A description of class `tfdistribute_run_config`. Printing it shows the settings that differ from the
+#'   defaults.
 #' @section Steps per run:
 #' On a small model, most of a step's time is the overhead of starting it. `train()` and `train_and_evaluate()`
 #' therefore run many steps in one call, inside TensorFlow. Only the speed changes: on one device the weights are
 #' identical to the bit, every row is used, and checkpoints, summaries, evaluations, [hooks] and the history belong to
 #' the same steps. `"auto"` begins with one step per run and increases it after a third of a second of training. A run
-#' then takes a twentieth of a second, so that Ctrl-C and the progress display respond; or up to half a second if much
-#' is done between two runs, as when many workers agree on the next.
+#' takes about a twentieth of a second, so that Ctrl-C and the progress display respond, or up to half a second when the
+#' work between two runs is expensive, for example when many workers must agree on the next run.
 #'
 #' Each run has one step, and the history's `notes` give the reason, if
-#' * a hook looks at every step: a [session_run_hook()] with `before_run` or `after_run` but without `every_n_steps`, or
-#'   a TensorFlow hook that this package does not know;
-#' * the graph holds something that cannot be repeated within a run, such as variables made with `use_resource = FALSE`,
-#'   or dropout together with `micro_batches`.
+#' * a hook observes every step, which is either a [hook_session_run()] with `before_run` or `after_run` but without
+#'   `every_n_steps`, or an unknown TensorFlow hook.
+#' * the graph contains something that cannot be repeated within a run, such as variables made with
+#'   `use_resource = FALSE`, or dropout together with `micro_batches`.
 #'
-#' Under [strategy_multi_worker()] all workers take the same number of steps per run: the smallest number that any of
-#' them can take. If a hook on one worker looks at every step, all workers take one step per run. With parameter
+#' Under [strategy_multi_worker()], all workers use the same number of steps per run, which is the smallest number that
+#' any of them supports. If a hook on one worker observes every step, all workers use one step per run. With parameter
 #' servers, each run has one step.
+#' @section Compiled steps:
+#' In a small model, TensorFlow spends most of a step on starting its operations. XLA compiles the loop of steps into
+#' one program, which trains small models two to three times as fast. Compiling takes about half a second. The weights
+#' differ from the weights with `compile = FALSE` in the last digits only, and two compiled trainings are identical to
+#' the bit. The history's `compiled` is TRUE if the steps were compiled.
+#'
+#' `"auto"` compiles a training of one process on one CPU device if its rows are in memory, it is known to have at least
+#' 20,000 steps, and its matrix products are small enough for XLA. It decides by the model and the number of steps and
+#' never by time, so the same script with the same versions always trains in the same way. Some steps cannot be
+#' compiled, for example steps of a model function with `tf$py_function()` or strings, and steps that a hook observes
+#' one by one. `compile = TRUE` raises an error with the reason.
 #' @section Precision:
 #' With `"mixed_bfloat16"` or `"mixed_float16"`, matrix products and convolutions of training, evaluation and prediction
-#' take numbers of 16 bits, and give losses that differ from those of `"float32"` in the third digit. All else,
-#' variables and optimizers included, is computed in 32 bits, so checkpoints are the same for every precision, and
-#' training can continue with another one. An exported model computes in 32 bits. Large layers gain most; layers of less
-#' than about 100 units gain nothing.
+#' use 16-bit numbers, so losses differ from the losses with `"float32"` in the third digit. Everything else, including
+#' variables and optimizers, stays in 32 bits, so checkpoints are the same for every precision, and training can
+#' continue with another one. An exported model computes in 32 bits. Large layers gain most, and layers of less than
+#' about 100 units gain nothing.
 #'
 #' * `"mixed_bfloat16"` is for CPUs with instructions for it (`avx512_bf16` or `amx_bf16` in `/proc/cpuinfo`).
-#' * `"mixed_float16"` is for GPUs; this package has been tested on CPUs only, which compute in 32 bits. Losses are
-#'   multiplied by a power of two before they are differentiated, as small gradients would be zero in float16. A part of
-#'   a batch whose gradients are then too large is computed again with half that factor: no step is left out.
+#' * `"mixed_float16"` is for GPUs. This package has been tested on CPUs only, which compute in 32 bits. Losses are
+#'   multiplied by a power of two before they are differentiated, because small gradients would be zero in float16. If
+#'   the gradients of a part of a batch are then too large, the part is computed again with half that factor, so no step
+#'   is omitted.
 #'
-#' The history's `notes` say if the machine computes in 32 bits all the same, or not faster. Models of Keras with a
-#' policy of their own need no setting.
+#' The history's `notes` report if the machine nevertheless computes in 32 bits, or is not faster. Keras
+#' models with their own policy need no setting.
 #' @section Micro-batches:
-#' `micro_batches = 4` accumulates gradients: each device divides its share of a batch into four micro-batches, computes
-#' them one after another, adds up their gradients, and updates the variables once. The numbers are those of the whole
-#' batch, up to the order of sums. The memory for activations is that of one micro-batch. A step is one step for the
-#' global step, hooks and summaries. Batches need not be a multiple of the micro-batches, and evaluation and prediction
-#' take batches as they are. A model function is called once, with the first micro-batch.
+#' `micro_batches = 4` accumulates gradients. Each device divides its share of a batch into four micro-batches, computes
+#' them one after another, adds up their gradients, and updates the variables once. The numbers are the same as for the
+#' whole batch, up to the order of sums, but the memory for activations is only as large as for one micro-batch. A step
+#' is one step for the global step, hooks and summaries. Batches need not be a multiple of the micro-batches, and
+#' evaluation and prediction use whole batches. A model function is called once, with the first micro-batch.
 #'
-#' Gradients are accumulated before the optimizer reads them, so its clipping (`clipnorm`, `clipvalue`,
-#' `global_clipnorm`) and that of a model function that clips what `tf$gradients()` or a tape returned see the gradient
-#' of the whole batch. What depends on the micro-batches: batch normalisation uses the mean of a micro-batch (its moving
-#' averages take the mean of all), dropout draws other values for each, and histograms and tensors that hooks read by
-#' name are those of the first.
+#' Gradients are accumulated before the optimizer reads them, so the optimizer's clipping (`clipnorm`, `clipvalue`,
+#' `global_clipnorm`) sees the gradient of the whole batch. The same is true of a model function that clips the result
+#' of `tf$gradients()` or of a tape. Some results depend on the micro-batches. Batch normalization uses the mean of a
+#' micro-batch (its moving averages use the mean of all), dropout draws other values for each, and histograms and
+#' tensors that hooks read by name come from the first micro-batch.
 #'
-#' Not supported: [strategy_parameter_server()], which has no step on the whole batch; losses that are sums, except
-#' those of canned models; existing Estimators; models that exchange values between devices before the loss, or that
-#' assign values of a batch to variables without an `aggregation`.
+#' Micro-batches do not work with [strategy_parameter_server()], which has no step on the whole batch, with losses that
+#' are sums (except in canned models), or with existing Estimators. They also do not work with models that exchange
+#' values between devices before the loss, or that assign values of a batch to variables without an `aggregation`.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_model_error`: `micro_batches` is set, and something in the model cannot be computed in parts.
-#' * `tfdistribute_run_config_error`, `tfdistribute_strategy_error`: settings exclude each other.
-#' * `tfdistribute_run_config_error`, `tfdistribute_strategy_error`, `tfdistribute_sharding_error`,
-#'   `tfdistribute_unsupported_error`, from a verb before it trains: the settings do not fit the model, the data or the
-#'   machine.
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_unsupported_error`, from a verb, if `compile` is TRUE, and the steps cannot be compiled.
+#' * `tfdistribute_model_error` if `micro_batches` is set, and something in the model cannot be computed in parts.
+#' * `tfdistribute_run_config_error` or `tfdistribute_strategy_error` if settings exclude each other.
+#' * `tfdistribute_run_config_error`, `tfdistribute_strategy_error`, `tfdistribute_sharding_error` or
+#'   `tfdistribute_unsupported_error`, from a verb before it trains, if the settings do not fit the model, the data or
+#'   the machine.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/RunConfig>
-#' @seealso [as_python()] for TensorFlow's own object, which tfestimators accepts; [strategies].
+#' @seealso [as_python()] for TensorFlow's own object, which tfestimators accepts, and [strategies].
 #' @examples
 #' run_config()
 #' run_config(strategy_mirrored(devices = 2), save_checkpoints_steps = 500)
 #' run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2))
 #' run_config(precision = "mixed_bfloat16", micro_batches = 4)
+#' run_config(compile = FALSE)
 #' run_config(session_config = list(intra_op_parallelism_threads = 2))
 #' @export
 run_config <- function(
-  train_distribute = NULL,
+  strategy = NULL,
   eval_distribute = NULL,
   model_dir = NULL,
-  tf_random_seed = 1,
+  seed = 1,
   save_summary_steps = "auto",
   save_checkpoints_steps = NULL,
   save_checkpoints_secs = if (is.null(save_checkpoints_steps)) 600,
@@ -133,6 +151,8 @@ run_config <- function(
   steps_per_run = "auto",
   precision = c("float32", "mixed_bfloat16", "mixed_float16"),
   micro_batches = 1,
+  compile = "auto",
+  track = NULL,
   ...
 ) {
   check_call()
@@ -141,14 +161,15 @@ run_config <- function(
     save_checkpoints_secs,
     experimental_distribute,
     device_fn,
-    train_distribute
+    strategy
   )
+  check_tracked_cluster(track, cluster)
   structure(
     list(
-      train_distribute = check_strategy(train_distribute),
+      strategy = check_strategy(strategy),
       eval_distribute = check_strategy(eval_distribute),
       model_dir = check_directory(check_path(model_dir), "model_dir"),
-      tf_random_seed = check_count(tf_random_seed, minimum = -.Machine$integer.max, null = TRUE),
+      seed = check_count(seed, minimum = -.Machine$integer.max, null = TRUE),
       save_summary_steps = check_steps(save_summary_steps, minimum = 0L),
       save_checkpoints_steps = check_count(save_checkpoints_steps, minimum = 0L, null = TRUE),
       save_checkpoints_secs = check_number(save_checkpoints_secs, minimum = 0, null = TRUE),
@@ -174,13 +195,15 @@ run_config <- function(
         precision,
         c("float32", "mixed_bfloat16", "mixed_float16")
       ),
-      micro_batches = check_count(micro_batches)
+      micro_batches = check_count(micro_batches),
+      compile = check_compile(compile),
+      track = check_tracker(track)
     ),
     class = "tfdistribute_run_config"
   )
 }
 
-# Checkpoints are written by steps or by seconds: setting one turns the other off, as in run_config().
+# Checkpoints are written by steps or by seconds, so setting one turns the other off, as in run_config().
 #' @export
 `$<-.tfdistribute_run_config` <- function(x, name, value) {
   intervals <- c("save_checkpoints_steps", "save_checkpoints_secs")
@@ -205,13 +228,13 @@ format_settings <- function(x) {
   if (!is.null(x$save_checkpoints_steps)) {
     changed <- setdiff(changed, "save_checkpoints_secs")
   }
-  shown <- intersect(names(x), c("train_distribute", changed))
+  shown <- intersect(names(x), c("strategy", changed))
   values <- vapply(shown, function(name) format_setting(x[[name]], name), "")
   c("<run_config>", paste0("  ", shown, ": ", values))
 }
 
 # Settings that exclude each other, in TensorFlow or here.
-check_together <- function(steps, secs, experimental_distribute, device_fn, train_distribute) {
+check_together <- function(steps, secs, experimental_distribute, device_fn, strategy) {
   if (!is.null(steps) && !is.null(secs)) {
     abort_tfdistribute(
       "run_config",
@@ -228,14 +251,14 @@ check_together <- function(steps, secs, experimental_distribute, device_fn, trai
     abort_tfdistribute(
       "run_config",
       problem = "`experimental_distribute` is not supported: it sets the strategies a second time.",
-      remedy = "Use `train_distribute` and `eval_distribute`.",
+      remedy = "Use `strategy` and `eval_distribute`.",
       argument = "experimental_distribute"
     )
   }
-  if (!is.null(device_fn) && !is.null(train_distribute)) {
+  if (!is.null(device_fn) && !is.null(strategy)) {
     abort_tfdistribute(
       "strategy",
-      problem = "`device_fn` places operations, and so does `train_distribute`.",
+      problem = "`device_fn` places operations, and so does `strategy`.",
       remedy = "Give one of them.",
       argument = "device_fn"
     )
@@ -258,6 +281,13 @@ check_steps <- function(value, minimum = 1L, null = TRUE, argument = rlang::call
   as.integer(value)
 }
 
+check_compile <- function(compile) {
+  if (!identical(compile, "auto") && !isTRUE(compile) && !isFALSE(compile)) {
+    abort_argument(compile, "TRUE, FALSE or \"auto\"", "compile")
+  }
+  compile
+}
+
 check_device_fn <- function(device_fn) {
   check_function(device_fn, null = TRUE)
   arguments <- if (!is.null(device_fn)) names(formals(args(device_fn)))
@@ -274,13 +304,16 @@ check_device_fn <- function(device_fn) {
 
 format_setting <- function(value, name) {
   if (is.null(value)) {
-    return(if (name == "train_distribute") "none" else "NULL")
+    return(if (name == "strategy") "none" else "NULL")
   }
   if (inherits(value, "tfdistribute_strategy")) {
     return(format(value))
   }
   if (inherits(value, "tfdistribute_cluster")) {
     return(show_task_names(value))
+  }
+  if (inherits(value, "tfdistribute_tracker")) {
+    return(format(value))
   }
   if (is.list(value)) {
     return(toString(format_fields(value)))

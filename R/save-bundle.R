@@ -1,24 +1,25 @@
-# Methods for the generics of bundle and vetiver, which R registers when these packages are loaded. lintr knows only the
-# generics of packages that are imported.
+# Methods for the generics of bundle and vetiver, which R registers when these packages are loaded. lintr recognizes
+# only the generics of packages that are imported.
 # nolint start: object_name_linter.
 
 #' Bundle a model, or serve it with vetiver
 #'
-#' `bundle::bundle()` puts a trained model into one R value that survives `saveRDS()` and other processes, with its
-#' checkpoint; `bundle::unbundle()` restores the model. It is [save_model()] in memory. With these methods,
-#' `vetiver::vetiver_model()` takes an estimator: vetiver pins the bundle, and its API predicts from rows with the
-#' features that the model was trained on. Rows that the model cannot use, such as rows with a missing value, are
-#' answered with status 400 and the reason.
+#' `bundle::bundle()` puts a trained model with its checkpoint into one R value that survives `saveRDS()` and other
+#' processes, and `bundle::unbundle()` restores the model. It is [save_estimator()] in memory. With these methods,
+#' `vetiver::vetiver_model()` accepts an estimator. vetiver pins the bundle, and its API predicts from rows with the
+#' model's training features. For rows that the model cannot use, such as rows with a missing value, the API returns
+#' status 400 and the reason.
 #'
-#' @param x,model A trained estimator, such as [dnn_regressor()] makes.
-#' @param metadata A list: the metadata of the model in vetiver.
-#' @param vetiver_model What `vetiver::vetiver_model()` returns.
+#' @param x,model A trained estimator, such as a [dnn_regressor()].
+#' @param metadata A list that contains the metadata of the model in vetiver.
+#' @param vetiver_model A vetiver model from `vetiver::vetiver_model()`.
 #' @param ... For `vetiver_ptype()`: `prototype_data`, a data frame with the features, for a model whose training did
 #'   not name its columns. Otherwise not used.
-#' @returns `bundle()`: an object of class `bundle`. The others: what vetiver's generics ask for.
-#' @section Errors: Those of [save_model()].
-#' @section Code in bundles: A bundle is an R value, and reading one with `readRDS()` trusts whoever wrote it;
-#'   `unbundle()` therefore also restores models that hold R functions.
+#' @returns `bundle()`: an object of class `bundle`. The other methods return the objects that vetiver's generics
+#'   require.
+#' @section Errors: The errors of [save_estimator()].
+#' @section Code in bundles: A bundle is an R value, and `readRDS()` assumes that you trust its author. Therefore
+#'   `unbundle()` also restores models with R functions.
 #' @references <https://rstudio.github.io/bundle/>, <https://rstudio.github.io/vetiver-r/>
 #' @examples
 #' \dontrun{
@@ -43,7 +44,7 @@ bundle.tfdistribute_estimator <- function(x, ...) {
   )
 }
 
-# A function of the namespace: R saves it without the model of the call.
+# A function of the namespace, because R saves it without the model of the call.
 situate_model <- structure(
   function(object) restore_bytes(object),
   class = c("situater", "function")
@@ -52,7 +53,7 @@ situate_model <- structure(
 model_bytes <- function(object) {
   path <- tempfile(fileext = ".tfd")
   on.exit(unlink(path))
-  save_model(object, path)
+  save_estimator(object, path)
   readBin(path, "raw", file.size(path))
 }
 
@@ -60,7 +61,7 @@ restore_bytes <- function(bytes) {
   path <- tempfile(fileext = ".tfd")
   on.exit(unlink(path))
   writeBin(bytes, path)
-  load_model(path, trusted = TRUE)
+  load_estimator(path, trusted = TRUE)
 }
 
 #' @rdname bundle.tfdistribute_estimator
@@ -86,19 +87,6 @@ vetiver_ptype.tfdistribute_estimator <- function(model, ...) {
   known <- call_backend("trained_columns", model_dir = model$model_dir, verb = "vetiver_ptype")
   columns <- lapply(as.character(unlist(known$types)), empty_column)
   tibble::as_tibble(rlang::set_names(columns, as.character(unlist(known$features))))
-}
-
-# No values of a type of columns; integer64 has no form of its own in requests.
-empty_column <- function(type) {
-  switch(
-    type,
-    string = character(),
-    integer = integer(),
-    logical = logical(),
-    date = as.Date(character()),
-    datetime = as.POSIXct(character(), tz = "UTC"),
-    double()
-  )
 }
 
 #' @rdname bundle.tfdistribute_estimator
@@ -127,7 +115,7 @@ handler_predict.tfdistribute_estimator <- function(vetiver_model, ...) {
   }
 }
 
-# The data frame of a request; everything that is not one is a mistake of the client.
+# The data frame of a request. Anything else is a mistake of the client.
 rows_of_request <- function(body, prototype) {
   tryCatch(
     as.data.frame(vetiver::vetiver_type_convert(body, prototype)),

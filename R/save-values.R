@@ -1,19 +1,19 @@
-# Descriptions as trees of plain values, which JSON can hold without loss, and what they refer to: files, and R values
-# that are not plain, such as functions.
+# Descriptions as trees of plain values, which JSON can store without loss, with separate files and R values that are
+# not plain, such as functions.
 
-# Fields that are paths of files, by the kind of the description that has them: FILES of bridge/code_fields.py.
+# Fields that are paths of files, by the kind of the description that has them, as in FILES of bridge/code_fields.py.
 file_fields <- c(categorical_with_vocabulary_file = "vocabulary_file", keras = "path")
 
-# The classes of what a model consists of. Methods of other classes could read files or call functions.
+# The classes that a model may consist of. Methods of other classes could read files or call functions.
 model_classes <- paste0(
   "^tf_estimator$|^tfdistribute_([a-z0-9_]+_)?",
-  "(estimator|feature_columns?|initializer|optimizer|warm_start|run_config|strategy|cluster)$"
+  "(estimator|feature_columns?|initializer|optimizer|warm_start|run_config|strategy|cluster|tracker)$"
 )
 
 plain_types <- c("logical", "integer", "double", "character", "list")
 
-# The tree of a description as `description`; `files`, paths by their names in a model directory; and `code`, a list of
-# the values that are not plain.
+# The tree of a description as `description`, with `files`, paths by their names in a model directory, and `code`, a
+# list of the values that are not plain.
 encode_description <- function(description) {
   kept <- new.env(parent = emptyenv())
   kept$files <- character()
@@ -49,7 +49,7 @@ encode_elements <- function(value, kept) {
   nodes
 }
 
-# Names of their own: two vocabulary files may have one name, in letters that archives do not allow.
+# Unique names, because two vocabulary files may have the same name, or a name with letters that archives do not allow.
 add_file <- function(path, kind, kept) {
   ending <- regmatches(basename(path), regexpr("[.][A-Za-z0-9]+$", basename(path)))
   folder <- if (kind == "keras") "keras/model" else "vocabularies/"
@@ -58,7 +58,7 @@ add_file <- function(path, kind, kept) {
   name
 }
 
-# Numbers with 15 digits or, where these are not enough, in hexadecimal: both come back to the bit.
+# Numbers with 15 digits or, if these are not enough, in hexadecimal. Both are restored to the bit.
 encode_atomic <- function(value) {
   value <- as.vector(value)
   if (!is.double(value)) {
@@ -70,7 +70,7 @@ encode_atomic <- function(value) {
   ifelse(rounded, sprintf("%a", value), text)
 }
 
-# Of two values with one name, R reads the first and Python the last.
+# If two values have one name, R reads the first and Python the last.
 is_plain <- function(value) {
   classes <- attr(value, "class", exact = TRUE)
   typeof(value) %in%
@@ -81,7 +81,7 @@ is_plain <- function(value) {
     !(is.list(value) && anyDuplicated(Filter(nzchar, names(value))) > 0)
 }
 
-# The value of a node. `given` has the `directory` and the `files` that nodes name, and the values that are `code`.
+# The value of a node. `given` contains the `directory` and the `files` that nodes name, and the values that are `code`.
 decode_value <- function(node, given) {
   type <- node$type
   stopifnot("it has a value without a type." = rlang::is_string(type))
@@ -118,14 +118,14 @@ decode_atomic <- function(text, type) {
 
 # R values that are not plain ------------------------------------------------------------------------------
 
-# `description` is that of which `code` is a part: errors name its fields.
+# `code` is a part of `description`, whose fields errors name.
 write_code <- function(code, description, path) {
   captures <- find_captures(unclass_list(description), purpose = "saved in a file")
   write_captured(list(code = code), captures, path)
 }
 
-# The values, and an environment of their own for the global variables that they use: those of the session stay as they
-# are.
+# The values, in a separate environment for the global variables that they use, so that the session's variables do not
+# change.
 read_code <- function(path) {
   globals <- new.env(parent = globalenv())
   written <- read_captured(path, globals)

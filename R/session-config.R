@@ -1,27 +1,6 @@
 # Checks and printing of the session settings of run_config().
 
-session_fields <- c(
-  "allow_soft_placement",
-  "cluster_def",
-  "device_count",
-  "device_filters",
-  "experimental",
-  "gpu_options",
-  "graph_options",
-  "inter_op_parallelism_threads",
-  "intra_op_parallelism_threads",
-  "isolate_session_state",
-  "log_device_placement",
-  "operation_timeout_in_ms",
-  "placement_period",
-  "pluggable_device_options",
-  "rpc_options",
-  "session_inter_op_thread_pool",
-  "share_cluster_devices_in_session",
-  "use_per_session_threads"
-)
-
-# The form and the names of the fields; Python checks their values, and the fields of fields.
+# Check the form of the fields. Python checks their names and values.
 check_session_config <- function(settings, path = "session_config") {
   if (is.null(settings)) {
     return(NULL)
@@ -38,16 +17,6 @@ check_session_config <- function(settings, path = "session_config") {
       problem = "`{path}` must name each of its {length(settings)} fields once.",
       remedy = "Write list(field = value).",
       argument = path
-    )
-  }
-  unknown <- if (path == "session_config") setdiff(names(settings), session_fields)
-  if (length(unknown) > 0) {
-    abort_tfdistribute(
-      "run_config",
-      problem = "`{path}` has no field `{unknown[[1]]}`.",
-      remedy = "{did_you_mean(unknown[[1]], session_fields)}Use only {backquoted(session_fields)}.",
-      argument = paste0(path, "$", unknown[[1]]),
-      value = unknown[[1]]
     )
   }
   for (field in names(settings)) {
@@ -69,7 +38,7 @@ check_session_field <- function(value, path) {
   }
 }
 
-# "gpu_options$allow_growth = TRUE": one string for each field that holds no further fields.
+# "gpu_options$allow_growth = TRUE": one string for each field without further fields.
 format_fields <- function(fields, path = NULL) {
   formatted <- lapply(names(fields), function(field) {
     here <- paste(c(path, field), collapse = "$")

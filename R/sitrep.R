@@ -1,18 +1,19 @@
 #' Situation report: versions, devices and problems
 #'
-#' Prints the versions of R, reticulate, Python and TensorFlow, which Estimators, Keras 2 and Keras 3 are used, the
-#' devices, NVIDIA GPUs with their memory and driver, and a fix for everything that is missing or does not fit together,
-#' such as a driver that is too old for TensorFlow or CUDA libraries that it does not find. It never fails, and installs
-#' nothing.
+#' Prints the versions of R, reticulate, Python and TensorFlow, the installed Estimators, Keras 2 and Keras 3, the
+#' devices, and NVIDIA GPUs with their memory and driver. For each problem, it also prints a fix, for example for
+#' missing packages, incompatible versions, a driver that is too old for TensorFlow, or CUDA libraries that TensorFlow
+#' does not find. It never fails, and installs nothing.
 #'
 #' @param ... Must be empty.
-#' @param patches TRUE to print the changes that tfdistribute makes to TensorFlow, Keras and reticulate, too. To leave
-#'   some of them out, for a bug report, set the environment variable `TFDISTRIBUTE_WITHOUT_PATCHES` to their names,
+#' @param patches TRUE also prints the changes that tfdistribute makes to TensorFlow, Keras and reticulate. To disable
+#'   some of them for a bug report, set the environment variable `TFDISTRIBUTE_WITHOUT_PATCHES` to their names,
 #'   separated by commas, before Python starts.
-#' @returns Invisibly, a list of class `tfdistribute_sitrep`: `versions` (named strings), `devices` (named counts of
-#'   what TensorFlow sees), `gpus` (this machine's NVIDIA GPUs, a tibble with columns `name`, `memory_mb` and `driver`),
-#'   `problems` (a tibble with columns `problem` and `fix`; no rows if all is well) and, if asked for, `patches` (a
-#'   tibble with columns `name`, `target`, `why`, `source`, `versions`, and `used`: TRUE if this session has used it).
+#' @returns A list of class `tfdistribute_sitrep`, invisibly: `versions` (named strings), `devices` (named counts of
+#'   TensorFlow's devices), `gpus` (this machine's NVIDIA GPUs, a tibble with columns `name`, `memory_mb` and `driver`),
+#'   and `problems` (a tibble with columns `problem` and `fix`, without rows if there are no problems). With
+#'   `patches = TRUE`, the list also contains `patches` (a tibble with columns `name`, `target`, `why`, `source`,
+#'   `versions`, and `used`, which is TRUE if this session has used the patch).
 #' @examples
 #' tfdistribute_sitrep()
 #' @export
@@ -69,14 +70,8 @@ sitrep_versions <- function(report) {
 }
 
 sitrep_gpus <- function(report) {
-  column <- function(name, of_type) {
-    vapply(report$nvidia_gpus, function(gpu) gpu[[name]] %||% of_type, of_type)
-  }
-  tibble::tibble(
-    name = column("name", NA_character_),
-    memory_mb = column("memory_mb", NA_integer_),
-    driver = column("driver", NA_character_)
-  )
+  gpus <- report$nvidia_gpus
+  table_of(gpus, name = NA_character_, memory_mb = NA_integer_, driver = NA_character_)
 }
 
 sitrep_problems <- function(report) {
@@ -92,12 +87,17 @@ sitrep_problems <- function(report) {
 }
 
 sitrep_patches <- function(report) {
-  if (is.null(report$patches)) {
-    return(NULL)
+  if (!is.null(report$patches)) {
+    table_of(
+      report$patches,
+      name = "",
+      target = "",
+      why = "",
+      source = "",
+      versions = "",
+      used = NA
+    )
   }
-  columns <- c("name", "target", "why", "source", "versions", "used")
-  values <- lapply(columns, function(column) unlist(lapply(report$patches, `[[`, column)))
-  tibble::as_tibble(rlang::set_names(values, columns))
 }
 
 numpy_problem <- function(numpy) {

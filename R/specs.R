@@ -3,22 +3,23 @@
 #' Describes the data and the limits of training and evaluation for [train_and_evaluate()]. Nothing is computed.
 #'
 #' @param input_fn An [input_fn()], or a function that returns a `tf.data.Dataset`.
-#' @param max_steps Global step at which training stops, a count; NULL (default) trains until the input ends.
-#' @param steps Batches per evaluation, a count; NULL (default) evaluates all rows. (tfestimators silently stopped after
+#' @param max_steps Global step at which training stops, a count. NULL (default) trains until the input ends.
+#' @param steps Batches per evaluation, a count. NULL (default) evaluates all rows. (tfestimators silently stopped after
 #'   100 batches.)
-#' @param name Name of the evaluation, a string or NULL.
-#' @param hooks [Hooks][hooks], such as [hook_early_stopping()], or TensorFlow's own; one or a list.
+#' @param name A string that names the evaluation, or NULL.
+#' @param hooks [Hooks][hooks], such as [hook_early_stopping()], or TensorFlow's own hooks, one or a list.
 #' @param exporters `tf.estimator.Exporter` objects, one or a list.
-#' @param start_delay_secs Seconds before the first evaluation, a count; only in a cluster.
+#' @param start_delay_secs Seconds before the first evaluation in a cluster, a count. Ignored without a cluster.
 #' @param throttle_secs Minimum seconds between evaluations, a count. Without a cluster, an evaluation follows a
-#'   checkpoint, so `run_config(save_checkpoints_steps =)` matters too, and the end of training is always evaluated.
+#'   checkpoint, so `run_config(save_checkpoints_steps =)` is also relevant, and the end of training is always
+#'   evaluated.
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_train_spec` or `tfdistribute_eval_spec`.
-#' @section Errors: `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
+#' @section Errors: `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/TrainSpec>,
 #'   <https://www.tensorflow.org/api_docs/python/tf/estimator/EvalSpec>
 #' @examples
-#' train_spec(input_fn(mpg ~ wt, mtcars, num_epochs = NULL), max_steps = 100)
+#' train_spec(input_fn(mpg ~ wt, mtcars, epochs = NULL), max_steps = 100)
 #' eval_spec(input_fn(mpg ~ wt, mtcars), throttle_secs = 10)
 #' @name specs
 NULL

@@ -1,17 +1,18 @@
 #' Train one model on several devices of one machine
 #'
-#' For a model that does not fit on one device, or whose parts can work at the same time. The model function of
-#' [estimator()] says which part is on which device, with [pipeline()] or [logical_device()]; everything else is on the
-#' first. The numbers equal those of one device. To train several copies of such a model, each on devices of its own,
-#' use `devices_per_replica` of [strategy_mirrored()] or [strategy_multi_worker()].
+#' This strategy is for a model that does not fit on one device, or whose parts can work at the same time. The model
+#' function of [estimator()] assigns its parts to devices with [pipeline()] or [logical_device()], and everything else
+#' is on the first device. The numbers are the same as on one device. To train several copies of such a model, each on
+#' its own devices, use `devices_per_replica` of [strategy_mirrored()] or [strategy_multi_worker()].
 #'
 #' @inheritParams strategy_mirrored
 #' @returns A description of class `tfdistribute_model_parallel_strategy`.
 #' @section Evaluation and prediction:
-#' These use one device, so that the model also works on a machine without the others. With
-#' `run_config(eval_distribute = strategy_model_parallel(2))`, evaluation uses the same devices.
-#' @section Errors: `tfdistribute_strategy_error`: `devices` contains something other than a CPU or GPU, or the same
-#'   device twice; when a verb runs, a device does not exist, or a [pipeline()] has fewer stages than there are devices.
+#' Evaluation and prediction use one device, so that the model also works on a machine with fewer devices. With
+#' `run_config(eval_distribute = strategy_model_parallel(2))`, evaluation uses the same devices as training.
+#' @section Errors: `tfdistribute_strategy_error` if `devices` contains something other than a CPU or GPU, or the same
+#'   device twice, or, from a verb, if a device does not exist, or a [pipeline()] has fewer stages than there are
+#'   devices.
 #' @references "GPipe", <https://arxiv.org/abs/1811.06965>
 #' @seealso [strategies], `vignette("models-in-parts")`
 #' @examples

@@ -1,34 +1,35 @@
 #' Train synchronously on several workers, with a copy of the model on each
 #'
 #' Each worker of a cluster computes gradients from its part of every batch, and all apply the same update. With the
-#' same global batch and seed, the result equals that of one process to six digits. The strategy needs a cluster, see
-#' [run_config()]. Each worker uses all GPUs that it can see, or one CPU device. For the devices of one machine,
-#' [strategy_mirrored()] is faster.
+#' same global batch and seed, the result equals the result of one process to six digits. The strategy requires a
+#' cluster. See [run_config()]. Each worker uses all GPUs that it can see, or one CPU device. For the devices of one
+#' machine, [strategy_mirrored()] is faster.
 #'
-#' Workers of one machine without GPUs sum their gradients in memory that they share; it has no name, and is freed with
-#' the processes however they end. Between machines, gradients are sent through the network.
+#' Workers on one machine without GPUs sum their gradients (an all-reduce) in anonymous shared memory, which the
+#' operating system frees even if a process crashes. Between machines, gradients are sent through the network.
 #'
 #' @param communication How workers sum their gradients: `"ring"` (through the network, CPUs or GPUs), `"nccl"` (GPUs),
 #'   `"shared_memory"` (CPUs of one machine with Linux), or `"auto"` (default) for shared memory if at most eight
 #'   workers can use it, and otherwise TensorFlow's choice.
-#' @param timeout_s Seconds to wait for a worker that does not answer, a positive number; NULL (default) uses the
+#' @param timeout_s Seconds to wait for a worker that does not answer, a positive number. NULL (default) uses the
 #'   cluster's timeout.
-#' @param devices_per_replica Devices of a worker that share one copy of the model, a count: the worker's GPUs are
-#'   divided into groups of this size, and a worker without GPUs has one replica, of as many logical CPUs. See
+#' @param devices_per_replica Devices of a worker that share one copy of the model, a count. The worker's GPUs are
+#'   divided into groups of this size. A worker without GPUs has one replica of as many logical CPUs. See
 #'   [strategy_mirrored()].
-#' @param compression `"bfloat16"` sends gradients through the network in 16 bits, which halves the bytes: gradients
-#'   have two to three digits then, and so has the equality with one process. `"none"` (default) sends them as they are.
-#'   Nothing is compressed in shared memory, and sums of fewer than 16,384 numbers never are.
+#' @param compression `"bfloat16"` sends gradients through the network in 16 bits, which halves the bytes. Gradients
+#'   then have two to three significant digits, so results match a single process only to that precision. `"none"`
+#'   (default) sends gradients without compression. Gradients in shared memory and sums of fewer than 16,384 numbers are
+#'   never compressed.
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_multi_worker_strategy`.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range, or `compression` does not fit
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range, or `compression` does not fit
 #'   `communication`.
-#' * `tfdistribute_unsupported_error`, when a verb runs: no cluster is given.
-#' * `tfdistribute_strategy_error`, when a verb runs: the cluster has parameter servers, `communication` is `"nccl"`
+#' * `tfdistribute_unsupported_error`, from a verb, without a cluster.
+#' * `tfdistribute_strategy_error`, from a verb, if the cluster has parameter servers, `communication` is `"nccl"`
 #'   without GPUs or `"shared_memory"` with GPUs or on several machines, or a worker's GPUs cannot be divided into
 #'   groups of `devices_per_replica`.
-#' * `tfdistribute_lost_peer_error`, when a verb runs: another process never started or was lost.
+#' * `tfdistribute_lost_peer_error`, from a verb, if another process never started or was lost.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/MultiWorkerMirroredStrategy>
 #' @seealso [strategies]
 #' @examples
@@ -71,7 +72,7 @@ format.tfdistribute_multi_worker_strategy <- function(x, ...) {
     paste0(", communication = \"", x$communication, "\"")
   }
   timeout <- if (!is.null(x$timeout_s)) paste0(", waiting ", format(x$timeout_s), " s at most")
-  # A description that an older version saved has none.
+  # A description that an older version saved does not have this field.
   compressed <- !identical(x$compression %||% "none", "none")
   compression <- if (compressed) paste0(", compression = \"", x$compression, "\"")
   paste0("multi worker", communication, timeout, format_per_replica(x), compression)

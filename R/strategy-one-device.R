@@ -1,16 +1,15 @@
 #' Train on one device
 #'
 #' Places all variables and all computation on one device. It uses the same code path as the other strategies, so you
-#' can use it to try out what will run under [strategy_mirrored()] later. It is not faster than
-#' `train_distribute = NULL`.
+#' can use it to prepare a training with [strategy_mirrored()]. It is not faster than `strategy = NULL`.
 #'
 #' @param device Name of the device, a string such as `"GPU:0"`, `"/gpu:1"` or `"cpu:0"`.
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_one_device_strategy`.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: `device` is not a string.
-#' * `tfdistribute_strategy_error`: `device` is not the name of a CPU or GPU. Whether the device exists is checked when
-#'   training starts.
+#' * `tfdistribute_argument_error` if `device` is not a string.
+#' * `tfdistribute_strategy_error` if `device` is not the name of a CPU or GPU. Whether the device exists is checked
+#'   when training starts.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/OneDeviceStrategy>
 #' @seealso [strategies]
 #' @examples

@@ -1,15 +1,15 @@
 #' Train asynchronously on several workers, with variables on parameter servers
 #'
 #' The chief and the workers each compute gradients from whole batches of their own, and update the variables without
-#' waiting for each other. A lost worker delays no one, and no two trainings give the same result. The strategy needs a
-#' cluster with a chief and parameter servers (`ps`), see [run_config()].
+#' waiting for each other. A lost worker does not delay the others, but no two trainings give the same result. The
+#' strategy requires a cluster with a chief and parameter servers (`ps`). See [run_config()].
 #'
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_parameter_server_strategy`.
 #' @section Errors:
-#' * `tfdistribute_unsupported_error`, when a verb runs: no cluster is given.
-#' * `tfdistribute_strategy_error`, when a verb runs: the cluster has no parameter servers.
-#' * `tfdistribute_lost_peer_error`, when a verb runs: another process never started or was lost.
+#' * `tfdistribute_unsupported_error`, from a verb, without a cluster.
+#' * `tfdistribute_strategy_error`, from a verb, if the cluster has no parameter servers.
+#' * `tfdistribute_lost_peer_error`, from a verb, if another process never started or was lost.
 #' @references <https://www.tensorflow.org/guide/distributed_training#parameterserverstrategy>
 #' @seealso [strategies]
 #' @examples

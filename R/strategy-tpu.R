@@ -1,36 +1,36 @@
 #' Train on a TPU
 #'
-#' A copy of the model on each core of the TPU of this machine, a TPU VM. Each core computes gradients from its part of
-#' a batch; they are summed after every step. Many steps run on the TPU before it returns to the host, where hooks are
-#' called and checkpoints are written. Evaluation and prediction run on the host's CPU, and training can continue from a
-#' checkpoint under any other strategy.
+#' Places a copy of the model on each core of the TPU of this machine, a TPU VM. Each core computes gradients from its
+#' part of a batch, and the gradients are summed after every step. Many steps run on the TPU before control returns to
+#' the host, where hooks are called and checkpoints are written. Evaluation and prediction run on the host's CPU, and
+#' training can continue from a checkpoint under any other strategy.
 #'
-#' The authors of this package have no TPU. Graphs and rules are tested on a TPU that is only described, and the numbers
-#' with the compiler of TPUs on a CPU. On a TPU VM,
-#' `source(system.file("examples", "verify-tpu.R", package = "tfdistribute"))` tells in a few minutes whether training
-#' works there, and gives the numbers of a CPU to three digits: a TPU multiplies in 16 bits.
+#' The authors of this package have no TPU. Graphs and rules are tested with the description of a TPU, and the numbers
+#' with the TPU compiler on a CPU. On a TPU VM, `source(system.file("examples", "verify-tpu.R", package =
+#' "tfdistribute"))` tests in a few minutes whether training works there with the numbers of a CPU, to three digits,
+#' because a TPU multiplies in 16 bits.
 #'
-#' A TPU computes with numbers, in batches of one size. So `batch_size` is a multiple of the number of copies of the
-#' model, and the number of rows is a multiple of `batch_size` unless the input repeats without end
-#' (`num_epochs = NULL`). Factors are read as codes.
+#' A TPU computes with numbers, in batches of one size. Therefore `batch_size` must be a multiple of the number of
+#' copies of the model, and the number of rows must be a multiple of `batch_size` unless the input repeats forever
+#' (`epochs = NULL`). Factors are read as codes.
 #'
-#' @param address `"local"`, the TPU of this machine. The TPU of another machine is not supported: run R where the TPU
-#'   is.
-#' @param steps_per_run Steps that the TPU takes before it returns to the host, a count. `"auto"`: those of
-#'   [run_config()], or at most 100, so that checkpoints fall on their steps.
+#' @param address `"local"`, the TPU of this machine. The TPU of another machine is not supported, so run R on the
+#'   machine with the TPU.
+#' @param steps_per_run Steps on the TPU before control returns to the host, a count. `"auto"` uses the count of
+#'   [run_config()], or at most 100, so that checkpoints occur at their steps.
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_tpu_strategy`.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: `address` is not a string, or one of the others is not a count.
-#' * `tfdistribute_unsupported_error`: `address` is not `"local"`.
+#' * `tfdistribute_argument_error` if `address` is not a string, or another argument is not a count.
+#' * `tfdistribute_unsupported_error` if `address` is not `"local"`.
 #'
 #' When a training starts:
-#' * `tfdistribute_strategy_error`: the machine has no TPU (`/dev/accel0` or `/dev/vfio/0`), no driver (`libtpu.so`), or
-#'   a TensorFlow without TPU kernels. What is missing is named before anything starts.
-#' * `tfdistribute_sharding_error`: batches would differ in size.
-#' * `tfdistribute_input_error`: a feature or the response holds strings.
-#' * `tfdistribute_run_config_error`: `precision`, `micro_batches`, `eval_distribute` or `save_checkpoints_steps` does
-#'   not suit a TPU.
+#' * `tfdistribute_strategy_error` if the machine has no TPU (`/dev/accel0` or `/dev/vfio/0`), no driver (`libtpu.so`),
+#'   or a TensorFlow without TPU kernels. The error names the missing part before anything starts.
+#' * `tfdistribute_sharding_error` if batches would differ in size.
+#' * `tfdistribute_input_error` if a feature or the response contains strings.
+#' * `tfdistribute_run_config_error` if `precision`, `micro_batches`, `eval_distribute` or `save_checkpoints_steps` does
+#'   not work on a TPU.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/compat/v1/distribute/experimental/TPUStrategy>,
 #'   <https://cloud.google.com/tpu/docs/runtimes>
 #' @seealso [strategies]
@@ -63,7 +63,7 @@ strategy_tpu <- function(address = "local", steps_per_run = "auto", ...) {
 
 #' @export
 format.tfdistribute_tpu_strategy <- function(x, ...) {
-  # A description that an older version saved has none.
+  # A description that an older version saved does not have this field.
   steps <- x$steps_per_run %||% "auto"
   paste0("TPU", if (steps != "auto") paste0(", steps_per_run = ", steps))
 }

@@ -2,17 +2,17 @@
 
 #' Distribution strategies
 #'
-#' A strategy determines on which devices a model trains and how their gradients are combined. It is given to
-#' [run_config()] as `train_distribute`. The same model, data and `batch_size` work with every strategy: `batch_size` is
-#' the global batch, the examples of one step over all devices. A strategy is a plain R value. Making one starts neither
-#' Python nor TensorFlow, and does not check that the devices exist; the verb that trains does.
+#' A strategy determines on which devices a model trains and how their gradients are combined. Pass it to [run_config()]
+#' as `strategy`. The same model, data and `batch_size` work with every strategy. `batch_size` is the global batch, the
+#' examples of one step over all devices. A strategy is a plain R value. Creating it starts neither Python nor
+#' TensorFlow, and does not check that the devices exist. The verb that trains checks them.
 #'
 #' * [strategy_one_device()]: everything on one device.
 #' * [strategy_mirrored()]: a copy of the model on each device of this machine.
 #' * [strategy_central_storage()]: variables on the CPU, computation on each device of this machine.
 #' * [strategy_model_parallel()]: one copy of the model, in parts on several devices of this machine.
-#' * [strategy_multi_worker()]: a copy of the model in each worker of a cluster; synchronous training.
-#' * [strategy_parameter_server()]: variables on the parameter servers of a cluster, computation in its workers;
+#' * [strategy_multi_worker()]: a copy of the model in each worker of a cluster, with synchronous training.
+#' * [strategy_parameter_server()]: variables on the parameter servers of a cluster, computation in its workers, with
 #'   asynchronous training.
 #' * [strategy_tpu()]: a copy of the model on each core of a TPU.
 #'
@@ -132,7 +132,7 @@ check_per_replica <- function(devices_per_replica, devices = NULL) {
 }
 
 format_per_replica <- function(x) {
-  # A description that an older version saved has none.
+  # A description that an older version saved does not have this field.
   per_replica <- x$devices_per_replica %||% 1L
   if (per_replica > 1) paste0(", devices_per_replica = ", per_replica)
 }

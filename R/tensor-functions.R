@@ -1,5 +1,5 @@
-# R's functions for tensors: the groups Math and Summary, mean(), t(), cbind(), rbind(), head() and tail(). Those of R's
-# package tensorflow have the same arguments.
+# R's functions for tensors: the groups Math and Summary, mean(), t(), cbind(), rbind(), head() and tail(). The
+# functions of R's package tensorflow have the same arguments.
 
 tensor_math <- function(x, ...) {
   tensor_function(environment()$.Generic, list(x, ...))
@@ -18,7 +18,7 @@ tensor_summary <- function(x, ..., axis = NULL, keepdims = FALSE, na.rm = FALSE)
   )
 }
 
-# Dimensions count from 1, as everywhere in R; TensorFlow counts from 0. -1 is the last one in both.
+# Dimensions count from 1, as everywhere in R, but TensorFlow counts from 0. -1 is the last dimension in both.
 check_axis <- function(axis) {
   if (is.null(axis)) {
     return(NULL)
@@ -55,7 +55,7 @@ without_level <- function(...) {
   values[rlang::names2(values) != "deparse.level"]
 }
 
-# R's sort(), order() and rank() ask for this. Without it they compare element by element, without an end.
+# R's sort(), order() and rank() call this function. Without it, they compare element by element, forever.
 tensor_order <- function(x) {
   abort_tfdistribute(
     "unsupported",

@@ -1,4 +1,4 @@
-# R's operators and subsetting for tensors, where neither reticulate nor the R package tensorflow has them.
+# R's operators and subsetting for tensors, if neither reticulate nor the R package tensorflow has them.
 
 tensor_class <- "tensorflow.python.types.core.Tensor"
 
@@ -10,7 +10,7 @@ register_tensor_methods <- function() {
   }
   register("Ops", tensor_operation)
   register_operators_of_others()
-  # Operators and cbind() need one method, or one class, for all arguments. The others are this package's for features.
+  # Operators and cbind() need one method, or one class, for all arguments. The other methods are only for features.
   for (class in c(tensor_class, "tfdistribute_features")) {
     register("Math", tensor_math, class = class)
     register("Summary", tensor_summary, class = class)
@@ -27,8 +27,9 @@ register_tensor_methods <- function() {
   register("length", tensor_length)
 }
 
-# R's tensorflow has operators for its class, and reticulate 1.32 and newer for all Python objects. R takes neither of
-# two different methods, so those of others are also the methods of features, and of tensors without their class.
+# R's tensorflow has operators for its class, and reticulate 1.32 and newer for all Python objects. R uses neither of
+# two different methods, so other packages' methods are also the methods of features, and of tensors without their
+# class.
 register_operators_of_others <- function() {
   # Older versions of reticulate compare Python objects as R values, which tensors do not have.
   has_arithmetic <- !is.null(utils::getS3method("+", "python.builtin.object", optional = TRUE))
@@ -42,7 +43,7 @@ register_operators_of_others <- function() {
   }
 }
 
-# A number takes the type of the tensor.
+# A number gets the type of the tensor.
 tensor_operation <- function(e1, e2) {
   operands <- if (missing(e2)) list(e1) else list(e1, e2)
   call_backend(
@@ -56,7 +57,7 @@ tensor_operand <- function(x) {
   if (is_python_object(x) || is.list(x) || length(x) == 1) x else as_numpy(x)
 }
 
-# Positions count from 1. A single position drops its dimension, unless `drop` is FALSE; dimensions after the last index
+# Positions count from 1. A single position drops its dimension, unless `drop` is FALSE. Dimensions after the last index
 # are kept whole.
 tensor_subset <- function(x, ..., drop = TRUE) {
   positions <- lapply(rlang::enquos(..., .ignore_empty = "none"), function(index) {
@@ -80,7 +81,7 @@ check_positions <- function(positions) {
   as.list(as.integer(positions))
 }
 
-# NA for a dimension that is not known, such as that of the batch; NULL for a single number.
+# NA for an unknown dimension, such as the batch. NULL for a single number.
 tensor_dim <- function(x) {
   sizes <- unlist(call_backend("tensor_dim", tensor = x))
   if (length(sizes) > 0) ifelse(sizes < 0, NA_integer_, sizes)

@@ -1,26 +1,26 @@
 #' Show a training in TensorBoard
 #'
-#' Starts the TensorBoard of this package's Python, which shows the losses, metrics and graph in a `model_dir`: the run
-#' `train` is the training, and `train/eval` its evaluations. It waits until TensorBoard answers, which takes a while on
-#' a busy machine; Ctrl-C ends the attempt. The page that it opens has the loss of all runs on top. TensorBoard listens
-#' on this machine only, unless you name another host, and ends with the R session.
+#' Starts the TensorBoard of this package's Python, which shows the losses, metrics and graph in a `model_dir`. The run
+#' `train` shows the training, and the run `train/eval` shows its evaluations. The function waits until TensorBoard
+#' answers, which takes a while on a busy machine. Ctrl-C ends the attempt. The page opens with the loss of all runs at
+#' the top. TensorBoard listens only on this machine, unless you set another host, and ends with the R session.
 #'
-#' @param log_dir What to show: paths, estimators, or a list of them; their names become the names of the runs. Not
-#'   needed with `action = "stop"`, which stops every TensorBoard of this session.
+#' @param log_dir Paths, estimators, or a list of them. Their names become the names of the runs. Not needed with
+#'   `action = "stop"`, which stops every TensorBoard of this session.
 #' @param action `"start"` or `"stop"`.
-#' @param host Address to listen on, a string. TensorBoard asks for no password: anyone who can connect can read
+#' @param host Address to listen on, a string. TensorBoard requires no password, so anyone who can connect can read
 #'   everything below `log_dir`.
-#' @param port Port to listen on, a count; `"auto"` for a free one.
-#' @param launch_browser TRUE to open the Viewer of RStudio or VS Code, or else the browser; FALSE not to; or a function
-#'   that is called with the URL of the page.
+#' @param port Port to listen on, a count, or `"auto"` for a free port.
+#' @param launch_browser TRUE to open the Viewer of RStudio or VS Code, or else the browser, FALSE to open nothing, or a
+#'   function that is called with the URL of the page.
 #' @param reload_interval Seconds between checks of the files, a number.
-#' @param purge_orphaned_data TRUE to hide what a training wrote after the checkpoint from which it was continued.
+#' @param purge_orphaned_data TRUE hides records that a training wrote after the checkpoint from which it was continued.
 #' @param ... Must be empty.
-#' @returns Invisibly, the URL, a string; NULL for `"stop"`.
+#' @returns The URL, a string, or NULL for `"stop"`, invisibly.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_backend_error`: TensorBoard does not start. The message has its output.
-#' @references <https://www.tensorflow.org/tensorboard>. The interface is that of R's tensorflow package.
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_backend_error` if TensorBoard does not start. The message contains its output.
+#' @references <https://www.tensorflow.org/tensorboard>. The interface follows R's tensorflow package.
 #' @examples
 #' \dontrun{
 #' tensorboard("runs/diamonds")
@@ -67,7 +67,7 @@ tensorboard <- function(
   invisible(url)
 }
 
-# TensorBoard shows its cards by name, so that those of the layers would be above the loss: it is pinned on top.
+# TensorBoard sorts its cards by name, so the cards of the layers would be above the loss, which is therefore pinned.
 at_the_loss <- function(url) {
   pinned <- "[{\"plugin\":\"scalars\",\"tag\":\"loss\"}]"
   paste0(url, "?pinnedCards=", utils::URLencode(pinned, reserved = TRUE), "#timeseries")
@@ -97,7 +97,7 @@ log_arguments <- function(log_dir) {
   }
 }
 
-# A directory with a link to each path. TensorBoard names runs by directories, and those of --logdir_spec "train/.".
+# A directory with a link to each path. TensorBoard names runs by directories, and runs of --logdir_spec "train/.".
 linked_directory <- function(names, paths) {
   folder <- tempfile("tensorboard-")
   links <- file.path(folder, names)
@@ -127,7 +127,7 @@ start_tensorboard <- function(arguments, say_after_s = 3, python = python_found(
     c("-m", "tensorboard.main", arguments),
     stdout = log,
     stderr = "2>&1",
-    # It leaves a file with its address, which goes with the session.
+    # TensorBoard leaves a file with its address, which is deleted with the session.
     env = c("current", TMPDIR = tempdir()),
     cleanup = TRUE,
     cleanup_tree = TRUE
@@ -137,7 +137,7 @@ start_tensorboard <- function(arguments, say_after_s = 3, python = python_found(
   began <- Sys.time()
   is_silent <- TRUE
   repeat {
-    # A process that ends has written its last lines before.
+    # A process that ends has already written its last lines.
     is_alive <- process$is_alive()
     output <- readLines(log, warn = FALSE)
     url <- regmatches(output, regexpr("https?://[^ ]+", output))

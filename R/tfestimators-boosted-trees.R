@@ -1,15 +1,12 @@
 #' Boosted trees, which TensorFlow no longer has
 #'
-#' tfestimators has these functions, but TensorFlow removed boosted trees from Estimators after version 2.8. They raise
-#' an error that names alternatives: deep models of this package, or boosted trees of xgboost, lightgbm or Python's
-#' TensorFlow Decision Forests.
+#' These functions are for scripts of tfestimators. TensorFlow removed boosted trees from Estimators after version 2.8,
+#' so the functions raise an error that names alternatives: deep models of this package, or boosted trees of xgboost,
+#' lightgbm or Python's TensorFlow Decision Forests.
 #'
-#' @inheritParams linear_estimators
-#' @param n_batches_per_layer,n_trees,max_depth,learning_rate As in tfestimators; not used.
-#' @param l1_regularization,l2_regularization,tree_complexity,min_node_weight As in tfestimators; not used.
-#' @param ... Must be empty.
+#' @param ... Arguments of tfestimators, which are ignored.
 #' @returns Does not return.
-#' @section Errors: `tfdistribute_unsupported_error`: always.
+#' @section Errors: `tfdistribute_unsupported_error`, from every call.
 #' @references <https://github.com/advisories/GHSA-h6gw-r52c-724r>, "These APIs are now deprecated in TensorFlow 2.8."
 #' @seealso [estimators]
 #' @examples
@@ -19,44 +16,13 @@ NULL
 
 #' @rdname boosted_trees_estimators
 #' @export
-boosted_trees_regressor <- function(
-  feature_columns,
-  n_batches_per_layer,
-  model_dir = NULL,
-  label_dimension = 1L,
-  weight_column = NULL,
-  n_trees = 100L,
-  max_depth = 6L,
-  learning_rate = 0.1,
-  l1_regularization = 0,
-  l2_regularization = 0,
-  tree_complexity = 0,
-  min_node_weight = 0,
-  config = NULL,
-  ...
-) {
+boosted_trees_regressor <- function(...) {
   abort_boosted_trees("boosted_trees_regressor", "dnn_regressor")
 }
 
 #' @rdname boosted_trees_estimators
 #' @export
-boosted_trees_classifier <- function(
-  feature_columns,
-  n_batches_per_layer,
-  model_dir = NULL,
-  n_classes = 2L,
-  weight_column = NULL,
-  label_vocabulary = NULL,
-  n_trees = 100L,
-  max_depth = 6L,
-  learning_rate = 0.1,
-  l1_regularization = 0,
-  l2_regularization = 0,
-  tree_complexity = 0,
-  min_node_weight = 0,
-  config = NULL,
-  ...
-) {
+boosted_trees_classifier <- function(...) {
   abort_boosted_trees("boosted_trees_classifier", "dnn_classifier")
 }
 

@@ -1,6 +1,6 @@
-# Feature columns as scripts of tfestimators write them: formulas, c() of columns, and Python's own columns.
+# Feature columns in the style of tfestimators: formulas, c() of columns, and Python's own columns.
 
-# Concatenate columns. Strings are kept: they name features in the keys of column_crossed().
+# Concatenate columns. Strings are kept, because they name features in the keys of column_crossed().
 #' @export
 c.tfdistribute_feature_column <- function(...) {
   parts <- lapply(list(...), function(part) {
@@ -13,7 +13,7 @@ c.tfdistribute_feature_column <- function(...) {
 #' @export
 c.tfdistribute_feature_columns <- c.tfdistribute_feature_column
 
-# c("a", column) is R's own c(), which takes the column apart.
+# c("a", column) calls R's own c(), which dissolves the column.
 check_whole_columns <- function(value, argument) {
   if (is.list(value) && !is.object(value) && "kind" %in% names(value)) {
     abort_tfdistribute(
@@ -25,7 +25,7 @@ check_whole_columns <- function(value, argument) {
   }
 }
 
-# The columns of starts_with("d") ~ column_numeric(): those of the right side, for the features of the left.
+# The columns of starts_with("d") ~ column_numeric(), from the right side, for the features on the left.
 formula_columns <- function(formula) {
   call <- formula[[length(formula)]]
   if (length(formula) != 3 || !is.call(call)) {
@@ -47,7 +47,7 @@ formula_columns <- function(formula) {
   eval(with_features(call, selected, environment(formula)), environment(formula))
 }
 
-# The call with the selection as the first argument of its innermost column function, that which names features.
+# The call with the selection as the first argument of its innermost column function, which names features.
 with_features <- function(call, selected, env) {
   made_of <- utils::head(names(formals(args(eval(call[[1]], env)))), 1)
   if (!identical(made_of, "...") && length(call) > 1 && is.call(call[[2]])) {

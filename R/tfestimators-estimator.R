@@ -1,6 +1,6 @@
-# What scripts for tfestimators ask of an estimator: its class, and the Python object in it.
+# Parts of an estimator that scripts for tfestimators use: its class, and the Python object in it.
 
-# An estimator holds no Python object: this makes one, for code that calls TensorFlow itself.
+# An estimator contains no Python object. This method creates one, for code that calls TensorFlow itself.
 #' @export
 `$.tfdistribute_estimator` <- function(x, name) {
   if (identical(name, "estimator") && is.null(.subset2(x, "estimator"))) {

@@ -2,24 +2,25 @@
 
 #' Settings of a script, from a file or the command line
 #'
-#' Declares the settings of a script, with their types and defaults. A file `flags.yml` in the working directory
-#' overrides the defaults, and the command line (`Rscript train.R --learning-rate=0.1`) overrides both. If the R package
-#' tfruns is installed, its `flags()` reads them, so that its runs can set and record them.
+#' These functions are for scripts of tfestimators. They declare the settings of a script, with their types and
+#' defaults. A file `flags.yml` in the working directory overrides the defaults, and the command line
+#' (`Rscript train.R --learning-rate=0.1`) overrides both. If the R package tfruns is installed, its `flags()` reads the
+#' settings, so that its runs can set and record them.
 #'
-#' @param name Name of the flag, a string.
-#' @param default Value if no other is given.
-#' @param description Meaning of the flag, a string or NULL.
+#' @param name A string that names the flag.
+#' @param default Value if neither the file nor the command line sets it.
+#' @param description A string that describes the flag, or NULL.
 #' @param ... `flags()`: results of `flag_numeric()`, `flag_integer()`, `flag_boolean()` and `flag_string()`, or a list
 #'   of them. Otherwise must be empty.
 #' @param config Section of the file to use, in addition to `default`. Files without sections have one value per flag.
-#' @param file Path of the YAML file. Reading it requires the R package yaml.
-#' @param arguments The command line, strings: `--name=value` or `--name value`, with `-` for `_` in names. Arguments
-#'   that do not begin with `--` are left to the script.
+#' @param file Path of the YAML file, which requires the R package yaml.
+#' @param arguments Arguments of the command line, strings: `--name=value` or `--name value`, with `-` for `_` in names.
+#'   `flags()` ignores arguments that do not begin with `--`.
 #' @returns `flags()`: a named list of values. `flag_*()`: a description of one flag.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: a value has the wrong type, a flag was not declared, or `file` does not exist or
-#'   does not hold names and values.
-#' * `tfdistribute_unsupported_error`: there is a file but yaml is not installed, or its sections inherit from each
+#' * `tfdistribute_argument_error` if a value has the wrong type, a flag was not declared, or `file` does not exist or
+#'   does not contain names and values.
+#' * `tfdistribute_unsupported_error` if there is a file but yaml is not installed, or its sections inherit from each
 #'   other but tfruns is not installed.
 #' @references The functions of the same names in tfruns.
 #' @examples
@@ -44,14 +45,14 @@ flags <- function(
     described <- described[[1]]
   }
   check_flags(described)
-  # Not assigned: what was given must stay known.
+  # Not assigned, because the arguments of the call are needed later.
   check_string(config)
   check_path(file)
   if (!is.character(arguments) || anyNA(arguments)) {
     abort_argument(arguments, "strings")
   }
   if (has_tfruns()) {
-    # tfruns asks the run for what was not given.
+    # tfruns asks the run for values that are not in the call.
     given <- list(config = if (!missing(config)) config, file = if (!missing(file)) file)
     given <- Filter(Negate(is.null), given)
     return(do.call(tfruns::flags, c(described, given, list(arguments = arguments))))
@@ -97,7 +98,7 @@ flag_string <- function(name, default, description = NULL, ...) {
   new_flag("string", name, default, description)
 }
 
-# Fields and second class are those of tfruns, which accepts such an object.
+# The fields and the second class are the same as in tfruns, which accepts such an object.
 new_flag <- function(type, name, default, description) {
   flag <- list(
     name = check_string(name),
@@ -202,7 +203,7 @@ read_flags <- function(file) {
   if (sum(nchar(gsub("[^[{]", "", text, useBytes = TRUE))) > 1000) {
     abort_flags_file(file, "it is nested too deeply")
   }
-  # A number beyond R's integers becomes NA, which the flag refuses.
+  # A number beyond R's integers becomes NA, which the flag rejects.
   read <- tryCatch(
     suppressWarnings(yaml::yaml.load(paste(text, collapse = "\n"), eval.expr = FALSE)),
     error = function(error) {

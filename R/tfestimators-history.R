@@ -1,4 +1,4 @@
-# The names that tfestimators gives to the parts of a history.
+# The names that tfestimators uses for the parts of a history.
 
 #' @export
 `$.tfdistribute_history` <- function(x, name) {
@@ -11,7 +11,7 @@
   )
 }
 
-# tfestimators records the mean and the sum of TensorFlow's losses, of which an Estimator has one.
+# tfestimators records the mean and the sum of TensorFlow's losses, but an Estimator has only one of them.
 loss_names <- c("mean_losses", "total_losses")
 
 #' @export

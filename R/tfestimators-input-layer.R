@@ -1,19 +1,19 @@
 #' Combine features into one layer of a model function
 #'
-#' Applies feature columns to features and returns one tensor of numbers, for use in a [model function][estimator].
-#' Canned models do this themselves.
+#' This function is for scripts of tfestimators. It applies feature columns to features and returns one tensor of
+#' numbers, for use in a [model function][estimator]. Canned models do this themselves.
 #'
-#' @param features Named list of tensors, as a model function gets it.
-#' @param feature_columns Columns to read, as [feature_columns()] returns them. Categorical columns must be wrapped in
+#' @param features Named list of tensors, as in a model function.
+#' @param feature_columns Columns to read, from [feature_columns()]. Categorical columns must be wrapped in
 #'   [column_indicator()] or [column_embedding()].
-#' @param weight_collections Collections of the graph to which variables are added, strings, see [graph_keys()]; or
-#'   NULL.
+#' @param weight_collections Collections of the graph to which variables are added, strings, or NULL. See
+#'   [graph_keys()].
 #' @param trainable Whether training changes the variables, TRUE or FALSE.
 #' @param ... Must be empty.
 #' @returns A tensor of shape (batch, width), with columns in the order of their names.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_model_error`: a categorical column is not wrapped.
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error` if a categorical column is not wrapped.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/compat/v1/feature_column/input_layer>
 #' @examples
 #' columns <- feature_columns(column_numeric("wt", "hp"))
@@ -35,6 +35,9 @@ input_layer <- function(
   ...
 ) {
   check_call()
+  if (is.language(features)) {
+    abort_argument(features, "a named list of tensors")
+  }
   call_backend(
     "input_layer",
     features = as.list(features),

@@ -1,12 +1,13 @@
 #' Names of modes, metrics, predictions, collections and tasks
 #'
-#' The strings that TensorFlow uses, by the names of their constants. Python is not needed.
+#' These functions are for scripts of tfestimators. They return the strings that TensorFlow uses, by the names of their
+#' constants, without Python.
 #'
 #' @param ... Must be empty.
 #' @returns A named list of strings.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/ModeKeys>,
-#'   <https://www.tensorflow.org/api_docs/python/tf/compat/v1/GraphKeys>; the others are tensorflow_estimator's
-#'   `MetricKeys`, `PredictionKeys` and `TaskType`.
+#'   <https://www.tensorflow.org/api_docs/python/tf/compat/v1/GraphKeys>, and `MetricKeys`, `PredictionKeys` and
+#'   `TaskType` of tensorflow_estimator.
 #' @examples
 #' mode_keys()$TRAIN
 #' metric_keys()$LOSS_MEAN
@@ -59,71 +60,41 @@ metric_keys <- function(...) {
 #' @export
 prediction_keys <- function(...) {
   check_call()
-  new_keys(list(
-    CLASSES = "classes",
-    CLASS_IDS = "class_ids",
-    ALL_CLASSES = "all_classes",
-    ALL_CLASS_IDS = "all_class_ids",
-    LOGISTIC = "logistic",
-    LOGITS = "logits",
-    PREDICTIONS = "predictions",
-    PROBABILITIES = "probabilities",
-    TOP_K = "top_k"
-  ))
+  # fmt: skip
+  values <- c(
+    "classes", "class_ids", "all_classes", "all_class_ids", "logistic", "logits", "predictions",
+    "probabilities", "top_k"
+  )
+  capital_keys(values)
 }
 
 #' @rdname keys
 #' @export
 graph_keys <- function(...) {
   check_call()
-  new_keys(list(
-    ACTIVATIONS = "activations",
-    ASSET_FILEPATHS = "asset_filepaths",
-    BIASES = "biases",
-    CONCATENATED_VARIABLES = "concatenated_variables",
-    COND_CONTEXT = "cond_context",
-    EVAL_STEP = "eval_step",
-    GLOBAL_STEP = "global_step",
-    GLOBAL_VARIABLES = "variables",
-    INIT_OP = "init_op",
-    LOCAL_INIT_OP = "local_init_op",
-    LOCAL_RESOURCES = "local_resources",
-    LOCAL_VARIABLES = "local_variables",
-    LOSSES = "losses",
-    METRIC_VARIABLES = "metric_variables",
-    MODEL_VARIABLES = "model_variables",
-    MOVING_AVERAGE_VARIABLES = "moving_average_variables",
-    QUEUE_RUNNERS = "queue_runners",
-    READY_FOR_LOCAL_INIT_OP = "ready_for_local_init_op",
-    READY_OP = "ready_op",
-    REGULARIZATION_LOSSES = "regularization_losses",
-    RESOURCES = "resources",
-    SAVEABLE_OBJECTS = "saveable_objects",
-    SAVERS = "savers",
-    SUMMARIES = "summaries",
-    SUMMARY_OP = "summary_op",
-    TABLE_INITIALIZERS = "table_initializer",
-    TRAINABLE_RESOURCE_VARIABLES = "trainable_resource_variables",
-    TRAINABLE_VARIABLES = "trainable_variables",
-    TRAIN_OP = "train_op",
-    UPDATE_OPS = "update_ops",
-    VARIABLES = "variables",
-    WEIGHTS = "weights",
-    WHILE_CONTEXT = "while_context"
-  ))
+  # fmt: skip
+  values <- c(
+    "activations", "asset_filepaths", "biases", "concatenated_variables", "cond_context",
+    "eval_step", "global_step", "init_op", "local_init_op", "local_resources",
+    "local_variables", "losses", "metric_variables", "model_variables",
+    "moving_average_variables", "queue_runners", "ready_for_local_init_op", "ready_op",
+    "regularization_losses", "resources", "saveable_objects", "savers", "summaries",
+    "summary_op", "trainable_resource_variables", "trainable_variables", "train_op",
+    "update_ops", "variables", "weights", "while_context"
+  )
+  capital_keys(values, GLOBAL_VARIABLES = "variables", TABLE_INITIALIZERS = "table_initializer")
 }
 
 #' @rdname keys
 #' @export
 task_type <- function(...) {
   check_call()
-  new_keys(list(
-    MASTER = "master",
-    PS = "ps",
-    WORKER = "worker",
-    CHIEF = "chief",
-    EVALUATOR = "evaluator"
-  ))
+  capital_keys(c("master", "ps", "worker", "chief", "evaluator"))
+}
+
+# Constants that have the names of their values in capital letters, and the other constants in `...`.
+capital_keys <- function(values, ...) {
+  new_keys(c(rlang::set_names(as.list(values), toupper(values)), list(...)))
 }
 
 new_keys <- function(keys) {

@@ -1,19 +1,19 @@
 #' Describe examples in arrays
 #'
-#' Does the same as [input_fn()] for a list of arrays, with the response as a separate argument. The name is that of
-#' tfestimators. The first dimension of each array counts the examples. Arrays of NumPy are converted to R's. They are
-#' used as in [input_fn()].
+#' This function is for scripts of tfestimators. It is equivalent to [input_fn()] for a list of arrays, with the
+#' response as a separate argument. The first dimension of each array counts the examples. Arrays of NumPy are converted
+#' to R arrays.
 #'
-#' @param x Features: a named list of vectors, matrices and arrays with the same first dimension; or one array, which
+#' @param x Features: a named list of vectors, matrices and arrays with the same first dimension, or one array, which
 #'   becomes the feature `x`.
-#' @param y Response: a vector, factor or array with the same first dimension; NULL if there is none.
+#' @param y Response: a vector, factor or array with the same first dimension. NULL without a response.
 #' @inheritParams input_fn
-#' @param shuffle TRUE, FALSE, or NULL for training only.
-#' @param weights Name of the element of `x` that holds the weight of each row, a string, or NULL; see
+#' @param shuffle TRUE, FALSE, or NULL, which shuffles only in training.
+#' @param weights Name of the element of `x` that contains the weight of each row, a string, or NULL. See
 #'   [input_transform].
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_input`.
-#' @section Errors: `tfdistribute_input_error`, `tfdistribute_argument_error`: as in [input_fn()].
+#' @section Errors: `tfdistribute_input_error` or `tfdistribute_argument_error` as in [input_fn()].
 #' @references <https://www.tensorflow.org/api_docs/python/tf/compat/v1/estimator/inputs/numpy_input_fn>
 #' @seealso [input_fn()]
 #' @examples
@@ -27,7 +27,7 @@ numpy_input_fn <- function(
   x,
   y = NULL,
   batch_size = 128,
-  num_epochs = 1,
+  epochs = 1,
   shuffle = NULL,
   queue_capacity = 1000,
   num_threads = 1,
@@ -61,18 +61,5 @@ numpy_input_fn <- function(
   response <- if (!is.null(y)) utils::tail(make.unique(c(names(x), "y")), 1)
   data <- unclass_list(as.list(x))
   data[response] <- if (!is.null(y)) list(y)
-  new_in_memory_input(
-    data,
-    features = features,
-    response = response,
-    source = "arrays",
-    batch_size = batch_size,
-    shuffle = shuffle,
-    num_epochs = num_epochs,
-    impute = impute,
-    factors = factors,
-    seed = seed,
-    weights = weights,
-    transform = transform
-  )
+  new_in_memory_input(data, features, response, source = "arrays", weights = weights)
 }

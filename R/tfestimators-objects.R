@@ -2,21 +2,21 @@
 
 #' Use objects of tfestimators
 #'
-#' The verbs [train()], [evaluate()], `predict()`, [train_and_evaluate()] and [export_savedmodel()], and [distribute()],
-#' [variable_names()], [variable_value()], [latest_checkpoint()] and [model_dir()], accept objects made by tfestimators:
-#' lists of class `tf_estimator` with the Python object as `estimator`. An object keeps its configuration;
-#' [distribute()] changes it.
+#' These methods are for scripts of tfestimators. The verbs [train()], [evaluate()], `predict()`, [train_and_evaluate()]
+#' and [export_savedmodel()], and the functions [distribute()], [variable_names()], [variable_value()],
+#' [latest_checkpoint()] and [model_dir()], accept objects from tfestimators: lists of class `tf_estimator` with the
+#' Python object as `estimator`. An object keeps its configuration, and [distribute()] changes it.
 #'
-#' Inputs must be made by this package's [input_fn()]: those of tfestimators use TensorFlow 1 queues, which strategies
-#' do not support. If tfestimators is loaded, `predict()` passes other inputs to it.
+#' Inputs must come from this package's [input_fn()], because inputs of tfestimators use TensorFlow 1 queues, which
+#' strategies do not support. If tfestimators is loaded, `predict()` passes other inputs to it.
 #'
 #' @param object An object of class `tf_estimator`.
 #' @param input_fn An [input_fn()], or a function that returns a `tf.data.Dataset`.
 #' @param ... Passed to the method for estimators of this package.
-#' @returns As for estimators of this package.
+#' @returns The same result as for estimators of this package.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: `object$estimator` is not a Python object.
-#' * Those for estimators of this package.
+#' * `tfdistribute_argument_error` if `object$estimator` is not a Python object.
+#' * The errors for estimators of this package.
 #' @references <https://github.com/rstudio/tfestimators>
 #' @examplesIf tfdistribute_available()
 #' # As tfestimators makes it:
@@ -25,7 +25,7 @@
 #'   list(estimator = tf$estimator$LinearRegressor(columns, model_dir = tempfile("model-"))),
 #'   class = c("tf_estimator", "tf_estimator_regressor")
 #' )
-#' train(object, input_fn(mpg ~ wt, mtcars, num_epochs = 5))
+#' train(object, input_fn(mpg ~ wt, mtcars, epochs = 5))
 #' predict(object, input_fn(~wt, mtcars[1:3, ]))
 #' @name tf_estimator
 NULL
@@ -43,7 +43,7 @@ evaluate.tf_estimator <- function(object, ...) {
 #' @rdname tf_estimator
 #' @export
 predict.tf_estimator <- function(object, input_fn, ...) {
-  # Both packages have a method for this generic; R calls that of the package loaded last.
+  # Both packages have a method for this generic, and R calls the method of the package that was loaded last.
   if (isNamespaceLoaded("tfestimators") && !inherits(input_fn, "tfdistribute_input")) {
     theirs <- get("predict.tf_estimator", envir = asNamespace("tfestimators"))
     return(theirs(object, input_fn = input_fn, ...))
@@ -71,7 +71,7 @@ model_dir.tf_estimator <- function(object, ...) {
   python_estimator(object)$model_dir
 }
 
-# The object as a description for one verb. It holds a Python object, so it cannot be saved.
+# The object as a description for one verb. It contains a Python object, so it cannot be saved.
 as_wrapped <- function(object) {
   new_estimator(
     "wrapped",

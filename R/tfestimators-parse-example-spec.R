@@ -2,21 +2,21 @@
 
 #' Specify how TensorFlow parses examples in files
 #'
-#' Describes how the features, label and weights of a model are stored in `tf.train.Example` messages, the content of
-#' TFRecord files. It is a plain R value. TensorFlow functions such as `tf$io$parse_example()` accept it as the
-#' dictionary that they need.
+#' These functions are for scripts of tfestimators. They describe how the features, label and weights of a model are
+#' stored in `tf.train.Example` messages, the content of TFRecord files. The description is a plain R value. TensorFlow
+#' functions such as `tf$io$parse_example()` accept it as the dictionary that they require.
 #'
-#' @param feature_columns Columns that the model reads, as [feature_columns()] returns them.
+#' @param feature_columns Columns that the model reads, from [feature_columns()].
 #' @param label_key Name of the label in the messages, a string.
 #' @param label_dtype Type of the label: `"int64"`, `"float32"`, `"string"` or a TensorFlow dtype such as `tf$int64`.
-#' @param label_default Label of messages without one, a number or string; NULL makes them an error.
+#' @param label_default Label of messages without a label, a number or string. NULL makes such messages an error.
 #' @param label_dimension Numbers in one label, a count.
-#' @param weight_column Name of the weights in the messages, a string; NULL if there are none.
+#' @param weight_column Name of the weights in the messages, a string. NULL without weights.
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_parse_example_spec`. [as_python()] returns TensorFlow's dictionary.
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_model_error`: the label or the weights are also a feature.
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_model_error` if the label or the weights are also a feature.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/classifier_parse_example_spec>
 #' @examples
 #' columns <- feature_columns(column_numeric("wt", "hp"))
@@ -40,7 +40,7 @@ classifier_parse_example_spec <- function(
   ...
 ) {
   check_call()
-  new_parse_example_spec(feature_columns, label_key, label_dtype, label_default, 1L, weight_column)
+  new_parse_example_spec(label_dimension = 1L)
 }
 
 #' @rdname parse_example_spec
@@ -55,40 +55,29 @@ regressor_parse_example_spec <- function(
   ...
 ) {
   check_call()
-  new_parse_example_spec(
-    feature_columns,
-    label_key,
-    label_dtype,
-    label_default,
-    label_dimension,
-    weight_column
-  )
+  new_parse_example_spec()
 }
 
-new_parse_example_spec <- function(
-  feature_columns,
-  label_key,
-  label_dtype,
-  label_default,
-  label_dimension,
-  weight_column
-) {
-  columns <- check_some_columns(feature_columns)
-  label_dtype <- check_dtype(label_dtype, c("int64", "float32", "string"))
-  weight_column <- check_weight_column(weight_column)
-  spec <- list(
-    feature_columns = columns,
-    label_key = check_not_read(check_string(label_key), columns, "label_key"),
-    label_dtype = label_dtype,
-    label_default = check_label_default(label_default, label_dtype),
-    label_dimension = check_count(label_dimension),
-    weight_column = check_not_read(weight_column, columns, "weight_column")
+parse_example_checks <- rlang::exprs(
+  feature_columns = check_some_columns(feature_columns),
+  label_key = check_not_read(check_string(label_key), feature_columns, "label_key"),
+  label_dtype = check_dtype(label_dtype, c("int64", "float32", "string")),
+  label_default = check_label_default(label_default, label_dtype),
+  label_dimension = check_count(label_dimension),
+  weight_column = check_not_read(
+    check_weight_column(weight_column),
+    feature_columns,
+    "weight_column"
   )
-  structure(spec, class = "tfdistribute_parse_example_spec")
+)
+
+new_parse_example_spec <- function(..., .frame = parent.frame()) {
+  fields <- checked_fields(parse_example_checks, ..., .frame = .frame)
+  structure(fields, class = "tfdistribute_parse_example_spec")
 }
 
 check_not_read <- function(name, columns, argument) {
-  if (!is.null(name) && name %in% features_of(columns)) {
+  if (!is.null(name) && name %in% features_of(as_feature_columns(columns))) {
     abort_tfdistribute(
       "model",
       problem = "`{argument}` is \"{name}\", which is also a feature.",
@@ -105,7 +94,7 @@ check_label_default <- function(label_default, dtype) {
     return(NULL)
   }
   switch(
-    dtype,
+    if (is_python_object(dtype)) dtype_name(dtype) else dtype,
     int64 = check_count(label_default, minimum = -.Machine$integer.max),
     float32 = check_number(label_default),
     check_string(label_default)
@@ -134,14 +123,6 @@ print.tfdistribute_parse_example_spec <- function(x, ...) {
 #' @export
 as_python.tfdistribute_parse_example_spec <- function(x, ...) {
   check_call()
-  kept <- call_backend(
-    "parse_example_spec",
-    feature_columns = x$feature_columns,
-    label_key = x$label_key,
-    label_dtype = x$label_dtype,
-    label_default = x$label_default,
-    label_dimension = x$label_dimension,
-    weight_column = x$weight_column
-  )
+  kept <- rlang::inject(call_backend("parse_example_spec", !!!unclass(x)))
   unconverted_object(kept)
 }

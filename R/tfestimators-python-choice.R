@@ -2,18 +2,19 @@
 
 #' Choose the Python to use
 #'
-#' Call the functions of the same names in the R package reticulate. Use them before anything starts Python. The
-#' environment that [install_tfdistribute()] makes is found without them.
+#' These functions are for scripts of tfestimators. They call the functions of the same names in the R package
+#' reticulate. Use them before Python starts. You do not need them for the environment of [install_tfdistribute()],
+#' which tfdistribute finds without them.
 #'
 #' @param python Path of a Python program.
-#' @param virtualenv Name or path of a virtual environment.
-#' @param condaenv Name or path of a conda environment.
+#' @param virtualenv A string that names a virtual environment, or its path.
+#' @param condaenv A string that names a conda environment, or its path.
 #' @param conda Path of conda, or `"auto"`.
-#' @param required TRUE for an error if it cannot be used, FALSE for a hint only; NULL is TRUE, except while a package
-#'   is loaded.
+#' @param required Whether an unusable Python is an error, TRUE or FALSE. FALSE makes the choice only a hint. NULL means
+#'   TRUE, except while a package is loaded.
 #' @param ... Must be empty.
 #' @returns Invisibly NULL.
-#' @section Errors: `tfdistribute_backend_error`: reticulate cannot use this Python.
+#' @section Errors: `tfdistribute_backend_error` if reticulate cannot use this Python.
 #' @references <https://rstudio.github.io/reticulate/reference/use_python.html>
 #' @examples
 #' \dontrun{
@@ -61,20 +62,21 @@ try_python <- function(how, chosen, ..., argument = rlang::caller_arg(chosen)) {
 
 #' Install TensorFlow
 #'
-#' Calls [install_tfdistribute()], which installs TensorFlow with Estimators into a virtual environment. It is for
-#' scripts written for tfestimators.
+#' This function is for scripts of tfestimators. It calls [install_tfdistribute()], which installs TensorFlow with
+#' Estimators into a virtual environment.
 #'
 #' @param method `"auto"` or `"virtualenv"`.
-#' @param version `"default"`, or a version as in [install_tfdistribute()], optionally followed by `"-gpu"` or `"-cpu"`;
-#'   or just `"gpu"` or `"cpu"`.
-#' @param envname Name or path of the virtual environment; NULL for `"r-tfdistribute"`.
-#' @param conda,conda_python_version,restart_session,pip_ignore_installed,python_version,... Ignored; accepted for
-#'   scripts written for tfestimators.
+#' @param version `"default"`, or a version as in [install_tfdistribute()], optionally followed by `"-gpu"` or `"-cpu"`.
+#'   Just `"gpu"` or `"cpu"` is also accepted.
+#' @param envname A string that names the virtual environment, or its path. NULL uses `"r-tfdistribute"`.
+#' @param conda,conda_python_version,restart_session,pip_ignore_installed,python_version,... Ignored. These arguments
+#'   are accepted for scripts written for tfestimators.
 #' @param extra_packages Must be NULL.
-#' @returns As [install_tfdistribute()].
+#' @returns The same value as [install_tfdistribute()].
 #' @section Errors:
-#' * `tfdistribute_unsupported_error`: conda, an unsupported version of TensorFlow or extra packages were requested.
-#' * Those of [install_tfdistribute()].
+#' * `tfdistribute_unsupported_error` if the call requests conda, an unsupported version of TensorFlow or extra
+#'   packages.
+#' * The errors of [install_tfdistribute()].
 #' @references <https://tensorflow.rstudio.com/install/>
 #' @examples
 #' \dontrun{

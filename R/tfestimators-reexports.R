@@ -1,16 +1,27 @@
 # Functions of other packages that tfestimators exports.
 
+#' Functions of other packages
+#'
+#' These functions are for scripts of tfestimators, which also exports them. Their packages document them: the helpers
+#' that select columns in [tidyselect::language], and the pipe in the package magrittr.
+#'
 #' @importFrom magrittr %>%
-#' @export
-magrittr::`%>%`
+#' @importFrom tidyselect all_of any_of contains ends_with everything last_col matches num_range one_of starts_with
+#' @rawNamespace export("%>%", all_of, any_of, contains, ends_with, everything, last_col, matches, num_range, one_of,
+#'   starts_with)
+#' @aliases %>% all_of any_of contains ends_with everything last_col matches num_range one_of starts_with
+#' @keywords internal
+#' @name reexports
+NULL
 
 #' Show the columns of a table
 #'
-#' The function of tibble and dplyr, which tfestimators exports, too. It shows a table with a line for each column.
+#' This function is for scripts of tfestimators, which also exports this function of tibble and dplyr. It shows a table
+#' with a line for each column.
 #'
-#' @param x A data frame, or another object with a method.
-#' @param width Width of the output, a number of characters; NULL (default) for that of the console.
-#' @param ... For methods.
+#' @param x A data frame, or another object that has a method.
+#' @param width Width of the output, a number of characters. NULL (default) uses the width of the console.
+#' @param ... Arguments for methods.
 #' @returns `x`, invisibly.
 #' @seealso [tibble::glimpse()]
 #' @examples
@@ -20,7 +31,7 @@ magrittr::`%>%`
 #' @rawNamespace export(glimpse)
 NULL
 
-# Tibble is loaded when it is first used: it takes a tenth of the time to load this package.
+# tibble is loaded when it is first used, because that takes a tenth of the time to load this package.
 export_glimpse <- function() {
   delayedAssign("glimpse", tibble::glimpse, assign.env = topenv())
 }

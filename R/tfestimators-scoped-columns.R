@@ -1,20 +1,22 @@
-# The features that tidyselect helpers in column_*() choose from.
+# The features from which tidyselect helpers in column_*() select.
 
 #' Set the names that feature columns select from
 #'
-#' Inside a scope, functions such as [column_numeric()] accept tidyselect helpers and bare names in `...`, and refuse
-#' names that the scope does not have. Without a scope, they accept any names, but no helpers.
+#' These functions are for scripts of tfestimators. In other scripts, use `names` of [feature_columns()] for the same
+#' purpose. Inside a scope, functions such as [column_numeric()] accept tidyselect helpers and bare names in `...`, and
+#' reject names that the scope does not have. Without a scope, they accept any names, but no helpers.
 #'
 #' `scoped_columns()` sets a scope until the calling function ends, `with_columns()` for one expression, and
-#' `set_columns()` until it is set again. `names` of [feature_columns()] has the same purpose.
+#' `set_columns()` until the next call.
 #'
 #' @param columns Names of features: a character vector, or an object with names or column names, such as a data frame.
 #'   `set_columns()` also accepts NULL, for no scope.
-#' @param expr Expression to evaluate in the scope.
+#' @param expr Expression that is evaluated in the scope.
 #' @param ... Must be empty.
-#' @returns `with_columns()`: the value of `expr`. The others: invisibly, the names of the previous scope, or NULL.
-#' @section Errors: `tfdistribute_argument_error`: `columns` has no names.
-#' @references The interface is that of tfestimators.
+#' @returns `with_columns()`: the value of `expr`. The other functions: the names of the previous scope, or NULL,
+#'   invisibly.
+#' @section Errors: `tfdistribute_argument_error` if `columns` has no names.
+#' @references The interface follows tfestimators.
 #' @seealso [feature_columns()]
 #' @examples
 #' with_columns(mtcars, feature_columns(column_numeric(starts_with("d"), -disp)))
@@ -67,14 +69,17 @@ scope_names <- function(columns, argument = rlang::caller_arg(columns)) {
 
 # Names from `...` ---------------------------------------------------------------------------------
 
-# Names of features, at least one, from the quosures of a column function's `...`. `known` are the names of its other
-# arguments.
-select_features <- function(dots, verb, known) {
+# Names of features, at least one, from the quosures of the `...` of the column function that calls this one. Its other
+# arguments without a default must be present.
+select_features <- function(dots) {
+  index <- sys.parent()
+  verb <- called_function(index)
+  known <- setdiff(names(formals(sys.function(index))), "...")
   named <- names(dots)[nzchar(names(dots))]
   if (length(named) > 0) {
     abort_tfdistribute(
       "argument",
-      problem = "`{named[[1]]}` is not an argument of {verb}().",
+      problem = "`{named[[1]]}` is not an argument of {verb}.",
       remedy = "{did_you_mean(named[[1]], known)}Use only {backquoted(known)}, and names of features.",
       argument = named[[1]]
     )
@@ -88,7 +93,7 @@ select_features <- function(dots, verb, known) {
   if (length(names) == 0) {
     abort_tfdistribute(
       "argument",
-      problem = "{verb}() was given no feature.",
+      problem = "{verb} was given no feature.",
       remedy = if (is.null(scope)) {
         "Give the name of a feature."
       } else {
@@ -97,6 +102,7 @@ select_features <- function(dots, verb, known) {
       argument = "..."
     )
   }
+  check_required_of(index, list())
   check_strings(unique(unname(names)), argument = "...")
 }
 
@@ -130,9 +136,9 @@ abort_feature_selection <- function(error, scope, verb) {
   abort_tfdistribute(
     "argument",
     problem = if (length(unknown) > 0) {
-      "The feature {show_value(unknown[[1]])} that {verb}() was given is not in the scope."
+      "The feature {show_value(unknown[[1]])} that {verb} was given is not in the scope."
     } else {
-      "{verb}() cannot choose features: {conditionMessage(error)}"
+      "{verb} cannot choose features: {conditionMessage(error)}"
     },
     remedy = "The scope has {show_value(scope)}.",
     argument = "...",
@@ -141,19 +147,11 @@ abort_feature_selection <- function(error, scope, verb) {
   )
 }
 
-# Helpers that need a scope to choose from.
+# Helpers that need a scope from which they select.
+# fmt: skip
 choosing_helpers <- c(
-  "contains",
-  "ends_with",
-  "everything",
-  "last_col",
-  "matches",
-  "num_range",
-  "starts_with",
-  "where",
-  "-",
-  "!",
-  ":"
+  "contains", "ends_with", "everything", "last_col", "matches", "num_range", "starts_with", "where",
+  "-", "!", ":"
 )
 naming_helpers <- c("all_of", "any_of", "one_of")
 
@@ -173,7 +171,7 @@ name_without_scope <- function(quosure, verb, known) {
     abort_tfdistribute(
       "argument",
       problem = c(
-        "{verb}() cannot choose features with {rlang::as_label(expression)}: ",
+        "{verb} cannot choose features with {rlang::as_label(expression)}: ",
         "it does not know which there are."
       ),
       remedy = "Give feature_columns(names = ) the data frame, or see scoped_columns().",
@@ -197,7 +195,7 @@ is_number_in_code <- function(expression) {
   is.numeric(expression) || (rlang::is_call(expression, "-", n = 1) && is.numeric(expression[[2]]))
 }
 
-# `...` takes everything without a name, so that a setting by position arrives there.
+# `...` contains every argument without a name, so a setting by position is part of it.
 abort_unnamed_setting <- function(value, known) {
   abort_tfdistribute(
     "argument",
@@ -209,43 +207,3 @@ abort_unnamed_setting <- function(value, known) {
     value = show_value(value)
   )
 }
-
-#' @importFrom tidyselect all_of
-#' @export
-tidyselect::all_of
-
-#' @importFrom tidyselect any_of
-#' @export
-tidyselect::any_of
-
-#' @importFrom tidyselect contains
-#' @export
-tidyselect::contains
-
-#' @importFrom tidyselect ends_with
-#' @export
-tidyselect::ends_with
-
-#' @importFrom tidyselect everything
-#' @export
-tidyselect::everything
-
-#' @importFrom tidyselect last_col
-#' @export
-tidyselect::last_col
-
-#' @importFrom tidyselect matches
-#' @export
-tidyselect::matches
-
-#' @importFrom tidyselect num_range
-#' @export
-tidyselect::num_range
-
-#' @importFrom tidyselect one_of
-#' @export
-tidyselect::one_of
-
-#' @importFrom tidyselect starts_with
-#' @export
-tidyselect::starts_with

@@ -2,13 +2,13 @@
 
 #' Shape of a tensor
 #'
-#' Makes a shape for TensorFlow's functions. Python is not needed.
+#' Creates a shape for TensorFlow's functions, without Python.
 #'
-#' @param ... Sizes of the dimensions, counts; NULL or NA for an unknown one, such as that of the batch.
-#' @param dims The same as a list or vector.
+#' @param ... Sizes of the dimensions, counts. NULL or NA for an unknown size, such as the batch size.
+#' @param dims The same sizes as a list or vector.
 #' @returns A list of integers and NULLs, which TensorFlow's functions accept as a shape.
-#' @section Errors: `tfdistribute_argument_error`: a size is not a count.
-#' @references The function of the same name in R's tensorflow package.
+#' @section Errors: `tfdistribute_argument_error` if a size is not a count.
+#' @references The function with the same name in R's tensorflow package has the same interface.
 #' @examples
 #' shape(NULL, 28, 28)
 #' @export
@@ -21,22 +21,23 @@ shape <- function(..., dims = list(...)) {
   })
 }
 
-# A shape given as Python's TensorShape, which R's tensorflow makes, as a list.
+# Convert a Python TensorShape, which R's tensorflow creates, to a list.
 sizes_of <- function(shape) {
   if (is_python_object(shape)) as.list(python_attribute(shape, "as_list")()) else shape
 }
 
 #' Reshape an array row by row
 #'
-#' Fills the new array in the order of Python and TensorFlow, in which the last dimension varies fastest. (In `dim<-`
-#' the first does.) Python is not needed.
+#' Fills the new array in the order of Python and TensorFlow, in which the last dimension varies fastest. (In `dim<-`,
+#' the first dimension varies fastest.) Python is not needed.
 #'
 #' @param x A vector, matrix or array.
-#' @param dim Sizes of the new dimensions, counts; one of them may be -1 or NA for what is left.
-#' @param order `"C"` if the last dimension varies fastest, `"F"` if the first does, in reading and in filling.
+#' @param dim Sizes of the new dimensions, counts. One of them may be -1 or NA for the remaining size.
+#' @param order `"C"` if the last dimension varies fastest, `"F"` if the first dimension varies fastest, in reading and
+#'   in filling.
 #' @param ... Must be empty.
 #' @returns An array.
-#' @section Errors: `tfdistribute_argument_error`: the sizes do not fit.
+#' @section Errors: `tfdistribute_argument_error` if the sizes do not fit.
 #' @references <https://rstudio.github.io/reticulate/reference/array_reshape.html>
 #' @examples
 #' array_reshape(1:6, c(2, 3))

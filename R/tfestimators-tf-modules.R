@@ -1,6 +1,6 @@
-# Names of TensorFlow 1 in `tf`, and what replaces them.
+# Names of TensorFlow 1 in `tf`, and their replacements.
 
-# `tf` and its modules know the way by which the user came to them.
+# `tf` and its modules store the path by which the user reached them.
 as_tensorflow_module <- function(module, path = character()) {
   class(module) <- c("tfdistribute_module", class(module))
   attr(module, "path") <- path

@@ -3,23 +3,24 @@
 #' TensorFlow
 #'
 #' `tf` is Python's module `tensorflow`, for code that calls TensorFlow directly: model functions of [estimator()],
-#' [input_dataset()] and [hooks]. Attaching the package does not start Python; the first use of `tf` does. It is the
-#' same module as the `tf` of R's package tensorflow: with both, `tf$estimator` is there, and `tf$keras` is Keras 2,
-#' from the first use of either.
+#' [input_dataset()] and [hooks]. Attaching the package does not start Python, but the first use of `tf` does. It is the
+#' same module as the `tf` of R's package tensorflow. With both packages, `tf$estimator` exists and `tf$keras` is Keras
+#' 2 from the first use of either `tf`.
 #'
-#' A name that only TensorFlow 1 has, such as `tf$layers`, stops with an error that names its replacement.
+#' A name that only TensorFlow 1 has, such as `tf$layers`, raises an error that names its replacement.
 #'
-#' R has one thread. A function of R that TensorFlow calls on another one, such as that of a
-#' `tf$distribute$MirroredStrategy()$run()` with several replicas or of a `tf$py_function()` in a data set, is refused
-#' with an error. [estimator()] and [input_generator()] call R functions on R's thread, under every strategy.
+#' R has one thread. An R function that TensorFlow calls on another thread is rejected with an error, for example the
+#' function of a `tf$distribute$MirroredStrategy()$run()` with several replicas, or of a `tf$py_function()` in a data
+#' set. [estimator()] and [input_generator()] call R functions on R's thread, under every strategy.
 #'
-#' Whole numbers must be R integers (`8L`). R lists without names are Python lists, and with names dictionaries.
+#' Whole numbers must be R integers (`8L`). R lists without names become Python lists, and lists with names become
+#' dictionaries.
 #'
 #' @format A Python module.
 #' @section Errors:
-#' * `tfdistribute_backend_error`: TensorFlow is not installed.
-#' * `tfdistribute_unsupported_error`: TensorFlow 1 had the name, and TensorFlow 2 does not.
-#' * `tfdistribute_argument_error`: TensorFlow has no such name.
+#' * `tfdistribute_backend_error` if TensorFlow is not installed.
+#' * `tfdistribute_unsupported_error` if TensorFlow 1 had the name, but TensorFlow 2 does not.
+#' * `tfdistribute_argument_error` if TensorFlow has no such name.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf>
 #' @seealso [tf_config()]
 #' @examplesIf tfdistribute_available()
@@ -27,21 +28,21 @@
 #' @export
 tf <- NULL
 
-# Set when the package is loaded: a module that is imported on first use.
+# Set when the package is loaded, as a module that is imported on first use.
 set_tf <- function(namespace) {
   assign("tf", as_tensorflow_module(delayed_tensorflow()), envir = namespace)
 }
 
 #' Version and location of TensorFlow
 #'
-#' Reports the TensorFlow that this session uses, and starts it. It does not fail if there is none.
+#' Reports the TensorFlow of this session, and starts it. It does not fail if TensorFlow is missing.
 #'
 #' @param ... Must be empty.
 #' @returns A list of class `tfdistribute_tf_config`: `available` (TRUE or FALSE), `version` (a [numeric_version()]),
 #'   `version_str`, `location` (the module's directory), `python` (the program) and `python_version`. Without
-#'   TensorFlow: `available` and `error_message`.
-#' @references The function of the same name in R's tensorflow package.
-#' @seealso [tfdistribute_sitrep()], which also reports what is missing.
+#'   TensorFlow, the list contains `available` and `error_message`.
+#' @references The function with the same name in R's tensorflow package has the same interface.
+#' @seealso [tfdistribute_sitrep()], which also reports missing packages.
 #' @examplesIf tfdistribute_available()
 #' tf_config()
 #' @export

@@ -1,14 +1,14 @@
-# Runs of the R package tfruns, if it is installed: losses and metrics are recorded in the active run.
+# Runs of the R package tfruns, if it is installed. Losses and metrics are recorded in the active run.
 
 #' Directory of the training run
 #'
-#' Returns the directory of the current run of the R package tfruns (`tfruns::training_run()`), or else the working
-#' directory. During a run, [train()], [train_and_evaluate()] and [evaluate()] write losses and metrics to it. Without
-#' tfruns, or outside a run, nothing is written.
+#' This function is for scripts of tfestimators. It returns the directory of the current run of the R package tfruns
+#' (`tfruns::training_run()`), or else the working directory. During a run, [train()], [train_and_evaluate()] and
+#' [evaluate()] write losses and metrics to it. Without tfruns, or outside a run, nothing is written.
 #'
 #' @param ... Must be empty.
 #' @returns A path, a string.
-#' @references The function of the same name in tfruns.
+#' @references The function with the same name in tfruns has the same interface.
 #' @seealso [flags()]
 #' @examples
 #' run_dir()

@@ -1,40 +1,41 @@
 # Methods for the generics of generics (which broom exports), tibble and ggplot2. R registers them when these packages
-# are loaded. lintr knows only the generics of packages that are imported.
+# are loaded. lintr recognizes only the generics of packages that are imported.
 # nolint start: object_name_linter.
 
 #' Tidy summaries of models and histories
 #'
-#' Methods for the generics of the packages generics and broom, tibble and ggplot2.
+#' These methods implement the generics of the packages generics and broom, tibble and ggplot2.
 #'
-#' @param x,object An estimator, such as [dnn_regressor()] makes, a [history], or a fit of parsnip's engine, which is a
-#'   [tfdistribute_fit()]. `parsnip::tidy()`, `glance()` and `augment()` take the fitted model or workflow.
-#' @param data,newdata Rows with the features that the model was trained on: a data frame, or a matrix with column
-#'   names. Give one of the two; a model does not keep the data that it was trained on.
-#' @param ... For `autoplot()`, arguments of [plot.tfdistribute_history()], such as `metrics`; for `augment()`, those of
-#'   [predict.tfdistribute_estimator()]. Otherwise must be empty.
+#' @param x,object An estimator, such as a [dnn_regressor()], a [history], or a fit of parsnip's engine, which is a
+#'   [tfdistribute_fit()]. `parsnip::tidy()`, `glance()` and `augment()` accept the fitted model or workflow.
+#' @param data,newdata Rows with the model's training features: a data frame, or a matrix with column names. Use one of
+#'   the two arguments. A model does not keep its training data.
+#' @param ... For `autoplot()`, arguments of [plot.tfdistribute_history()], such as `metrics`. For `augment()`,
+#'   arguments of [predict.tfdistribute_estimator()]. Otherwise must be empty.
 #' @returns Tibbles, and a ggplot object from `autoplot()`.
 #'
-#'   Of a history:
+#'   For a history:
 #' * `tidy()` and `as_tibble()`: a row per value, with `step`, `metric`, `value` and `data` (`"training"` or
 #'   `"evaluation"`).
 #' * `glance()`: one row with `steps`, `global_step`, `first_loss`, `last_loss`, `examples_per_second`, and a column
 #'   `evaluation_<metric>` for each metric of the last evaluation.
 #'
-#'   Of a model:
+#'   For a model:
 #' * `tidy()`: the weights of a linear model, with `term`, `estimate`, and `output` (the class or the number of the
-#'   response) if it has several; see [coef()][coef.tfdistribute_estimator].
+#'   response) if it has several. See [coef()][coef.tfdistribute_estimator].
 #' * `glance()`: one row with `kind`, `parameters`, `global_step` and `evaluation_<metric>`.
-#' * `augment()`: the data with predictions. Of a regressor: `.fitted`, and `.resid` if the data has the response. Of a
-#'   classifier: `.pred_class`, and `.pred_<class>` with the probability of each class, as in tidymodels. Of other
-#'   models: `.pred_<output>`.
+#' * `augment()`: the data with predictions. A regressor adds `.fitted`, and `.resid` if the data has the response. A
+#'   classifier adds `.pred_class`, and `.pred_<class>` with the probability of each class, as in tidymodels. Other
+#'   models add `.pred_<output>`.
 #' * `as_tibble()`: the variables, with `variable`, `shape` and `parameters`.
-#' * `autoplot()` plots the history of all trainings.
+#' * `autoplot()`: a plot of the history of all trainings.
 #'
-#'   Of a fit of parsnip's engine, `tidy()`, `glance()` and `augment()` are those of its model, with two differences:
-#' * `tidy()` gives the coefficients that [lm()] would give, per unit of the predictors and in the unit of the outcome.
+#'   For a fit of parsnip's engine, `tidy()`, `glance()` and `augment()` return the result for its model, with two
+#'   differences:
+#' * `tidy()` returns coefficients in the form of [lm()], per unit of the predictors and in the unit of the outcome.
 #' * `glance()` has `last_loss`, the last loss of the training, instead of evaluations.
-#' @section Errors: Those of [predict.tfdistribute_estimator()], [coef()][coef.tfdistribute_estimator],
-#'   [summary()][summary.tfdistribute_estimator] and [plot.tfdistribute_history()], which do the work.
+#' @section Errors: The errors of [predict.tfdistribute_estimator()], [coef()][coef.tfdistribute_estimator],
+#'   [summary()][summary.tfdistribute_estimator] and [plot.tfdistribute_history()], which these methods call.
 #' @references The names of columns follow <https://broom.tidymodels.org>.
 #' @examplesIf tfdistribute_available() && requireNamespace("generics", quietly = TRUE)
 #' model <- linear_regressor(feature_columns(mpg ~ wt + hp, mtcars, standardize = TRUE))
@@ -92,7 +93,7 @@ tidy.tfdistribute_fit <- function(x, ...) {
     weights["(Intercept)", ] <- weights["(Intercept)", ] - shift
   }
   if (is.null(x$levels)) {
-    # The outcome was standardized, too.
+    # The outcome was also standardized.
     weights <- weights * x$scale
     weights["(Intercept)", ] <- weights["(Intercept)", ] + x$center
   }

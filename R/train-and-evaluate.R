@@ -1,21 +1,21 @@
 #' Train a model and evaluate it regularly
 #'
-#' Trains as [train()] does, and evaluates after checkpoints (see `throttle_secs` of [eval_spec()]) and once at the end.
-#' If the estimator's [run_config()] has a cluster on this machine, its processes are started to train and its evaluator
-#' evaluates; see [launch()].
+#' Trains like [train()], and evaluates after checkpoints (see `throttle_secs` of [eval_spec()]) and once at the end. If
+#' the estimator's [run_config()] has a cluster on this machine, its processes are started to train and its evaluator
+#' evaluates. See [launch()].
 #'
 #' @inheritParams train
 #' @param train_spec A [train_spec()].
 #' @param eval_spec An [eval_spec()].
 #' @returns A [history][history] with the losses of training and the metrics of every evaluation. With
-#'   `background = TRUE`, a [job][jobs].
-#' @section Errors: Those of [train()], [evaluate()] and, with a cluster, [launch()].
+#'   `wait = FALSE`, a [job][jobs].
+#' @section Errors: The errors of [train()], [evaluate()] and, with a cluster, [launch()].
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/train_and_evaluate>
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
 #' train_and_evaluate(
 #'   model,
-#'   train_spec(input_fn(mpg ~ wt + hp, mtcars, num_epochs = NULL), max_steps = 50),
+#'   train_spec(input_fn(mpg ~ wt + hp, mtcars, epochs = NULL), max_steps = 50),
 #'   eval_spec(input_fn(mpg ~ wt + hp, mtcars))
 #' )
 #' @export
@@ -31,7 +31,7 @@ train_and_evaluate.tfdistribute_estimator <- function(
   train_spec,
   eval_spec,
   view = getOption("tfdistribute.view", "auto"),
-  background = FALSE,
+  wait = TRUE,
   ...
 ) {
   check_call(
@@ -41,32 +41,7 @@ train_and_evaluate.tfdistribute_estimator <- function(
   check_class(train_spec, "tfdistribute_train_spec", "a specification that train_spec() makes")
   check_class(eval_spec, "tfdistribute_eval_spec", "a specification that eval_spec() makes")
   specs <- list(train_spec = train_spec, eval_spec = eval_spec)
-  background <- check_flag(background)
-  if (shows_progress(train_spec$hooks)) {
-    note_large_features(object, train_spec$input)
-  }
-  note_continuation(object)
-  if (background) {
-    return(perform_in_background(object, "train_and_evaluate", specs, view))
-  }
-  page <- page_of_verb(view, train_spec$hooks)
-  history <- perform_by_job(object, "train_and_evaluate", specs, page)
-  if (!is.null(history)) {
-    return(history)
-  }
-  progress <- new_progress(show = shows_progress(train_spec$hooks), page = page)
-  on.exit(progress$finish())
-  answer <- call_backend(
-    "train_and_evaluate",
-    estimator = object,
-    train_spec = train_spec,
-    eval_spec = eval_spec,
-    listener = progress$listener,
-    page = page$directory
-  )
-  history <- new_history(answer)
-  record_history(history)
-  history
+  perform_training(object, "train_and_evaluate", specs, view, check_flag(wait))
 }
 
 #' @export

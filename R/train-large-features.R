@@ -1,6 +1,6 @@
-# A note on features that a network learns badly from.
+# A note on features that slow down the learning of a network.
 
-# Standard deviation from which on a feature is noted.
+# Standard deviation from which a feature causes a note.
 large_spread <- 1000
 
 note_large_features <- function(object, input) {

@@ -1,41 +1,42 @@
 #' Train a model
 #'
 #' Trains for a number of steps or until the input ends. A model that was trained before continues from the newest
-#' checkpoint in its `model_dir`, even if the strategy was another; a message says so if that checkpoint is from before
-#' this R session. It does not evaluate: see [train_and_evaluate()].
+#' checkpoint in its `model_dir`, even if the strategy was different. A message reports this if the checkpoint is from
+#' before this R session. `train()` does not evaluate. See [train_and_evaluate()].
 #'
-#' Ctrl-C (or Esc in RStudio) finishes the step, writes the checkpoint, says at which step, and then raises an
-#' `interrupt`; the next `train()` continues from there, and [training_history()] has the losses. A second Ctrl-C stops
-#' at once.
+#' Ctrl-C (or Esc in RStudio) finishes the step, writes the checkpoint, reports the step, and then raises an
+#' `interrupt`. The next `train()` continues from this checkpoint, and [training_history()] contains the losses. A
+#' second Ctrl-C stops immediately.
 #'
 #' If the estimator's [run_config()] has a cluster on this machine, such as [local_cluster()], its processes are started
-#' to train; see [launch()]. If `TF_CONFIG` makes this process a task of a cluster, it trains as that task.
+#' to train. See [launch()]. If `TF_CONFIG` makes this process a task of a cluster, it trains as that task.
 #'
-#' @param object An estimator, such as [dnn_regressor()] makes.
-#' @param input_fn Data to train on: an [input_fn()], or a function that returns a `tf.data.Dataset`. Or a formula such
-#'   as `y ~ x`, followed by a data frame or with one as `data`. `model_dir` keeps the names of these columns, so that
-#'   [evaluate()] and [predict()][predict.tfdistribute_estimator] take a data frame alone.
-#' @param steps Steps to train, a count; NULL until the input ends.
-#' @param hooks [Hooks][hooks], such as [hook_early_stopping()], or TensorFlow's own; one or a list.
-#' @param max_steps Global step at which to stop, a count; NULL for no limit. Not together with `steps`.
+#' @param object An estimator, such as a [dnn_regressor()].
+#' @param input_fn Data to train on: an [input_fn()], a function that returns a `tf.data.Dataset`, or a formula such as
+#'   `y ~ x`, followed by a data frame or with a data frame as `data`. A Spark DataFrame is data, too, as described in
+#'   "Spark DataFrames" of [input_fn()]. `model_dir` keeps the names of these columns, so
+#'   that [evaluate()] and [predict()][predict.tfdistribute_estimator] accept a data frame alone.
+#' @param steps Steps to train, a count. NULL trains until the input ends.
+#' @param hooks [Hooks][hooks], such as [hook_early_stopping()], or TensorFlow's own hooks, one or a list.
+#' @param max_steps Global step at which to stop, a count. NULL sets no limit. Not together with `steps`.
 #' @param saving_listeners `tf.estimator.CheckpointSaverListener` objects, one or a list.
-#' @param view TRUE to show losses and metrics while the model trains, see [view()]; FALSE not to; `"auto"` to show them
-#'   if this session is interactive and has a Viewer, as in RStudio.
-#' @param background TRUE to train in processes of their own and return at once: with the estimator's cluster, as
-#'   [launch()] does with `wait = FALSE`; without a cluster and a strategy, in one process on this machine.
-#' @param ... With a formula: `data`, and other arguments of [input_fn()], such as `batch_size` and `num_epochs` (also
-#'   as `epochs`). Otherwise must be empty.
-#' @returns Invisibly, a [history][history] with the mean loss of a batch by step and the examples per second. With
-#'   `background = TRUE`, a [job][jobs].
+#' @param view Whether losses and metrics are shown while the model trains, TRUE or FALSE. `"auto"` shows them if this
+#'   session is interactive and has a Viewer, as in RStudio. See [view_training()].
+#' @param wait FALSE to train in separate processes and return immediately. These are the processes of the estimator's
+#'   cluster, as in [launch()], or one process on this machine for a model without a cluster and a strategy.
+#' @param ... With a formula, `data` and other arguments of [input_fn()], such as `batch_size` and `epochs`, or
+#'   `staging` for data in Spark. Otherwise must be empty.
+#' @returns A [history][history] with the mean loss of a batch by step and the examples per second, invisibly. With
+#'   `wait = FALSE`, a [job][jobs].
 #' @section Errors:
-#' * `tfdistribute_argument_error`: an argument has the wrong type or is out of range.
-#' * `tfdistribute_input_error`: data and model do not match.
-#' * `tfdistribute_sharding_error`: the batch cannot be divided over the devices.
-#' * `tfdistribute_model_directory_error`: `model_dir` cannot be used.
-#' * `tfdistribute_strategy_error`: the devices do not exist.
-#' * `tfdistribute_run_config_error`: the settings do not fit the model or each other.
-#' * `tfdistribute_training_error`: TensorFlow stopped.
-#' * With a cluster, those of [launch()].
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_input_error` if data and model do not match.
+#' * `tfdistribute_sharding_error` if the batch cannot be divided over the devices.
+#' * `tfdistribute_model_directory_error` if `model_dir` cannot be used.
+#' * `tfdistribute_strategy_error` if the devices do not exist.
+#' * `tfdistribute_run_config_error` if the settings do not fit the model or each other.
+#' * `tfdistribute_training_error` if TensorFlow stops with an error.
+#' * The errors of [launch()], with a cluster.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#train>
 #' @seealso [evaluate()], [predict.tfdistribute_estimator()], [run_config()], [launch()]
 #' @examplesIf tfdistribute_available()
@@ -58,7 +59,7 @@ train.tfdistribute_estimator <- function(
   max_steps = NULL,
   saving_listeners = NULL,
   view = getOption("tfdistribute.view", "auto"),
-  background = FALSE,
+  wait = TRUE,
   ...
 ) {
   check_call(
@@ -73,11 +74,15 @@ train.tfdistribute_estimator <- function(
       max_steps = max_steps,
       saving_listeners = saving_listeners,
       view = view,
-      background = background
+      wait = wait
     )
     return(rlang::inject(train(object, input_fn, data = steps, !!!rest, ...)))
   }
+  wait <- check_flag(wait)
   input <- input_of_verb(input_fn, object, "train", ...)
+  if (wait) {
+    on.exit(remove_rows(input))
+  }
   steps <- check_count(steps, null = TRUE)
   max_steps <- check_count(max_steps, null = TRUE)
   hooks <- check_hooks(hooks)
@@ -89,35 +94,37 @@ train.tfdistribute_estimator <- function(
     max_steps = max_steps,
     saving_listeners = saving_listeners
   )
-  background <- check_flag(background)
+  result <- perform_training(object, "train", arguments, view, wait)
+  if (wait) invisible(result) else result
+}
+
+# Train with the checked arguments of a verb, in this process, with the processes of a cluster, or in the background.
+perform_training <- function(object, verb, arguments, view, wait) {
+  hooks <- hooks_of(arguments)
   if (shows_progress(hooks)) {
-    note_large_features(object, input)
+    note_large_features(object, arguments$input_fn %||% arguments$train_spec$input)
   }
   note_continuation(object)
-  if (background) {
-    return(perform_in_background(object, "train", arguments, view))
+  if (!wait) {
+    return(perform_in_background(object, verb, arguments, view))
   }
-  page <- page_of_verb(view, hooks)
-  history <- perform_by_job(object, "train", arguments, page)
-  if (!is.null(history)) {
-    return(invisible(history))
+  page <- page_of_verb(view, hooks, object$model_dir)
+  history <- perform_by_job(object, verb, arguments, page)
+  if (is.null(history)) {
+    progress <- new_progress(show = shows_progress(hooks), page = page)
+    on.exit(progress$finish())
+    names(arguments)[names(arguments) == "input_fn"] <- "input"
+    answer <- rlang::inject(call_backend(
+      verb,
+      estimator = object,
+      !!!arguments,
+      listener = progress$listener,
+      page = page$directory
+    ))
+    history <- new_history(answer)
+    record_history(history)
   }
-  progress <- new_progress(show = shows_progress(hooks), page = page)
-  on.exit(progress$finish())
-  answer <- call_backend(
-    "train",
-    estimator = object,
-    input = input,
-    steps = steps,
-    max_steps = max_steps,
-    hooks = hooks,
-    saving_listeners = saving_listeners,
-    listener = progress$listener,
-    page = page$directory
-  )
-  history <- new_history(answer)
-  record_history(history)
-  invisible(history)
+  history
 }
 
 #' @export
@@ -125,8 +132,9 @@ train.default <- function(object, ...) {
   check_estimator(object)
 }
 
-# A training continues from the newest checkpoint. Whoever runs a script or a pipeline again may expect a new model.
-# Therefore a checkpoint from before this session is named, once. The session that starts a job does so for its tasks.
+# A training continues from the newest checkpoint, but a user who runs a script or a pipeline again may expect a new
+# model. Therefore a message names a checkpoint from before this session, once. The session that starts a job prints it
+# for its tasks.
 note_continuation <- function(object) {
   directory <- absolute_path(object$model_dir)
   is_known <- isTRUE(attr(object, "temporary")) || directory %in% the$trained_directories

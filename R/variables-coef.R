@@ -1,19 +1,18 @@
 #' Coefficients of a linear model
 #'
-#' Reads the weights of a trained [linear_regressor()] or [linear_classifier()] from its newest checkpoint, under the
-#' names that [lm()] gives coefficients. A column with `center` and `scale` has the coefficient of the standardized
-#' number.
+#' Reads the weights of a trained [linear_regressor()] or [linear_classifier()] from its newest checkpoint, with the
+#' names of [lm()]'s coefficients. A column with `center` and `scale` has the coefficient of the standardized number.
 #'
 #' @param object A linear model.
 #' @param ... Not used.
-#' @returns A named vector: `(Intercept)`, and a weight for each number and each category (`cutIdeal`); categories of
+#' @returns A named vector: `(Intercept)`, and a weight for each number and each category (`cutIdeal`). Categories of
 #'   columns without labels are numbered from 0 (`word[0]`). For several responses or more than two classes, a matrix
-#'   with a column for each.
+#'   with a column for each response or class.
 #' @section Errors:
-#' * `tfdistribute_model_directory_error`: the model has not been trained.
-#' * `tfdistribute_unsupported_error`: the model is not linear; [variable_value()] reads the weights of any model. Also
-#'   from `fitted()` and `residuals()`, since a model does not keep the data that it was trained on.
-#' @references The generic function is that of R's stats package.
+#' * `tfdistribute_model_directory_error` if the model has not been trained.
+#' * `tfdistribute_unsupported_error` if the model is not linear. [variable_value()] reads the weights of any model.
+#'   `fitted()` and `residuals()` also raise this error, because a model does not keep its training data.
+#' @references The generic function is part of R's stats package.
 #' @seealso [variable_value()]
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(mpg ~ wt + hp, mtcars, standardize = TRUE))

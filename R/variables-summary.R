@@ -1,17 +1,17 @@
-#' Summarise a model
+#' Summarize a model
 #'
-#' Tells what a model is and how far it is trained: its columns or layers, the number of its parameters, the global
-#' step, and its last evaluation. Sizes and results are those of its newest checkpoint.
+#' Returns the columns or layers of a model, the number of its parameters, the global step, and its last evaluation.
+#' Sizes and results refer to its newest checkpoint.
 #'
-#' @param object An estimator, such as [dnn_regressor()] makes.
+#' @param object An estimator, such as a [dnn_regressor()].
 #' @param ... Not used.
 #' @returns A list of class `tfdistribute_model_summary`:
-#' * `kind`, `columns` (names, strings), `model_dir`;
+#' * `kind`, `columns` (names, strings), `model_dir`.
 #' * `weights`: a tibble with `variable`, `shape` (strings) and `parameters` (counts), without the optimizer's
-#'   variables;
-#' * `global_step`: a count, 0 before the training;
+#'   variables.
+#' * `global_step`: a count, 0 before the training.
 #' * `evaluation`: the metrics of the last evaluation without a `name`, a named list.
-#' @references The generic function is that of base R.
+#' @references The generic function is part of base R.
 #' @seealso [training_history()], [variable_value()]
 #' @examplesIf tfdistribute_available()
 #' model <- dnn_regressor(c(16, 8), feature_columns(mpg ~ wt + hp, mtcars, standardize = TRUE))
@@ -42,8 +42,7 @@ summary.tfdistribute_estimator <- function(object, ...) {
 
 #' @export
 print.tfdistribute_model_summary <- function(x, ...) {
-  writeLines(format(x, ...))
-  invisible(x)
+  print_description(x, format(x, ...))
 }
 
 #' @export

@@ -3,22 +3,22 @@
 #' `variable_names()` lists the variables of the newest checkpoint, and `variable_value()` reads them.
 #' `latest_checkpoint()` returns the checkpoint's prefix, and `model_dir()` the model's directory.
 #'
-#' @param object An estimator, such as [dnn_regressor()] makes.
-#' @param variable Names of variables, strings; NULL for all.
+#' @param object An estimator, such as a [dnn_regressor()].
+#' @param variable Names of variables, strings. NULL reads all variables.
 #' @param checkpoint_dir An estimator, or the path of a `model_dir`.
 #' @param ... Must be empty.
 #' @returns
 #' * `variable_names()`: strings.
 #' * `variable_value()`: a named list of numbers and arrays of the variables' shapes.
-#' * `latest_checkpoint()`: a string; NULL if nothing was trained.
+#' * `latest_checkpoint()`: a string, or NULL if nothing was trained.
 #' * `model_dir()`: a string.
 #' @section Errors:
-#' * `tfdistribute_model_directory_error`: the model has not been trained.
-#' * `tfdistribute_argument_error`: the variable does not exist.
+#' * `tfdistribute_model_directory_error` if the model has not been trained.
+#' * `tfdistribute_argument_error` if the variable does not exist.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#get_variable_names>
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt")))
-#' train(model, input_fn(mpg ~ wt, mtcars, num_epochs = 10))
+#' train(model, input_fn(mpg ~ wt, mtcars, epochs = 10))
 #' variable_names(model)
 #' variable_value(model, "linear/linear_model/wt/weights")
 #' latest_checkpoint(model)

@@ -2,34 +2,34 @@
 
 #' Write data to sharded files
 #'
-#' Writes a data frame, or what any input describes, to several files with an index of columns, levels and rows.
+#' Writes the examples of a data frame or of any input to several files with an index of columns, levels and rows.
 #' [input_arrow()] reads the files of `write_arrow()` (Arrow's file format, the fastest to read), and [input_tfrecord()]
-#' reads those of `write_tfrecord()` (`tf.train.Example` messages); so do other programs. Rows keep their order: shuffle
-#' sorted data first if there will be several workers. Files are not compressed.
+#' reads the files of `write_tfrecord()` (`tf.train.Example` messages). Other programs can read them, too. Rows keep
+#' their order, so shuffle sorted data first if there will be several workers. Files are not compressed.
 #'
 #' `write_arrow()` writes factors and strings as dictionaries, matrices and arrays as fixed-size lists, and date-times
-#' rounded to microseconds. The index holds the levels of factors and shapes of more than one dimension.
+#' rounded to microseconds. The index contains the levels of factors and shapes of more than one dimension.
 #'
 #' A file gets its name when it is complete, and the index is written last, so incomplete data is never read. After an
-#' interruption, call the function again with the same data: it keeps finished files and continues.
+#' interruption, call the function again with the same data. It keeps finished files and continues.
 #'
 #' @section Data that is not in memory:
 #' The number of rows must be known before the first file is written. Rows from files and functions are therefore read
-#' once, batch by batch, into temporary files in `path`, which take as many bytes as the data and are deleted at the
-#' end. Memory holds one batch and the different strings of each column. Features, weights and response are written,
-#' after the input's `transform`, if there is one. After an interruption, the rows are read again.
+#' once, batch by batch, into temporary files in `path`, which use as many bytes as the data and are deleted at the end.
+#' Memory contains one batch and the unique strings of each column. Features, weights and response are written, after
+#' the input's `transform`, if there is one. After an interruption, the rows are read again.
 #'
 #' @param data A data frame, a matrix with column names, a named list of vectors and arrays, or an input such as
-#'   [input_fn()] or [input_csv()] makes, of which one epoch is written. Types are converted as in [input_fn()].
+#'   [input_fn()] or [input_csv()], whose examples are written for one epoch. Types are converted as in [input_fn()].
 #' @param path Directory to write to, a string. It is created, and must be empty.
-#' @param shards Number of files, a count; ideally a multiple of the number of workers.
+#' @param shards Number of files, a count. Use a multiple of the number of workers if possible.
 #' @param ... Must be empty.
 #' @returns `path`, invisibly.
 #' @section Errors:
-#' * `tfdistribute_input_error`: the data cannot be read, or has missing values, columns that cannot be written (for
-#'   `write_tfrecord()`, also date-times), strings that are not UTF-8, or more than two million different strings.
-#' * `tfdistribute_backend_error`: Python's pyarrow is not installed (`write_arrow()`).
-#' * `tfdistribute_argument_error`: `path` cannot be written or holds other files, or there are fewer rows than
+#' * `tfdistribute_input_error` if the data cannot be read, or has missing values, columns that cannot be written (for
+#'   `write_tfrecord()`, also date-times), strings that are not UTF-8, or more than two million unique strings.
+#' * `tfdistribute_backend_error` if Python's pyarrow is not installed (`write_arrow()`).
+#' * `tfdistribute_argument_error` if `path` cannot be written or contains other files, or there are fewer rows than
 #'   `shards`.
 #' @references <https://www.tensorflow.org/tutorials/load_data/tfrecord>, "TFRecords format details".
 #' @examplesIf tfdistribute_available()
@@ -75,7 +75,7 @@ write_shards <- function(format, data, path, shards) {
   invisible(path)
 }
 
-# A bar for the rows read, of an unknown total, and one for the files written.
+# A bar for the rows that are read, without a known total, and a bar for the files that are written.
 new_writing_progress <- function() {
   shown <- new.env(parent = emptyenv())
   shown$bar <- NULL
@@ -98,7 +98,7 @@ new_writing_progress <- function() {
   list(listener = listener, finish = finish)
 }
 
-as_input_to_write <- function(data) {
+as_input_to_write <- function(data, batch_size = 128, epochs = 1, shuffle = NULL, seed = NULL) {
   if (inherits(data, "tfdistribute_input") || is.function(data)) {
     return(as_input(data))
   }

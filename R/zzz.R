@@ -25,14 +25,14 @@
     register_when_loaded("reticulate", "r_to_py", class, as_python_argument)
   }
   when_loaded("parsnip", function(...) register_parsnip_engines())
-  # tfestimators has this method too; the choice must not depend on the order of loading.
+  # tfestimators also has this method, and the choice must not depend on the order of loading.
   setHook(packageEvent("tfestimators", "onLoad"), function(...) {
     registerS3method("predict", "tf_estimator", predict.tf_estimator, envir = asNamespace("stats"))
   })
 }
 
-# Register a method for a generic of another package, now or when that package is loaded. The default is the method of
-# a verb.
+# Register a method for a generic of another package, now or when that package is loaded. The default is the method of a
+# verb.
 register_when_loaded <- function(
   package,
   generic,
@@ -56,8 +56,8 @@ when_loaded <- function(package, register) {
   }
 }
 
-# A method of pillar's type_sum(), by which rlang shows a Python object among the arguments of a call in a backtrace.
-# Without it rlang asks for the object's length. That is an error for a tensor of a graph, and would hide the error of
+# A method of pillar's type_sum(), with which rlang shows a Python object among the arguments of a call in a backtrace.
+# Without it, rlang asks for the object's length. For a tensor of a graph, this is an error that would hide the error of
 # the callback.
 type_sum_of_python <- function(x, ...) {
   sub("^.*[.]", "", class(x)[[1]])

@@ -79,7 +79,7 @@ def in_memory(with_labels: bool) -> Input:
         Column("y", "float", lambda: y, shape=(1,)),
     )
     response = "y" if with_labels else None
-    return InMemory(columns, response=response, batch_size=BATCH, num_epochs=1)
+    return InMemory(columns, response=response, batch_size=BATCH, epochs=1)
 
 
 def seconds(perform: Callable[[], Any]) -> float:

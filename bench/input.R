@@ -112,7 +112,7 @@ diamonds_columns <- feature_columns(
     ))
   })
 )
-endless <- list(batch_size = batch_size, num_epochs = NULL)
+endless <- list(batch_size = batch_size, epochs = NULL)
 results <- list(measure(
   "diamonds in memory",
   diamonds_columns,

@@ -39,7 +39,7 @@ from tfdistribute import engine
 from tfdistribute.inputs import Arrow, Column, Csv, InMemory, Input, Parquet, TFRecord
 from tfdistribute.inputs.packed.packing import pack
 from tfdistribute.inputs.records.tfrecord import write_tfrecord
-from tfdistribute.inputs.tables.arrow_writing import write_arrow
+from tfdistribute.inputs.tables.arrow_file import write_arrow
 from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 
 WIDTH = 20

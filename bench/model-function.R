@@ -37,7 +37,7 @@ def model_fn(features, labels, mode):
 batch_size <- 32
 # With the rows of mtcars alone, half of the time would go into their order, which is new in each epoch.
 cars <- mtcars[rep(seq_len(nrow(mtcars)), 100), ]
-input <- input_fn(mpg ~ wt + hp + qsec, cars, batch_size = batch_size, num_epochs = NULL)
+input <- input_fn(mpg ~ wt + hp + qsec, cars, batch_size = batch_size, epochs = NULL)
 as_loop <- function() {
   training_loop(
     function() NULL,

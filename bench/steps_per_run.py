@@ -62,7 +62,7 @@ def measure(steps_per_run: int | str, seconds: float) -> dict[str, float]:
         (Column("x", "float", lambda: X, (WIDTH,)), Column("y", "integer", lambda: Y)),
         response="y",
         batch_size=BATCH,
-        num_epochs=None,
+        epochs=None,
     )
     clock = Clock(seconds)
     with tempfile.TemporaryDirectory() as directory:

@@ -12,16 +12,16 @@ boxes <- list(
         "input_csv()  input_parquet()" = "files larger than memory",
         "input_arrow()  input_tfrecord()" = "files of write_arrow(), write_tfrecord()",
         "input_generator()  input_dataset()" = "functions in R, and tf.data",
-        "input_fn(transform = , weights = , impute = )" = "on the way to the model",
+        "input_fn(transform = , weights = , impute = )" = "changes to the examples",
         "check_sharding(input, workers = 2)" = "which rows each worker reads"
       )
     ),
     box(
       "2  Describe the features",
       c(
-        "feature_columns(y ~ ., data, standardize = TRUE)" = "by the types of the columns",
+        "feature_columns(y ~ ., data, standardize = TRUE)" = "from the types of the columns",
         "column_numeric()  column_bucketized()" = "numbers",
-        "column_categorical_with_vocabulary_list()" = "labels; also _hash_bucket(), _identity()",
+        "column_categorical_with_vocabulary_list()" = "labels, also _hash_bucket(), _identity()",
         "column_indicator()  column_embedding()" = "labels for deep models",
         "column_crossed()" = "combinations of labels"
       )
@@ -34,24 +34,24 @@ boxes <- list(
         "dnn_linear_combined_regressor()" = "wide and deep",
         "estimator(model_fn)" = "a model function in R",
         "keras_model_to_estimator(model)" = "Keras 2 and Keras 3",
-        "training_loop()" = "training steps of your own"
+        "training_loop()" = "your own training steps"
       )
     )
   ),
   list(
     box(
-      "4  Say where it trains",
+      "4  Choose where it trains",
       c(
         "run_config(strategy, cluster = )" = "for the model's `config`",
         "strategy_mirrored(devices = 2)" = "a copy of the model on each device",
         "strategy_central_storage()" = "variables on one device",
         "strategy_model_parallel()  pipeline()" = "one model on several devices",
-        "strategy_multi_worker()" = "a copy in each process, in step",
-        "strategy_parameter_server()" = "processes out of step",
+        "strategy_multi_worker()" = "a copy in each process, synchronous",
+        "strategy_parameter_server()" = "asynchronous processes",
         "local_cluster(workers = 2)" = "processes on this machine",
-        "ssh_cluster(hosts)" = "processes on other machines",
-        "cluster()  cluster_from_environment()" = "processes that others start",
-        "plan(model, input)  cluster_check()" = "look before it starts"
+        "ssh_cluster(hosts)" = "processes on other hosts",
+        "address_cluster()  cluster_from_environment()" = "processes that you start",
+        "plan_training(model, input)  check_cluster()" = "check before it starts"
       )
     ),
     box(
@@ -60,16 +60,16 @@ boxes <- list(
         "train(model, y ~ x, data = data, epochs = 5)" = "continues from the last checkpoint",
         "evaluate(model, test)" = "metrics",
         "predict(model, newdata = new)" = "predictions",
-        "train_and_evaluate(model, train_spec(), eval_spec())" = "evaluates checkpoints on the way",
+        "train_and_evaluate(model, train_spec(), eval_spec())" = "evaluates checkpoints during training",
         "hook_early_stopping(patience_steps = 200)" = "hooks = , in each verb",
-        "verify_distribution(model, input)" = "the same weights as one process?"
+        "check_distribution(model, input)" = "the same weights as one process?"
       )
     ),
     box(
-      "What holds everywhere",
+      "Everywhere",
       c(
         "batch_size" = "the global batch, over all devices and workers",
-        "model_dir" = "checkpoints, losses and logs; also gs:// and s3://",
+        "model_dir" = "checkpoints, losses and logs, also gs:// and s3://",
         "Ctrl-C, Esc" = "finishes the step and writes a checkpoint"
       )
     )
@@ -78,22 +78,22 @@ boxes <- list(
     box(
       "6  Watch",
       c(
-        "train(..., view = TRUE)  view(history)" = "losses and metrics in the Viewer",
-        "train(..., background = TRUE)" = "returns a job at once",
+        "train(..., view = TRUE)  view_training(history)" = "losses and metrics in the Viewer",
+        "train(..., wait = FALSE)" = "returns a job immediately",
         "launch(model, train_spec(), wait = FALSE)" = "the same for a cluster",
-        "job_state()  job_history()  job_logs()" = "what a job is doing",
-        "wait_for(job)  stop_job(job)" = "its end",
+        "job_state()  job_history()  job_logs()" = "the progress of a job",
+        "job_wait(job)  job_stop(job)" = "wait for it, or end it",
         "tensorboard(model)" = "TensorBoard in the Viewer",
         "training_history(model)  plot(history)" = "losses of all trainings"
       )
     ),
     box(
-      "7  Look inside, keep, serve",
+      "7  Inspect, save, serve",
       c(
         "summary(model)  coef(model)" = "size, metrics, weights of linear models",
         "variable_names()  variable_value()" = "any weight",
-        "save_model(model, \"m.tfd\")  load_model()" = "a model in one file",
-        "export_savedmodel()  export_keras_model()" = "without this package",
+        "save_estimator(model, \"m.tfd\")  load_estimator()" = "a model in one file",
+        "export_savedmodel()  export_keras_model()" = "for use without this package",
         "tidy()  glance()  augment()  autoplot()" = "broom and ggplot2",
         "set_engine(\"tfdistribute\")" = "parsnip and tune"
       )
@@ -101,9 +101,9 @@ boxes <- list(
     box(
       "When something is wrong",
       c(
-        "tfdistribute_sitrep()" = "what is installed, and how to repair it",
+        "tfdistribute_sitrep()" = "installed versions, and fixes for problems",
         "install_tfdistribute()" = "a Python environment with TensorFlow",
-        "conditionMessage(error)" = "line 1 what, line 2 what to do",
+        "conditionMessage(error)" = "line 1: problem, line 2: remedy",
         "tryCatch(tfdistribute_input_error = )" = "every error has a class"
       )
     )

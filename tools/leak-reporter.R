@@ -1,10 +1,10 @@
 # A testthat reporter that notes what a test leaves behind: environment variables, options, the working directory,
 # child processes, connections, files in TMPDIR. It also writes the name of the running test to a file for the watch in tools/test-r.
 
-# Set by Python, TensorFlow, or R when they start; they last as long as the process.
+# Set by Python, TensorFlow, R or its packages of dates when they start; they last as long as the process.
 lasting_variables <- paste0(
   "^(RETICULATE_|TF_|TF2_|KMP_|OMP_|OPENBLAS_|MPL|PYTHON|TPU_|VIRTUAL_ENV|PATH$|LD_LIBRARY_PATH$|R_|TESTTHAT|",
-  "RSTUDIO_|CUDA_|GRPC_|KERAS_|HDF5_|ENABLE_RUNTIME_UPTIME_TELEMETRY$|COLUMNS$|LINES$|_$)"
+  "RSTUDIO_|CUDA_|GRPC_|KERAS_|HDF5_|ENABLE_RUNTIME_UPTIME_TELEMETRY$|COLUMNS$|LINES$|TZDIR$|_$)"
 )
 lasting_options <- "^(rlang_trace_top_env|testthat_|reticulate\\.|cli\\.|crayon\\.|ggplot2\\.|pkgbuild|callr|device)"
 
@@ -36,7 +36,8 @@ process_state <- function() {
     options = settings[!grepl(lasting_options, names(settings))],
     directory = getwd(),
     children = child_processes(),
-    connections = rownames(showConnections()),
+    # showConnections() would collect garbage, which takes a fifth of a second where TensorFlow is loaded.
+    connections = getAllConnections(),
     # tools/test-r gives R a directory of its own: what is there besides R's was left by this package or by a process.
     files = list.files(dirname(tempdir()), all.files = TRUE, no.. = TRUE)
   )
@@ -70,6 +71,15 @@ describe_leaks <- function(before, after) {
   )
 }
 
+# Leaks without the connections that nothing refers to: the garbage collection of showConnections() closes them.
+without_closed <- function(leaks) {
+  is_connection <- startsWith(leaks, "connection")
+  if (!any(is_connection)) {
+    return(leaks)
+  }
+  leaks[!is_connection | leaks %in% paste("connection", rownames(showConnections()))]
+}
+
 LeakReporter <- R6::R6Class(
   "LeakReporter",
   inherit = testthat::Reporter,
@@ -95,10 +105,15 @@ LeakReporter <- R6::R6Class(
 
     end_test = function(context, test) {
       found <- describe_leaks(self$before, process_state())
-      if (any(startsWith(found, "child process") | startsWith(found, "temporary file"))) {
-        # A process that was just told to end is given a moment to do so, and to remove its files.
-        Sys.sleep(1)
-        found <- describe_leaks(self$before, process_state())
+      # What nothing refers to is closed by the garbage collection. A process that was just told to end is given a moment
+      # to do so, and to remove its files.
+      found <- without_closed(found)
+      deadline <- Sys.time() + 5
+      while (
+        any(grepl("^(child process|temporary file|connection)", found)) && Sys.time() < deadline
+      ) {
+        Sys.sleep(0.05)
+        found <- without_closed(describe_leaks(self$before, process_state()))
       }
       if (length(found) > 0) {
         self$leaks <- c(self$leaks, sprintf("%s: %s leaves behind: %s", self$file, test, found))

@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-# The documents that must be free of all patterns. Patterns such as "R/*.R" can be added.
+# The documents that must be free of all patterns.
 DOCUMENTS = (
     "README.md",
     "NEWS.md",
@@ -23,6 +23,8 @@ DOCUMENTS = (
     "bench/README.md",
     "inst/python/tfdistribute/*/README.md",
     "vignettes/*.Rmd",
+    "R/*.R",
+    "inst/python/tfdistribute/**/*.py",
 )
 
 _VERBS = (

@@ -26,7 +26,11 @@ data_of <- function(rows, ...) input_fn(price ~ ., diamonds[rows, ], ...)
 
 # The page of a training with two processes and an evaluator, at three moments.
 shoot_live <- function() {
-  model_dir <- file.path(withr::local_tempdir(), "diamonds")
+  # The page shows the directory as its user knows it.
+  models <- path.expand("~/models-of-screenshots")
+  model_dir <- file.path("~", basename(models), "diamonds")
+  stopifnot(!file.exists(models))
+  withr::defer(unlink(models, recursive = TRUE))
   browser <- local_browser(760, 470)
   withr::local_options(viewer = function(url, ...) open_in_browser(browser, url))
   config <- run_config(
@@ -34,19 +38,19 @@ shoot_live <- function() {
     cluster = local_cluster(workers = 2),
     save_checkpoints_secs = 4
   )
-  pause <- session_run_hook(
+  pause <- hook_session_run(
     after_run = function(context, values) Sys.sleep(0.015),
     every_n_steps = 5
   )
-  training <- data_of(in_training, batch_size = 512, num_epochs = NULL)
+  training <- data_of(in_training, batch_size = 512, epochs = NULL)
   job <- train_and_evaluate(
     diamonds_model(config, model_dir),
     train_spec(training, max_steps = 6000, hooks = pause),
     eval_spec(data_of(!in_training), start_delay_secs = 0, throttle_secs = 1),
     view = TRUE,
-    background = TRUE
+    wait = FALSE
   )
-  withr::defer(stop_job(job))
+  withr::defer(job_stop(job))
   moments <- c(
     begin = "current && current.step > 50",
     middle = "current.step > 3000 && current.evaluations.length > 2",
@@ -67,7 +71,7 @@ shoot_tensorboard <- function() {
   config <- run_config(save_checkpoints_steps = 500, save_summary_steps = 50)
   train_and_evaluate(
     diamonds_model(config, model_dir),
-    train_spec(data_of(in_training, batch_size = 512, num_epochs = NULL), max_steps = 3000),
+    train_spec(data_of(in_training, batch_size = 512, epochs = NULL), max_steps = 3000),
     eval_spec(data_of(!in_training), throttle_secs = 0)
   )
   browser <- local_browser(1100, 640)

@@ -1,9 +1,11 @@
-# Run the R tests against the installed package. Arguments: a filter of file names (may be empty), and the file that
-# names the running test. Fails if a test fails, leaves something behind, or, in continuous integration, is skipped.
+# Run the R tests against the installed package. Arguments: the file that names the running test, a filter of file names
+# and the name of a test (both may be empty). Fails if a test fails, leaves something behind, or, in continuous
+# integration, is skipped.
 source("tools/leak-reporter.R")
 
 arguments <- commandArgs(trailingOnly = TRUE)
-filter <- if (nzchar(arguments[[1]])) arguments[[1]]
+filter <- if (nzchar(arguments[[2]])) arguments[[2]]
+name <- arguments[[3]]
 Sys.setenv(TESTTHAT_MAX_FAILS = "Inf")
 
 # Another run may write the snapshots of other tests meanwhile.
@@ -13,10 +15,27 @@ snapshots <- function() {
   tools::md5sum(if (is.null(filter)) files else files[grepl(filter, tests)])
 }
 snapshots_before <- snapshots()
+# testthat drops the snapshots of tests that are left out.
+if (nzchar(name)) {
+  saved <- tempfile("snapshots")
+  dir.create(saved)
+  file.copy("tests/testthat/_snaps", saved, recursive = TRUE)
+}
 
-leak_reporter <- LeakReporter$new(normalizePath(arguments[[2]], mustWork = FALSE))
+leak_reporter <- LeakReporter$new(normalizePath(arguments[[1]], mustWork = FALSE))
+environment_of_tests <- testthat::test_env("tfdistribute")
+if (nzchar(name)) {
+  environment_of_tests$test_that <- function(desc, code) {
+    if (identical(desc, name)) {
+      call <- sys.call()
+      call[[1]] <- quote(testthat::test_that)
+      eval(call, parent.frame())
+    }
+  }
+}
 results <- testthat::test_dir(
   "tests/testthat",
+  env = environment_of_tests,
   package = "tfdistribute",
   load_package = "installed",
   filter = filter,
@@ -25,7 +44,11 @@ results <- testthat::test_dir(
   ),
   stop_on_failure = FALSE
 )
-results <- as.data.frame(results)
+outcomes <- lapply(results, function(result) result$results)
+messages <- lapply(outcomes, function(conditions) lapply(conditions, conditionMessage))
+chosen <- !grepl("Left to `make check`", messages, fixed = TRUE)
+results <- as.data.frame(results)[chosen, ]
+outcomes <- outcomes[chosen]
 
 failed <- results$failed > 0 | results$error
 skipped <- results$skipped & !failed
@@ -38,6 +61,22 @@ for (leak in leaks) {
 if (any(skipped)) {
   cat(sprintf("Skipped: %s: %s\n", results$file[skipped], results$test[skipped]), sep = "")
 }
+if (identical(Sys.getenv("TFDISTRIBUTE_DURATIONS"), "true")) {
+  slowest <- utils::head(results[order(-results$real), ], 40)
+  cat(sprintf("%.2fs call     %s: %s\n", slowest$real, slowest$file, slowest$test), sep = "")
+}
+for (row in which(failed)) {
+  cat(sprintf("FAILED %s: %s\n", results$file[[row]], results$test[[row]]))
+  broken <- vapply(outcomes[[row]], inherits, NA, c("expectation_failure", "expectation_error"))
+  for (condition in outcomes[[row]][broken]) {
+    lines <- strsplit(conditionMessage(condition), "\n", fixed = TRUE)[[1]]
+    cat(paste0("  ", utils::head(lines, 15)), sep = "\n")
+  }
+}
+for (file in setdiff(results$file, results$file[failed | skipped])) {
+  proved <- grep("^# Proves: ", readLines(file.path("tests/testthat", file)), value = TRUE)
+  cat(sprintf("PROVED %s\n", sub("^# Proves: ", "", proved)), sep = "")
+}
 cat(sprintf(
   "testthat: %d passed, %d failed%s%s\n",
   sum(!failed & !skipped),
@@ -45,6 +84,10 @@ cat(sprintf(
   if (any(skipped)) sprintf(", %d skipped", sum(skipped)) else "",
   if (length(leaks) > 0) sprintf(", %d leaks", length(leaks)) else ""
 ))
+if (nzchar(name)) {
+  file.copy(file.path(saved, "_snaps"), "tests/testthat", recursive = TRUE)
+  unlink(saved, recursive = TRUE)
+}
 snapshots_changed <- !identical(snapshots(), snapshots_before)
 if (snapshots_changed) {
   cat("Snapshots were written: review and commit tests/testthat/_snaps.\n")

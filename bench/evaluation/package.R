@@ -19,7 +19,7 @@ set.seed(1)
 x <- matrix(stats::runif(rows * width), rows)
 y <- x[, 1] - x[, 2]
 passes <- function(epochs) {
-  input_fn(list(x = x, y = y), x, y, batch_size = 512, num_epochs = epochs)
+  input_fn(list(x = x, y = y), x, y, batch_size = 512, epochs = epochs)
 }
 
 model <- dnn_regressor(

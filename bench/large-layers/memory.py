@@ -21,7 +21,7 @@ SOURCE = InMemory(
     (Column("x", "float", lambda: X, (FEATURES,)), Column("y", "float", lambda: X[:, 0])),
     response="y",
     batch_size=BATCH,
-    num_epochs=None,
+    epochs=None,
 )
 
 

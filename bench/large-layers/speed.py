@@ -24,7 +24,7 @@ SOURCE = InMemory(
     (Column("x", "float", lambda: _X, (UNITS,)), Column("y", "float", lambda: _Y)),
     response="y",
     batch_size=BATCH,
-    num_epochs=None,
+    epochs=None,
 )
 SETTINGS = RunSettings(
     precision=PRECISION,

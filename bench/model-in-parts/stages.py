@@ -24,7 +24,7 @@ SOURCE = InMemory(
     (Column("x", "float", lambda: _X, (UNITS,)), Column("y", "float", lambda: _Y)),
     response="y",
     batch_size=BATCH,
-    num_epochs=None,
+    epochs=None,
 )
 
 
@@ -33,7 +33,7 @@ def settings(way: str) -> RunSettings:
     devices = WAYS[way][0]
     threads = {"intra_op_parallelism_threads": 1, "inter_op_parallelism_threads": devices}
     strategy = OneDevice("CPU:0") if devices == 1 else ModelParallel(devices)
-    return RunSettings(train_distribute=strategy, session_config=threads)
+    return RunSettings(strategy=strategy, session_config=threads)
 
 
 def model(way: str, directory: str) -> Custom:

@@ -21,7 +21,7 @@ from support.job_fakes import fake_job
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Column, InMemory, Input
 from tfdistribute.inputs.packed.packing import pack
-from tfdistribute.inputs.tables.arrow_writing import write_arrow
+from tfdistribute.inputs.tables.arrow_file import write_arrow
 from tfdistribute.launch.start import supervise
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
@@ -63,7 +63,7 @@ def columns(count: int, folder: str) -> dict[str, float]:
         Column(name, "float", lambda row=row: row) for name, row in zip(names, values, strict=True)
     ]
     label = Column("y", "float", lambda: values[0])
-    source = InMemory((*described, label), response="y", batch_size=128, num_epochs=None)
+    source = InMemory((*described, label), response="y", batch_size=128, epochs=None)
 
     def spent(steps: int) -> float:
         model = {

@@ -14,11 +14,11 @@ model <- dnn_regressor(
   hidden_units = c(64, 32),
   feature_columns = feature_columns(column_numeric(names(data)[-1])),
   config = run_config(
-    train_distribute = strategy_multi_worker(),
+    strategy = strategy_multi_worker(),
     cluster = local_cluster(workers = workers, start_timeout_s = 600)
   )
 )
-input <- input_fn(V1 ~ ., data, batch_size = 840, num_epochs = NULL)
+input <- input_fn(V1 ~ ., data, batch_size = 840, epochs = NULL)
 
 # Memory of processes in MB. What several of them share counts once.
 memory_mb <- function(ids) {
@@ -65,7 +65,7 @@ Sys.sleep(measured_s)
 last <- sampled(job)
 last_s <- processor_s(last$ids)
 memory <- memory_mb(last$ids)
-invisible(stop_job(job))
+invisible(job_stop(job))
 repeat {
   if (all(job_state(job)$state %in% c("done", "failed", "stopped"))) {
     break

@@ -1,4 +1,4 @@
-"""Keras's fit(), of the TensorFlow that runs this: ``keras_fit.py [STEPS-PER-EXECUTION]``, 100 if left out."""
+"""Keras's fit(), of the TensorFlow that runs this: ``keras_fit.py [STEPS-PER-EXECUTION [compiled]]``, or 100."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ AT_ONCE = int(sys.argv[1]) if len(sys.argv) > 1 else 100
 
 rows = tf.data.Dataset.from_tensor_slices((X, Y))
 batches = rows.shuffle(10_000).repeat().batch(BATCH, drop_remainder=True).prefetch(2)
-model = built(tf.keras, AT_ONCE)
+# Only TRUE compiles: without it, Keras 3 chooses.
+model = built(tf.keras, AT_ONCE, **({"jit_compile": True} if "compiled" in sys.argv else {}))
 
 
 class Clock(tf.keras.callbacks.Callback):

@@ -13,9 +13,9 @@ y <- as.integer(x[, 1] + x[, 2] > 1)
 
 wide <- commandArgs(TRUE)[[1]] == "wide"
 input <- if (wide) {
-  input_fn(list(x = x, y = y), x, y, batch_size = batch_size, num_epochs = NULL)
+  input_fn(list(x = x, y = y), x, y, batch_size = batch_size, epochs = NULL)
 } else {
-  input_fn(y ~ ., data.frame(x, y), batch_size = batch_size, num_epochs = NULL)
+  input_fn(y ~ ., data.frame(x, y), batch_size = batch_size, epochs = NULL)
 }
 columns <- if (wide) {
   feature_columns(column_numeric("x", shape = width))

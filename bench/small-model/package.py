@@ -30,7 +30,7 @@ else:
     features = [Column("x", "float", lambda: X, (WIDTH,))]
     columns = (Numeric("x", (WIDTH,)),)
 source = InMemory(
-    (*features, Column("y", "integer", lambda: Y)), response="y", batch_size=BATCH, num_epochs=None
+    (*features, Column("y", "integer", lambda: Y)), response="y", batch_size=BATCH, epochs=None
 )
 
 

@@ -1,20 +1,25 @@
-"""Hand-written tf.function of 100 steps: ``tf_function.py iterator`` or ``tf_function.py resident``.
+"""Hand-written tf.function of many steps: ``tf_function.py iterator``, ``resident`` or ``compiled``.
 
 ``iterator`` reads the Estimator's tf.data pipeline. ``resident`` gathers batches from a tensor of all rows, the limit
-of what TensorFlow can do with this model.
+of what TensorFlow can do with this model unless XLA compiles it. ``compiled`` is the same, compiled, on one thread.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from data import BATCH, HIDDEN, ROWS, WIDTH, X, Y
 from way import take_turns
 
-STEPS = 100
+IS_COMPILED = sys.argv[1] == "compiled"
+STEPS = 1500 if IS_COMPILED else 100
+if IS_COMPILED:
+    os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
 rows = tf.data.Dataset.from_tensor_slices((X, Y.astype("float32")))
 batches = iter(rows.shuffle(10_000).repeat().batch(BATCH, drop_remainder=True).prefetch(2))
 all_x, all_y = tf.constant(X), tf.constant(Y, tf.float32)
@@ -50,7 +55,25 @@ def steps_of_tensor() -> None:
         step(tf.gather(all_x, chosen), tf.gather(all_y, chosen))
 
 
-run = steps_of_iterator if sys.argv[1] == "iterator" else steps_of_tensor
+@tf.function(jit_compile=True)
+def steps_of_numbers(numbers: Any) -> None:
+    for index in tf.range(STEPS):
+        step(tf.gather(all_x, numbers[index]), tf.gather(all_y, numbers[index]))
+
+
+def compiled_steps() -> None:
+    numbers = np.random.default_rng().permutation(ROWS)[: STEPS * BATCH].astype(np.int32)
+    steps_of_numbers(tf.constant(numbers.reshape(STEPS, BATCH)))
+
+
+if IS_COMPILED:
+    # A compiled function cannot make variables, as the optimizer does in its first step.
+    step(all_x[:BATCH], all_y[:BATCH])
+run = {
+    "iterator": steps_of_iterator,
+    "resident": steps_of_tensor,
+    "compiled": compiled_steps,
+}[sys.argv[1]]
 
 
 def measure(steps: int) -> float:

@@ -6,7 +6,7 @@ options(tfdistribute.progress = FALSE)
 # Writes the time of the first step to a file, a new one after each restart of the job.
 first_step_hook <- function(directory) {
   force(directory)
-  session_run_hook(after_run = function(context, values) {
+  hook_session_run(after_run = function(context, values) {
     start <- Sys.getenv("TFDISTRIBUTE_ATTEMPT", "0")
     file <- file.path(directory, paste0("first-step-", start))
     if (!file.exists(file)) {
@@ -16,7 +16,7 @@ first_step_hook <- function(directory) {
 }
 
 small_model <- function(directory, cluster = NULL, ...) {
-  config <- run_config(train_distribute = strategy_multi_worker(), cluster = cluster, ...)
+  config <- run_config(strategy = strategy_multi_worker(), cluster = cluster, ...)
   columns <- feature_columns(column_numeric("x", shape = 20))
   dnn_classifier(
     hidden_units = c(64, 32),

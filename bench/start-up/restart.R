@@ -71,9 +71,9 @@ begin_job <- function() {
   since <- as.numeric(Sys.time())
   model <- step$small_model(directory, cluster, save_checkpoints_steps = 20)
   # Processes are prepared beside the training, which would otherwise use both cores.
-  pause <- session_run_hook(after_run = function(context, values) Sys.sleep(0.1))
+  pause <- hook_session_run(after_run = function(context, values) Sys.sleep(0.1))
   training <- train_spec(
-    step$small_input(num_epochs = NULL),
+    step$small_input(epochs = NULL),
     max_steps = 1e6,
     hooks = list(step$first_step_hook(directory), pause)
   )
@@ -81,7 +81,7 @@ begin_job <- function() {
 }
 
 end_job <- function(begun) {
-  stop_job(begun$job)
+  job_stop(begun$job)
   unlink(begun$directory, recursive = TRUE)
 }
 

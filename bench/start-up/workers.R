@@ -12,7 +12,7 @@ by_job <- function(directory) {
 
 by_hand <- function(directory) {
   addresses <- paste0("127.0.0.1:", sample(20000:30000, 2))
-  environments <- as_tf_config(cluster(chief = addresses[[1]], worker = addresses[[2]]))
+  environments <- as_tf_config(address_cluster(chief = addresses[[1]], worker = addresses[[2]]))
   processes <- lapply(environments, function(environment) {
     processx::process$new(
       file.path(R.home("bin"), "Rscript"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import statistics
@@ -12,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from cases import Case, Goal
+
+# Part of the cases in which a median lies outside its interval.
+_OUTSIDE = 0.05
 
 # Values by way, in the order of measurement.
 Values = Mapping[str, Sequence[float]]
@@ -47,29 +51,63 @@ class Verdict:
 
     Args:
         goal: The goal.
-        found: The number of each run in which its ways were measured.
+        found: The numbers of each run in which its ways were measured, one per turn.
     """
 
     goal: Goal
-    found: tuple[float, ...]
+    found: tuple[tuple[float, ...], ...]
 
     @property
     def worst(self) -> float:
-        """The smallest number; 0 if there is none."""
-        return min(self.found, default=0.0)
+        """The smallest median; 0 if there is none."""
+        return min((statistics.median(each) for each in self.found), default=0.0)
 
     @property
     def is_reached(self) -> bool:
-        """Whether every run reached the goal."""
+        """Whether the median of every run reached the goal."""
         return bool(self.found) and self.worst >= self.goal.at_least
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether the interval of the median of a run lies below the goal."""
+        return any(interval(each)[1] < self.goal.at_least for each in self.found)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the goal lies in the interval of a run's median, so that more turns may decide."""
+        ends = (interval(each) for each in self.found)
+        return any(low < self.goal.at_least <= high for low, high in ends)
 
     def __str__(self) -> str:
         """Return the goal, what was found and the verdict."""
         other = f" / {self.goal.other}" if self.goal.other is not None else ""
-        found = " and ".join(f"{each:.2f}" for each in self.found)
-        verdict = "reached" if self.is_reached else "**missed**" if found else "**not measured**"
+        found = " and ".join(_with_interval(each) for each in self.found)
+        verdict = (
+            "reached"
+            if self.is_reached
+            else "**missed**"
+            if self.is_missed
+            else "not decided"
+            if found
+            else "**not measured**"
+        )
         numbers = f": {found}" if found else ""
         return f"{self.goal.way}{other}{numbers} (goal {self.goal.at_least:g}, {verdict})"
+
+
+def interval(found: Sequence[float]) -> tuple[float, float]:
+    """Return the ends of the interval that holds the median in 19 of 20 cases, or the range of too few turns."""
+    ordered, turns = sorted(found), len(found)
+    # The median lies outside the n-th numbers from both ends if a coin falls on one side less than n times.
+    outside, n = 2 / 2**turns, 1
+    while (outside := outside + 2 * math.comb(turns, n) / 2**turns) <= _OUTSIDE:
+        n += 1
+    return ordered[n - 1], ordered[-n]
+
+
+def _with_interval(found: Sequence[float]) -> str:
+    low, high = interval(found)
+    return f"{statistics.median(found):.2f} ({low:.2f} to {high:.2f})"
 
 
 def table(case: Case, runs: Sequence[Values]) -> str:
@@ -108,7 +146,7 @@ def worst(case: Case, runs: Sequence[Values]) -> Values:
 
 
 def verdicts(case: Case, runs: Sequence[Values]) -> list[Verdict]:
-    """Return what runs found of the goals of a case: medians, or medians of the ratios of neighbouring turns."""
+    """Return what runs found of the goals of a case: numbers, or the ratios of neighbouring turns."""
     return [
         Verdict(goal, tuple(_found(goal, run) for run in runs if _is_measured(goal, run)))
         for goal in case.goals
@@ -116,26 +154,26 @@ def verdicts(case: Case, runs: Sequence[Values]) -> list[Verdict]:
 
 
 def summary(found: Mapping[str, Sequence[Verdict]]) -> str:
-    """Return how many goals of all cases were reached, and which were not."""
+    """Return how many goals of all cases were reached and missed, and which were not reached."""
     everything = [(name, each) for name, verdicts in found.items() for each in verdicts]
-    missed = [f"- {name}: {each}" for name, each in everything if not each.is_reached]
-    head = f"**{len(everything) - len(missed)} of {len(everything)} goals reached**"
-    return "\n".join([head, *([""] if missed else []), *missed])
+    others = [(name, each) for name, each in everything if not each.is_reached]
+    missed = sum(each.is_missed for _, each in others)
+    head = (
+        f"**{len(everything) - len(others)} of {len(everything)} goals reached, {missed} missed**"
+    )
+    lines = [f"- {name}: {each}" for name, each in others]
+    return "\n".join([head, *([""] if lines else []), *lines])
 
 
 def _is_measured(goal: Goal, values: Values) -> bool:
     return all(values.get(way) for way in (goal.way, goal.other) if way is not None)
 
 
-def _found(goal: Goal, values: Values) -> float:
+def _found(goal: Goal, values: Values) -> tuple[float, ...]:
     if goal.other is None:
-        return statistics.median(values[goal.way])
-    return ratio_of(values[goal.way], values[goal.other])
-
-
-def ratio_of(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return the median ratio of neighbouring turns, in which the machine's load cancels out."""
-    return statistics.median(a / b for a, b in zip(one, other, strict=False))
+        return tuple(values[goal.way])
+    # The machine's load cancels out.
+    return tuple(a / b for a, b in zip(values[goal.way], values[goal.other], strict=False))
 
 
 def _number(value: float) -> str:

@@ -21,18 +21,22 @@ from results import Results, read
 
 RESULTS = ROOT / "runs" / "bench"
 # Processes that start at once: as many as the largest case has, or more if there is memory for each.
-AT_ONCE = 9
+AT_ONCE = 11
 GB_OF_PROCESS = 1.5
+# How often a case takes its turns again whose goals are not decided.
+MORE_ROUNDS = 2
 
 
 def measure(
-    group: Sequence[tuple[Case, int]], scripts: Mapping[str, list[Running]], results: Results
-) -> dict[str, dict[str, list[float]]]:
-    """Let the ways of each case take turns, so that other load on the machine affects all of them.
+    group: Sequence[tuple[Case, int]],
+    scripts: Mapping[str, list[Running]],
+    results: Results,
+    values: dict[str, dict[str, list[float]]],
+) -> None:
+    """Let the ways of each case take turns, so that other load on the machine affects all of them; add to ``values``.
 
     The turns of a case are spread over the time of its group: a machine may be slow for a minute.
     """
-    values: dict[str, dict[str, list[float]]] = {case.name: {} for case, _ in group}
     for case, repeat in spread(group):
         # There and back: what comes later in a turn may find the machine slower.
         for script in scripts[case.name][:: -1 if repeat % 2 else 1]:
@@ -45,6 +49,24 @@ def measure(
             name = script.way.name
             values[case.name].setdefault(name, []).append(answer["value"])
             results.add(case=case.name, way=name, repeat=repeat, unit=case.unit, **answer)
+
+
+def measure_until_decided(
+    group: Sequence[tuple[Case, int]], scripts: Mapping[str, list[Running]], results: Results
+) -> dict[str, dict[str, list[float]]]:
+    """Measure, and again as many turns of the cases with a goal that is neither reached nor missed clearly."""
+    values: dict[str, dict[str, list[float]]] = {case.name: {} for case, _ in group}
+    measure(group, scripts, results, values)
+    for _ in range(MORE_ROUNDS):
+        group = [
+            (case, repeats)
+            for case, repeats in group
+            if any(each.is_open for each in report.verdicts(case, [values[case.name]]))
+        ]
+        if group:
+            names = ", ".join(case.name for case, _ in group)
+            print(f"more turns, because the range of a goal includes it: {names}", flush=True)
+        measure(group, scripts, results, values)
     return values
 
 
@@ -158,9 +180,10 @@ def run(asked: argparse.Namespace, names: list[str]) -> None:
         with running(cases, folder) as scripts:
             so_far = time.monotonic() - began
             print(f"measuring ({so_far:.0f} s so far)", flush=True)
-            found = measure(group, scripts, results)
-        for case, repeats in group:
-            print(f"\n{case.name}: {repeats} turns of {len(case.ways)} ways", flush=True)
+            found = measure_until_decided(group, scripts, results)
+        for case in cases:
+            turns = max(map(len, found[case.name].values()), default=0)
+            print(f"\n{case.name}: {turns} turns of {len(case.ways)} ways", flush=True)
             if found[case.name]:
                 print(report.table(case, [found[case.name]]), flush=True)
     for script in SCRIPTS:

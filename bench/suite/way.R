@@ -57,7 +57,7 @@ train_in_turns <- function(model, input, steps, batch_size, warm_up) {
     flush(stdout())
     begin(context)
   }
-  train(model, input, hooks = session_run_hook(after_run = after_interval, every_n_steps = steps))
+  train(model, input, hooks = hook_session_run(after_run = after_interval, every_n_steps = steps))
 }
 
 # Examples per second of a training's history, without the first tenth, in which the first batches are read and the

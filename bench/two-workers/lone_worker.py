@@ -14,7 +14,7 @@ from tfdistribute.run_config import RunSettings
 from tfdistribute.training.train import train
 
 columns = (Column("x", "float", lambda: X, (WIDTH,)), Column("y", "float", lambda: Y))
-source = InMemory(columns, response="y", batch_size=GLOBAL_BATCH // 2, num_epochs=None)
+source = InMemory(columns, response="y", batch_size=GLOBAL_BATCH // 2, epochs=None)
 
 
 def measure(steps: int) -> float:

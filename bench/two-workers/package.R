@@ -21,13 +21,13 @@ batch_size <- 512
 set.seed(1)
 x <- matrix(stats::runif(rows * width), rows)
 y <- x[, 1] - x[, 2]
-input <- input_fn(list(x = x, y = y), x, y, batch_size = batch_size, num_epochs = NULL)
+input <- input_fn(list(x = x, y = y), x, y, batch_size = batch_size, epochs = NULL)
 
 config <- if (one) {
   run_config()
 } else {
   strategy <- strategy_multi_worker(communication = if (way == "messages") "ring" else "auto")
-  run_config(train_distribute = strategy, cluster = local_cluster(workers = 2))
+  run_config(strategy = strategy, cluster = local_cluster(workers = 2))
 }
 
 take_turns(

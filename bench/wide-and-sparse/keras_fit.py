@@ -1,4 +1,4 @@
-"""The same models in Keras, 100 steps per execution: ``keras_fit.py KIND`` (see ``table.py``).
+"""The same models in Keras, 100 steps per execution: ``keras_fit.py KIND [compiled]`` (see ``table.py``).
 
 Strings and crosses are hashed in the dataset, as Keras advises. Its batches are gathered from the columns at once, and
 numbers from one matrix, since a dataset that slices rows one by one is slower than any of the models.
@@ -6,6 +6,7 @@ numbers from one matrix, since a dataset that slices rows one by one is slower t
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any
 
@@ -78,6 +79,7 @@ model.compile(
     optimizer.Ftrl() if KIND in ("crosses", "hashed") else optimizer.Adagrad(),
     tf.keras.losses.BinaryCrossentropy(from_logits=True),
     steps_per_execution=AT_ONCE,
+    **({"jit_compile": True} if "compiled" in sys.argv else {}),
 )
 
 

@@ -58,7 +58,7 @@ source = InMemory(
     (*(column(name, values) for name, values in FEATURES.items()), column("y", Y)),
     response="y",
     batch_size=BATCH,
-    num_epochs=None,
+    epochs=None,
 )
 
 

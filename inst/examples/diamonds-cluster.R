@@ -9,16 +9,16 @@ steps <- if (length(arguments) > 0) as.integer(arguments[[1]]) else 3000L
 
 # The only line that names the cluster: the processes are started, watched and ended by the verb that trains.
 config <- run_config(
-  train_distribute = strategy_multi_worker(),
+  strategy = strategy_multi_worker(),
   cluster = local_cluster(workers = 2),
   save_checkpoints_steps = ceiling(steps / 3),
-  tf_random_seed = 3
+  seed = 3
 )
 model <- wide_and_deep(config)
 print(model)
 
 # The batch of 256 rows is divided over the processes, which share one copy of the data.
-input <- input_fn(price ~ ., training, batch_size = 256, num_epochs = NULL)
+input <- input_fn(price ~ ., training, batch_size = 256, epochs = NULL)
 history <- train_and_evaluate(
   model,
   train_spec(input, max_steps = steps),

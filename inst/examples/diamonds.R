@@ -7,11 +7,11 @@ source(file.path(dirname(script), "diamonds-model.R"))
 arguments <- commandArgs(trailingOnly = TRUE)
 steps <- if (length(arguments) > 0) as.integer(arguments[[1]]) else 3000L
 
-config <- run_config(train_distribute = strategy_mirrored(devices = 2), tf_random_seed = 3)
+config <- run_config(strategy = strategy_mirrored(devices = 2), seed = 3)
 model <- wide_and_deep(config)
 print(model)
 
 # The batch of 256 rows is divided over the devices.
-input <- input_fn(price ~ ., training, batch_size = 256, num_epochs = NULL)
+input <- input_fn(price ~ ., training, batch_size = 256, epochs = NULL)
 history <- train(model, input, steps = steps)
 compare_with_lm(model, history, "tfdistribute-diamonds.png")

@@ -75,7 +75,7 @@ gan <- function(config = NULL, model_dir = NULL) {
 
 if (sys.nframe() == 0) {
   model <- gan(run_config(strategy_mirrored()))
-  history <- train(model, input_fn(circle, features = c(x, y), batch_size = 128, num_epochs = 200))
+  history <- train(model, input_fn(circle, features = c(x, y), batch_size = 128, epochs = 200))
   print(history)
   print(evaluate(model, input_fn(circle, features = c(x, y))))
   drawn_points <- predict(model, input_fn(head(circle, 500), features = c(x, y)))

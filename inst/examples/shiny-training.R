@@ -45,17 +45,17 @@ server <- function(input, output, session) {
       price ~ carat + depth + table,
       data = diamonds,
       batch_size = 256,
-      num_epochs = NULL,
+      epochs = NULL,
       max_steps = input$steps,
       view = FALSE,
-      background = TRUE
+      wait = FALSE
     ))
   })
-  observeEvent(input$stop, stop_job(req(job())))
+  observeEvent(input$stop, job_stop(req(job())))
   # A job ends with the R session, and here also with the browser's.
   session$onSessionEnded(function() {
     running <- isolate(job())
-    if (!is.null(running)) stop_job(running)
+    if (!is.null(running)) job_stop(running)
   })
 
   tasks <- reactive({

@@ -9,10 +9,10 @@ verify_tpu <- function(strategy = strategy_tpu(), tolerance = 0.01) {
   set.seed(1)
   rows <- data.frame(x = rnorm(2048), y = rnorm(2048))
   rows$z <- tanh(rows$x - rows$y) + rows$x * rows$y
-  batches <- input_fn(z ~ x + y, rows, batch_size = 128, num_epochs = NULL, shuffle = FALSE)
+  batches <- input_fn(z ~ x + y, rows, batch_size = 128, epochs = NULL, shuffle = FALSE)
   once <- input_fn(z ~ x + y, rows, batch_size = 100)
   model_on <- function(strategy) {
-    config <- run_config(strategy, tf_random_seed = 1, save_checkpoints_steps = 10)
+    config <- run_config(strategy, seed = 1, save_checkpoints_steps = 10)
     estimator(network, model_dir = tempfile("verify-tpu-"), config = config)
   }
 

@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from support import gcs_store
 
 from tfdistribute import engine, gpus, versions
 
@@ -53,6 +54,8 @@ def pytest_configure() -> None:
         ctypes.CDLL(None).prctl(36, 1)
     # The tests are no task of a cluster.
     os.environ.pop("TF_CONFIG", None)
+    # TensorFlow looks for it only once, perhaps in a test that comes before those with a bucket.
+    os.environ["GOOGLE_AUTH_TOKEN_FOR_TESTING"] = gcs_store.TOKEN
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Test files use tf.estimator when they are imported. A newer TensorFlow has it once the engine has added it.
@@ -74,10 +77,24 @@ def _gpu_report() -> dict[str, Any]:
     return gpus.report_of(sys.executable)
 
 
+# Promises, and whether all their tests have passed.
+_promises: dict[str, bool] = {}
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name the promises that were proved, for ``tools/check``."""
+    for name, is_proved in _promises.items():
+        if is_proved:
+            terminalreporter.write_line(f"PROVED {name}")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """Turn skips into failures in continuous integration, except for tests that need a GPU."""
     report: Any = yield
+    for marker in item.iter_markers("promise"):
+        name = marker.args[0]
+        _promises[name] = _promises.get(name, True) and report.passed
     if item.get_closest_marker("gpu"):
         return report
     if report.skipped and not hasattr(report, "wasxfail") and _is_continuous_integration():
@@ -231,32 +248,25 @@ def _kill_group(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
-def _outlives(group: int, moment_s: float = 2) -> bool:
+def _outlives(group: int, moment_s: float = 5) -> bool:
     """Whether a process of the group still runs after a short wait."""
     deadline = time.monotonic() + moment_s
-    while any(process.group == group for process in _running_processes()):
+    while group in _groups():
         if time.monotonic() > deadline:
             return True
         time.sleep(0.05)
     return False
 
 
-@dataclass(frozen=True)
-class _Process:
-    id: int
-    parent: int
-    group: int
-
-
-def _running_processes() -> Iterator[_Process]:
-    """The machine's processes except zombies; none without /proc."""
+def _groups() -> Iterator[int]:
+    """The groups of the machine's processes except zombies; none without /proc."""
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             # pid (name) state ppid group ...; the name may contain spaces and parentheses
             text = (process / "stat").read_text(encoding="utf-8", errors="replace")
-            state, parent, group = text.rpartition(")")[2].split()[:3]
+            state, _, group = text.rpartition(")")[2].split()[:3]
             if state != "Z":
-                yield _Process(int(process.name), int(parent), int(group))
+                yield int(group)
 
 
 def _variables() -> dict[str, str]:
@@ -266,7 +276,20 @@ def _variables() -> dict[str, str]:
 
 
 def _child_processes() -> set[int]:
-    return {process.id for process in _running_processes() if process.parent == os.getpid()}
+    ids: set[str] = set()
+    # A thread may end between the listing and the reading. Without /proc, there are none.
+    for thread in Path("/proc/self/task").glob("*"):
+        with contextlib.suppress(OSError):
+            ids.update((thread / "children").read_text(encoding="ascii").split())
+    return {int(child) for child in ids if not _is_zombie(child)}
+
+
+def _is_zombie(process: str) -> bool:
+    try:
+        text = Path("/proc", process, "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return True
+    return text.rpartition(")")[2].split()[0] == "Z"
 
 
 def _lasting_threads() -> set[threading.Thread]:
@@ -288,7 +311,7 @@ def _lasting(temporary_directory: Path) -> set[str]:
 
 def _leaks(temporary_directory: Path, before: set[str]) -> set[str]:
     """What is new and still exists after a short wait."""
-    deadline = time.monotonic() + 2
+    deadline = time.monotonic() + 5
     while (new := _lasting(temporary_directory) - before) and time.monotonic() < deadline:
         time.sleep(0.05)
     return new

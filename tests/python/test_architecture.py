@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support import project
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "inst" / "python" / "tfdistribute"
@@ -62,6 +62,7 @@ PLAIN = (
     "sharding",
     "storage",
     "task_events",
+    "trackers",
     "versions",
 )
 
@@ -70,7 +71,7 @@ TENSORFLOW = ("tensorflow", "tensorflow_estimator", "keras", "tf_keras")
 
 def contracts() -> dict[str, Any]:
     """The import-linter contracts by id."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    settings = project.settings()
     return {contract["id"]: contract for contract in settings["tool"]["importlinter"]["contracts"]}
 
 

@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from tfdistribute.cluster.engines.mirai import MiraiCluster
+from tfdistribute.cluster.engines.ray import RayCluster
+from tfdistribute.cluster.engines.spark import SparkCluster
 from tfdistribute.cluster.managed import VertexCluster
 from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import Cluster
@@ -38,10 +41,13 @@ FUNCTIONS: dict[str, tuple[type[Description], str, dict[str, Any]]] = {
     "strategy_central_storage": (Strategy, "central_storage", {}),
     "strategy_multi_worker": (Strategy, "multi_worker", {}),
     "strategy_tpu": (Strategy, "tpu", {}),
-    "cluster": (Cluster, "addresses", {"chief": "a:1"}),
+    "address_cluster": (Cluster, "addresses", {"chief": "a:1"}),
     "local_cluster": (Cluster, "local", {"workers": 2}),
     "ssh_cluster": (SshCluster, "ssh", {"hosts": "a", "workers": 2}),
     "slurm_cluster": (SlurmCluster, "slurm", {"nodes": 2, "workers": 2}),
+    "ray_cluster": (RayCluster, "ray", {"workers": 2}),
+    "mirai_cluster": (MiraiCluster, "mirai", {"workers": 2}),
+    "spark_cluster": (SparkCluster, "spark", {"sc": "sc://localhost:15002", "workers": 2}),
     "kubernetes_cluster": (Cluster, "kubernetes", {"image": "a", "workers": 2}),
     "vertex_cluster": (
         VertexCluster,

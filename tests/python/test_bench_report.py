@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,18 +49,58 @@ def write(suite: Any, folder: Path, name: str, values: Mapping[str, Sequence[flo
 def test_a_goal_is_judged_by_the_median_ratio_of_neighbouring_turns(suite: Any):
     twice_as_fast = run((200, 2000, 20), theirs=(100, 1000, 10))
     (verdict,) = suite.report.verdicts(case(suite, ("ours", "theirs", 2.0)), [twice_as_fast])
-    assert str(verdict) == "ours / theirs: 2.00 (goal 2, reached)"
+    assert str(verdict) == "ours / theirs: 2.00 (2.00 to 2.00) (goal 2, reached)"
 
 
 def test_a_goal_of_two_runs_is_judged_by_the_worse_one(suite: Any):
     runs = [run((300, 300, 300)), run((190, 190, 190))]
     (verdict,) = suite.report.verdicts(case(suite, ("ours", "theirs", 2.0)), runs)
-    assert str(verdict) == "ours / theirs: 3.00 and 1.90 (goal 2, **missed**)"
+    found = "3.00 (3.00 to 3.00) and 1.90 (1.90 to 1.90)"
+    assert str(verdict) == f"ours / theirs: {found} (goal 2, **missed**)"
 
 
 def test_a_goal_may_be_a_number_of_one_way(suite: Any):
     (verdict,) = suite.report.verdicts(case(suite, ("ours", None, 150.0)), [run((100, 160, 170))])
-    assert str(verdict) == "ours: 160.00 (goal 150, reached)"
+    assert str(verdict) == "ours: 160.00 (100.00 to 170.00) (goal 150, reached)"
+
+
+def test_a_goal_is_missed_only_if_the_interval_of_the_median_lies_below_it(suite: Any):
+    given = case(suite, ("ours", None, 150.0))
+    (verdict,) = suite.report.verdicts(given, [run((100, 140, 160))])
+    assert (verdict.is_reached, verdict.is_missed, verdict.is_open) == (False, False, True)
+    assert str(verdict) == "ours: 140.00 (100.00 to 160.00) (goal 150, not decided)"
+    (verdict,) = suite.report.verdicts(given, [run((100, 140, 149))])
+    assert (verdict.is_reached, verdict.is_missed, verdict.is_open) == (False, True, False)
+
+
+# Probability that the median lies outside, by the tails of a binomial distribution.
+@pytest.mark.parametrize(
+    ("turns", "ends"), [(3, (1, 3)), (6, (1, 6)), (9, (2, 8)), (12, (3, 10)), (15, (4, 12))]
+)
+def test_the_interval_of_more_turns_leaves_out_the_ends(
+    suite: Any, turns: int, ends: tuple[int, int]
+):
+    assert suite.report.interval(range(1, turns + 1)) == ends
+
+
+def test_only_cases_whose_goals_are_not_decided_get_more_turns(suite: Any):
+    decided, undecided = case(suite, ("ours", None, 5.0)), case(suite, ("ours", None, 15.0))
+    undecided = dataclasses.replace(undecided, name="open")
+    taken: list[str] = []
+
+    def script(name: str, way: Any) -> SimpleNamespace:
+        def measure(amount: int) -> dict[str, float]:
+            taken.append(name)
+            return {"value": 10.0 + 10 * (len(taken) % 2)}
+
+        return SimpleNamespace(way=way, measure=measure)
+
+    group = [(decided, 3), (undecided, 3)]
+    scripts = {each.name: [script(each.name, way) for way in each.ways] for each, _ in group}
+    results = SimpleNamespace(add=lambda **turn: None)
+    values = suite.run.measure_until_decided(group, scripts, results)
+    assert [len(each) for each in values["case"].values()] == [3, 3]
+    assert [len(each) for each in values["open"].values()] == [9, 9]
 
 
 def test_a_goal_whose_ways_were_left_out_is_not_reached(suite: Any):
@@ -75,7 +116,7 @@ def test_the_table_shows_the_run_that_is_furthest_from_a_goal(suite: Any):
     runs = [run((300, 310, 320)), run((900, 910, 920), theirs=(800, 800, 800))]
     table = suite.report.table(case(suite, ("ours", "theirs", 2.0)), runs)
     assert "| ours | 910 | 900 to 920 | 1.14 |" in table
-    assert "- ours / theirs: 3.10 and 1.14 (goal 2, **missed**)" in table
+    assert "- ours / theirs: 3.10 (3.00 to 3.20) and 1.14 (1.12 to 1.15) (goal 2, **missed" in table
 
 
 @pytest.mark.parametrize(("lower_is_better", "shown"), [(False, 300), (True, 400)])
@@ -99,9 +140,11 @@ def test_the_report_of_two_folders_sums_up_the_goals_of_both(suite: Any, tmp_pat
     *_, summed_up = suite.run.worst_of(folders)
     missed = [line for line in summed_up.splitlines() if line.startswith("- ")]
     total = len(measured.goals)
-    assert summed_up.startswith(f"**{total - len(missed)} of {total} goals reached**")
+    assert summed_up.startswith(
+        f"**{total - len(missed)} of {total} goals reached, {len(missed)} missed**"
+    )
     assert (
-        f"- {measured.name}: {goal.way} / {goal.other}: 100.00 and 1.00 "
+        f"- {measured.name}: {goal.way} / {goal.other}: 100.00 (100.00 to 100.00) and 1.00 (1.00 to 1.00) "
         f"(goal {goal.at_least:g}, **missed**)" in missed
     )
 

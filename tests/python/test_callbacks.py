@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tfdistribute.callbacks import Callback, as_callable
-from tfdistribute.callbacks.idioms import IDIOMS, idiom_for
+from tfdistribute.callbacks import IDIOMS, Callback, as_callable, idiom_for
 from tfdistribute.errors import CallbackError, ModelError, TfdistributeError
 
 # What TensorFlow 2.15 and R 4.2 say to model functions that were written otherwise, and a word of the idiom.

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tfdistribute.cluster.spec import ClusterSpec, LocalCluster
+from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.errors import ShardingError, UnsupportedError
 from tfdistribute.plan import Workload, plan
@@ -54,6 +55,14 @@ def test_workers_of_parameter_servers_take_whole_batches_in_turns():
 def test_a_batch_that_cannot_be_divided_is_refused():
     with pytest.raises(ShardingError, match="30 examples cannot be split evenly over 4"):
         plan(LocalCluster(4), WORK)
+
+
+def test_a_batch_that_some_number_of_workers_cannot_divide_is_refused():
+    hosts = ("a", "b", "c", "d")
+    assert plan(SshCluster(hosts=hosts, workers=(2, 3)), WORK)[0].replica_batch_size == 10
+    with pytest.raises(ShardingError, match="from 2 to 4") as caught:
+        plan(SshCluster(hosts=hosts, workers=(2, 4)), WORK)
+    assert caught.value.argument == "batch_size"
 
 
 def test_the_environment_of_a_task_is_its_tf_config_and_nothing_else(

@@ -39,7 +39,7 @@ no_features <- function(x) NULL
 
 INPUT = """
 input_fn <- function() {
-  tfdistribute::input_fn(mpg ~ wt + hp, mtcars, batch_size = 8, num_epochs = NULL, shuffle = TRUE, seed = 7)
+  tfdistribute::input_fn(mpg ~ wt + hp, mtcars, batch_size = 8, epochs = NULL, shuffle = TRUE, seed = 7)
 }
 not_an_input <- function() mtcars
 """
@@ -68,7 +68,7 @@ source("model.R")
 source("input.R")
 model <- estimator(
   model_fn, params = list(units = 3), model_dir = "r",
-  config = run_config(tf_random_seed = 5, save_summary_steps = NULL, log_step_count_steps = NULL)
+  config = run_config(seed = 5, save_summary_steps = NULL, log_step_count_steps = NULL)
 )
 train(model, input_fn(), max_steps = 20)
 """
@@ -109,6 +109,7 @@ def errors_of(directory: Path, *calls: str) -> list[dict[str, Any]]:
     return json.loads(run(directory, sys.executable, "-c", code).splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_a_model_function_in_r_trains_the_same_weights_in_python_and_in_r(directory: Path):
     in_python = json.loads(run(directory, sys.executable, "-c", PROGRAM).splitlines()[-1])
     run(directory, "Rscript", "--vanilla", "-e", SCRIPT)
@@ -117,6 +118,7 @@ def test_a_model_function_in_r_trains_the_same_weights_in_python_and_in_r(direct
     assert in_python == in_r
 
 
+@pytest.mark.slow
 def test_no_thread_of_r_ends_the_process_after_pythons_end(directory: Path):
     # The C library waits for as many seconds as the status, when Python has ended.
     code = (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
+from support import project
 
 from tfdistribute import versions
 
@@ -142,7 +142,7 @@ def test_r_and_the_python_package_name_the_same_versions():
     assert f'default_tensorflow <- "{versions.DEFAULT}"' in r
     assert f'"tensorflow-estimator=={versions.ESTIMATOR}"' in r
     major, minor = versions.TESTED[-1].split(".")
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    settings = project.settings()["project"]
     assert f"tensorflow-estimator=={versions.ESTIMATOR}" in settings["dependencies"]
     extras = settings["optional-dependencies"]
     newest = f">={versions.DEFAULT},<{major}.{int(minor) + 1}"

@@ -53,7 +53,14 @@ source_root <- function() {
 
 # Whether the tests that `make check` leaves out run too, as in `make check-all`.
 checks_all <- function() {
-  identical(Sys.getenv("TFDISTRIBUTE_CHECK_ALL"), "true")
+  identical(Sys.getenv("TFDISTRIBUTE_TESTS"), "all")
+}
+
+# Leave the rest of a test to `make check`, if this is `make test`: it is slow, and another test proves its promise.
+leave_to_check <- function() {
+  if (identical(Sys.getenv("TFDISTRIBUTE_TESTS"), "test")) {
+    testthat::skip("Left to `make check`.")
+  }
 }
 
 # Whether the tests that need a GPU run, as in `make test-gpu`.

@@ -39,7 +39,7 @@ result_of <- function(child, timeout_s) {
   )
   left <- function() list.files(attr(child, "temporary"), all.files = TRUE, no.. = TRUE)
   # The supervisor of a job ends a moment later.
-  if (!wait_until(function() length(left()) == 0, 5)) {
+  if (!wait_until(function() length(left()) == 0, 20)) {
     rlang::abort(paste("The child R process left behind:", toString(left())))
   }
   result

@@ -4,7 +4,7 @@ wt_model <- function(...) {
   linear_regressor(feature_columns(column_numeric("wt")), ...)
 }
 
-mirrored <- function(devices = 2) run_config(train_distribute = strategy_mirrored(devices))
+mirrored <- function(devices = 2) run_config(strategy = strategy_mirrored(devices))
 
 test_that("mistakes in data are found without Python", {
   local_no_python()
@@ -18,7 +18,7 @@ test_that("mistakes in data are found without Python", {
     input_fn(mpg ~ wt, mtcars[0, ])
     input_fn(mpg ~ wt, mtcars, batch_size = -4)
     input_fn(mpg ~ wt, mtcars, batch_size = 2.5)
-    input_fn(mpg ~ wt, mtcars, num_epochs = 0)
+    input_fn(mpg ~ wt, mtcars, epochs = 0)
   })
 })
 
@@ -52,7 +52,7 @@ test_that("data that does not fit the model is refused before TensorFlow starts"
     train(linear_classifier(feature_columns(column_numeric("wt"))), input_fn(mpg ~ wt, mtcars))
     train(linear_classifier(feature_columns(column_numeric("wt"))), input_fn(kind ~ wt, cars))
     train(three, input_fn(carb ~ wt, mtcars))
-    train(wt_model(), input_fn(mpg ~ wt, mtcars, num_epochs = NULL))
+    train(wt_model(), input_fn(mpg ~ wt, mtcars, epochs = NULL))
     train(wt_model(), input_fn(mpg ~ wt, mtcars), steps = 1, max_steps = 2)
     train(wt_model(), input_fn(mpg ~ wt, mtcars), max_epochs = 1)
   })
@@ -65,7 +65,7 @@ test_that("batches and devices that do not go together are refused", {
     train(wt_model(config = mirrored()), input_fn(mpg ~ wt, mtcars[1, ], batch_size = 2))
     train(wt_model(config = mirrored(c("GPU:0", "GPU:1"))), input_fn(mpg ~ wt, mtcars))
     train(
-      wt_model(config = run_config(train_distribute = strategy_multi_worker())),
+      wt_model(config = run_config(strategy = strategy_multi_worker())),
       input_fn(mpg ~ wt, mtcars)
     )
   })

@@ -6,10 +6,13 @@ rows <- jsonlite::read_json(test_path("..", "bad-values.json"))
 valid_arguments <- function(name) {
   switch(
     name,
-    cluster = list(chief = "a:1"),
+    address_cluster = list(chief = "a:1"),
     local_cluster = list(workers = 2),
     ssh_cluster = list(hosts = "a"),
     slurm_cluster = list(nodes = 2, workers = 2),
+    ray_cluster = list(workers = 2),
+    mirai_cluster = list(workers = 2),
+    spark_cluster = list(sc = "sc://localhost:15002", workers = 2),
     kubernetes_cluster = list(image = "a", workers = 2),
     vertex_cluster = list(
       project = "ab",

@@ -67,7 +67,7 @@ test_that("what other packages call an argument is understood", {
     dnn_linear_combined_regressor(learning_rate = 0.1)
     input_csv("a.csv", sep = ";")
     hook_early_stopping(metric = "loss")
-    session_run_hook(after_step = identity)
+    hook_session_run(after_step = identity)
     evaluate(linear_regressor(column_numeric("wt")), newdata = mtcars)
   })
 })
@@ -120,7 +120,7 @@ test_that("a number beyond the largest whole number is told so", {
   expect_snapshot(error = TRUE, {
     input_fn(mpg ~ wt, mtcars, batch_size = 1e12)
     input_fn(mpg ~ wt, mtcars, seed = 2^33)
-    run_config(tf_random_seed = 2^33)
+    run_config(seed = 2^33)
     local_cluster(2, ps = 2147483647)
   })
 })

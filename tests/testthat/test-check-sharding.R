@@ -51,14 +51,14 @@ test_that("what is no number of workers, replicas or epochs is refused", {
 
 test_that("the workers of a cluster are counted with its chief", {
   as_cluster <- function(...) structure(list(...), class = "tfdistribute_cluster")
-  expect_identical(count_workers(as_cluster(workers = 3L, ps = 1L)), 3L)
-  addresses <- as_cluster(chief = "a:1", worker = c("b:1", "c:1"), ps = "d:1")
+  expect_identical(count_workers(as_cluster(kind = "local", workers = 3L, ps = 1L)), 3L)
+  addresses <- as_cluster(kind = "addresses", chief = "a:1", worker = c("b:1", "c:1"), ps = "d:1")
   expect_identical(count_workers(addresses), 3L)
 })
 
 test_that("data in R is read once by any number of workers", {
   skip_if_no_tensorflow()
-  input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 6, num_epochs = NULL, seed = 3)
+  input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 6, epochs = NULL, seed = 3)
   audit <- check_sharding(input, 3, epochs = 2)
   expect_true(audit$ok)
   expect_identical(audit$rows, 64)

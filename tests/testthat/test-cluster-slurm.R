@@ -1,3 +1,5 @@
+# Proves: Clusters of Slurm
+
 two_nodes <- function(...) {
   slurm_cluster(nodes = 2, time_limit = "04:00:00", options = "--cpus-per-task=8", ...)
 }
@@ -78,7 +80,7 @@ test_that("the script of a job shows what sbatch would get", {
 test_that("a plan numbers the nodes that Slurm will choose", {
   skip_if_no_tensorflow()
   model <- linear_regressor(feature_columns(column_numeric("wt")), model_dir = "/shared/cars")
-  expect_snapshot(plan(model, cluster = two_nodes(ps = 1)))
+  expect_snapshot(plan_training(model, cluster = two_nodes(ps = 1)))
 })
 
 test_that("a task of the user's own srun reads its cluster from Slurm's variables", {
@@ -141,30 +143,31 @@ expect_same_weights <- function(far, near) {
 test_that("a model trained by Slurm has the weights of one trained on this machine", {
   skip_if_no_tensorflow()
   local_slurm()
-  make_model <- function(cluster) {
+  make_model <- function(config) {
     linear_regressor(
       feature_columns(column_numeric("wt", "hp")),
-      model_dir = withr::local_tempdir(.local_envir = parent.frame(2)),
-      config = run_config(strategy_multi_worker(), cluster = cluster, tf_random_seed = 1)
+      model_dir = withr::local_tempdir(.local_envir = parent.frame()),
+      optimizer = list("sgd", learning_rate = 1e-5),
+      config = config
     )
   }
-  input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, num_epochs = NULL, seed = 1)
+  input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, epochs = NULL, seed = 1)
   cluster <- real_nodes(evaluator = FALSE)
-  expect_identical(nrow(cluster_check(cluster)), 0L)
-  unknown <- cluster_check(real_nodes(partition = "gpu"))
+  expect_identical(nrow(check_cluster(cluster)), 0L)
+  unknown <- check_cluster(real_nodes(partition = "gpu"))
   expect_match(unknown$message, "Slurm does not accept this job: .*invalid partition")
-  far <- make_model(cluster)
+  far <- make_model(run_config(strategy_multi_worker(), cluster = cluster, seed = 1))
   job <- launch(far, train_spec(input, max_steps = 20), wait = FALSE)
   expect_match(format(job)[[1]], "<job> .*: (queued|starting|training)")
-  found <- find_job(far)
+  found <- job_find(far)
   expect_identical(found$slurm_id, job$slurm_id)
-  history <- suppressWarnings(suppressMessages(wait_for(found)))
+  history <- suppressWarnings(suppressMessages(job_wait(found)))
   expect_identical(history$global_step, 20L)
-  near <- make_model(local_cluster(2, evaluator = FALSE))
+  near <- make_model(run_config(seed = 1))
   suppressWarnings(train(near, input, max_steps = 20))
   expect_same_weights(far, near)
   # The next session, too, sees how it ended.
-  expect_identical(job_history(find_job(far$model_dir))$global_step, 20L)
+  expect_identical(job_history(job_find(far$model_dir))$global_step, 20L)
   expect_match(job_logs(found, "worker 0"), "worker 0 starts", all = FALSE)
   expect_false(file.exists(file.path(far$model_dir, ".jobs")))
 })
@@ -202,7 +205,7 @@ if (checks_all()) {
       keras = function(...) keras_model_to_estimator(in_keras, ...),
       servers = function(...) linear_regressor(columns, ...)
     )
-    input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, num_epochs = NULL, seed = 1)
+    input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, epochs = NULL, seed = 1)
     training <- train_spec(input, max_steps = 20)
     all_cars <- input_fn(mpg ~ wt + hp, mtcars)
     evaluation <- eval_spec(all_cars, start_delay_secs = 0, throttle_secs = 0)
@@ -214,7 +217,7 @@ if (checks_all()) {
         cluster <- make_cluster(workers = workers, ps = as.integer(has_servers))
         model <- makers[[name]](
           model_dir = withr::local_tempdir(.local_envir = parent.frame(2)),
-          config = run_config(strategy, cluster = cluster, tf_random_seed = 1)
+          config = run_config(strategy, cluster = cluster, seed = 1)
         )
         history <- suppressWarnings(train_and_evaluate(model, training, evaluation))
         expect_identical(utils::tail(history$evaluations$global_step, 1), 20L, label = name)

@@ -1,3 +1,5 @@
+# Proves: Clusters by ssh
+
 two_hosts <- function(...) ssh_cluster(c("node-a", "me@node-b"), ...)
 
 test_that("a printed cluster of hosts shows no values of variables", {
@@ -48,6 +50,36 @@ test_that("an error in a cluster of hosts names the argument", {
   })
 })
 
+test_that("a range of workers is the fewest and the most", {
+  cluster <- ssh_cluster(c("a", "b", "c"), workers = c(2, 3))
+  expect_identical(cluster$workers, c(2L, 3L))
+  expect_identical(count_workers(cluster), 3L)
+  expect_match(
+    format(cluster),
+    "workers    at least 2, if hosts are lost",
+    fixed = TRUE,
+    all = FALSE
+  )
+  expect_snapshot(error = TRUE, {
+    ssh_cluster("a", workers = c(3, 2))
+    ssh_cluster("a", workers = c(1, 2, 3))
+    ssh_cluster("a", workers = c(1, 2), ps = 1)
+    local_cluster(c(1, 2))
+  })
+})
+
+test_that("a plan rejects a batch that some number of workers cannot divide", {
+  skip_if_no_tensorflow()
+  model <- linear_regressor(feature_columns(column_numeric("wt")), model_dir = "/shared/cars")
+  rows <- train_spec(input_fn(mpg ~ wt, mtcars, batch_size = 16))
+  cluster <- ssh_cluster(c("a", "b", "c"), workers = c(2, 3))
+  expect_error(
+    plan_training(model, rows, cluster = cluster),
+    "every number of workers from 2 to 3",
+    class = "tfdistribute_sharding_error"
+  )
+})
+
 test_that("a hostfile names hosts and their slots", {
   file <- withr::local_tempfile(
     lines = c("# hosts", "node-a slots=2", "", "me@node-b  # the other")
@@ -60,7 +92,7 @@ test_that("a hostfile names hosts and their slots", {
 test_that("a plan shows the hosts of the tasks and rules for their firewalls", {
   skip_if_no_tensorflow()
   model <- linear_regressor(feature_columns(column_numeric("wt")), model_dir = "/shared/cars")
-  expect_snapshot(plan(model, cluster = two_hosts()))
+  expect_snapshot(plan_training(model, cluster = two_hosts()))
 })
 
 test_that("tasks get the variables, libraries and programs that the cluster names", {
@@ -150,27 +182,22 @@ local_ssh_servers <- function(frame = parent.frame()) {
 test_that("a model trained over ssh has the weights of one trained on this machine", {
   skip_if_no_tensorflow()
   ssh <- local_ssh_servers()
-  train_with <- function(cluster) {
+  train_with <- function(config) {
     model <- linear_regressor(
       feature_columns(column_numeric("wt", "hp")),
       model_dir = withr::local_tempdir(.local_envir = parent.frame(2)),
-      config = run_config(strategy_multi_worker(), cluster = cluster, tf_random_seed = 1)
+      optimizer = list("sgd", learning_rate = 1e-5),
+      config = config
     )
-    input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, num_epochs = NULL, seed = 1)
+    input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, epochs = NULL, seed = 1)
     history <- suppressWarnings(train(model, input, max_steps = 20))
     list(model = model, history = history)
   }
   hosts <- ssh_cluster(c("node-a", "node-b"), ssh = ssh, evaluator = FALSE)
-  expect_identical(nrow(subset(cluster_check(hosts), severity == "error")), 0L)
-  far <- train_with(hosts)
-  near <- train_with(local_cluster(2, evaluator = FALSE))
-  for (name in variable_names(near$model)) {
-    expect_equal(
-      variable_value(far$model, name),
-      variable_value(near$model, name),
-      tolerance = 1e-6
-    )
-  }
+  expect_identical(nrow(subset(check_cluster(hosts), severity == "error")), 0L)
+  far <- train_with(run_config(strategy_multi_worker(), cluster = hosts, seed = 1))
+  near <- train_with(run_config(seed = 1))
+  expect_equal(variable_value(far$model), variable_value(near$model), tolerance = 2e-6)
   expect_match(
     readLines(file.path(far$model$model_dir, "logs", "worker-0.log")),
     "worker 0 starts",
@@ -189,7 +216,7 @@ test_that("hosts with another version or another model_dir are named before anyt
     libraries = empty,
     python = "/usr/bin/python3"
   )
-  found <- cluster_check(hosts)
+  found <- check_cluster(hosts)
   found <- found[found$severity == "error", ]
   expect_match(found$message, "node-a does not have tfdistribute", all = FALSE, fixed = TRUE)
   expect_match(
@@ -222,9 +249,9 @@ if (checks_all()) {
   test_that("R and Keras models trained over ssh have the weights of those trained here", {
     skip_if_no_tensorflow()
     ssh <- local_ssh_servers()
-    input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, num_epochs = NULL, seed = 1)
+    input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, epochs = NULL, seed = 1)
     config_of <- function(cluster) {
-      run_config(strategy_multi_worker(), cluster = cluster, tf_random_seed = 1)
+      run_config(strategy_multi_worker(), cluster = cluster, seed = 1)
     }
     units <- 4L
     in_r <- function(model_dir, cluster) {
@@ -271,11 +298,11 @@ if (checks_all()) {
       linear_regressor(
         feature_columns(column_numeric("wt", "hp")),
         model_dir = model_dir,
-        config = run_config(strategy_parameter_server(), cluster = cluster, tf_random_seed = 1)
+        config = run_config(strategy_parameter_server(), cluster = cluster, seed = 1)
       )
     }
     training <- train_spec(
-      input_fn(mpg ~ wt + hp, rows, batch_size = 16, num_epochs = NULL, seed = 1),
+      input_fn(mpg ~ wt + hp, rows, batch_size = 16, epochs = NULL, seed = 1),
       max_steps = 20
     )
     trained <- on_hosts_and_here(
@@ -303,10 +330,10 @@ if (checks_all()) {
         model_dir = withr::local_tempdir(.local_envir = parent.frame()),
         config = run_config(strategy_multi_worker(), cluster = cluster)
       )
-      input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, num_epochs = NULL)
+      input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, epochs = NULL)
       began <- Sys.time()
       job <- suppressMessages(launch(model, train_spec(input, max_steps = 1e6), wait = FALSE))
-      withr::defer(stop_job(job))
+      withr::defer(job_stop(job))
       has_stepped <- function() isTRUE(all(job_state(job)$step >= 1))
       expect_true(wait_until(has_stepped, 120))
       as.double(Sys.time() - began, units = "secs")

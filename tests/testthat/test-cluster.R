@@ -1,6 +1,6 @@
 # Addresses reserved for documentation.
 three <- function(...) {
-  cluster(
+  address_cluster(
     chief = "192.0.2.1:2222",
     worker = c("192.0.2.2:2222", "192.0.2.3:2222"),
     evaluator = "192.0.2.1",
@@ -11,7 +11,7 @@ three <- function(...) {
 test_that("a printed cluster shows its tasks and their addresses", {
   expect_snapshot({
     three(task = "worker 1")
-    cluster(worker = "[2001:db8::1]:2222", start_timeout_s = 600, stall_timeout_s = 3600)
+    address_cluster(worker = "[2001:db8::1]:2222", start_timeout_s = 600, stall_timeout_s = 3600)
     local_cluster(workers = 2)
     local_cluster(1, ps = 2, evaluator = FALSE, devices_per_worker = 2, memory_limit_mb = 512)
     local_cluster(2, start_timeout_s = 90, stall_timeout_s = 30, restarts = 1, network = "open")
@@ -34,27 +34,27 @@ test_that("a task is given as text or as a list", {
 
 test_that("an error in a cluster names the argument", {
   expect_snapshot(error = TRUE, {
-    cluster()
-    cluster(chief = 2222)
-    cluster(chief = "host-a; rm -rf ~:2222")
-    cluster(chief = "host-a:99999")
-    cluster(chief = "host-a:2222", worker = c("host-b:2222", "Host-A:2222"))
-    cluster(chief = "a:1", task = "worker one")
-    cluster(chief = "a:1", task = list(type = "worker"))
-    cluster(chief = "a:1", start_timeout_s = 0)
-    cluster(chief = "a:1", stall_timeout_s = "long")
+    address_cluster()
+    address_cluster(chief = 2222)
+    address_cluster(chief = "host-a; rm -rf ~:2222")
+    address_cluster(chief = "host-a:99999")
+    address_cluster(chief = "host-a:2222", worker = c("host-b:2222", "Host-A:2222"))
+    address_cluster(chief = "a:1", task = "worker one")
+    address_cluster(chief = "a:1", task = list(type = "worker"))
+    address_cluster(chief = "a:1", start_timeout_s = 0)
+    address_cluster(chief = "a:1", stall_timeout_s = "long")
     local_cluster(0)
     local_cluster(2, ps = -1)
     local_cluster(2, evaluator = 1)
     local_cluster(2, restarts = -1)
     local_cluster(2, network = "public")
-    cluster(worker = globalenv())
-    cluster(worker = local_cluster(2))
-    cluster(chief = list("a:1", 2))
-    cluster(ps = as.POSIXlt("2020-01-01"))
+    address_cluster(worker = globalenv())
+    address_cluster(worker = local_cluster(2))
+    address_cluster(chief = list("a:1", 2))
+    address_cluster(ps = as.POSIXlt("2020-01-01"))
     run_config(cluster = "a:1")
   })
-  expect_error(cluster(chief = "$(x)"), class = "tfdistribute_cluster_error")
+  expect_error(address_cluster(chief = "$(x)"), class = "tfdistribute_cluster_error")
 })
 
 test_that("host names with characters of a shell are refused, whatever surrounds them", {
@@ -64,10 +64,10 @@ test_that("host names with characters of a shell are refused, whatever surrounds
   for (repetition in 1:200) {
     word <- sample(letters, sample(1:12, 1), replace = TRUE)
     word <- paste(append(word, sample(shell, 1), sample(0:length(word), 1)), collapse = "")
-    expect_error(cluster(chief = word), class = "tfdistribute_cluster_error")
+    expect_error(address_cluster(chief = word), class = "tfdistribute_cluster_error")
   }
   for (word in c("-oProxyCommand=x", "a:1\n", "\u00e4:1", ":1", "::1")) {
-    expect_error(cluster(chief = word), class = "tfdistribute_cluster_error")
+    expect_error(address_cluster(chief = word), class = "tfdistribute_cluster_error")
   }
 })
 
@@ -92,7 +92,7 @@ test_that("the TF_CONFIGs of a local cluster agree on free ports", {
   texts <- as_tf_config(local_cluster(2, ps = 1))
   expect_named(texts, c("chief 0", "worker 0", "ps 0", "evaluator 0"))
   expect_length(unique(sub(", \"task\".*", "", unlist(texts))), 1)
-  expect_identical(nrow(cluster_check(texts)), 0L)
+  expect_identical(nrow(check_cluster(texts)), 0L)
 })
 
 test_that("a cluster from the environment records the variable's name", {
@@ -117,12 +117,12 @@ test_that("all mistakes of a cluster are rows of one table", {
     "{\"cluster\": {\"chief\": [\"192.0.2.1:2222\"], \"worker\": [\"192.0.2.2\", \"192.0.2.1:2222\"]}, ",
     "\"task\": {\"type\": \"worker\", \"index\": 2}}"
   )
-  found <- cluster_check(text, batch_size = 128)
+  found <- check_cluster(text, batch_size = 128)
   expect_s3_class(found, "tbl_df")
   expect_named(found, c("field", "severity", "message", "fix"))
   expect_identical(found$field, c("task", "worker 0", "worker 1", "batch_size"))
   expect_snapshot(found)
-  expect_snapshot(cluster_check(three()))
+  expect_snapshot(check_cluster(three()))
 })
 
 test_that("a program that tools/env runs is given TF_CONFIG", {
@@ -136,22 +136,25 @@ test_that("the GPUs of hosts are no mistakes of a cluster", {
   gpus <- "a has these GPUs: NVIDIA H100 (81559 MB, driver 550.54.15)."
   note <- list(field = "hosts", severity = "note", message = gpus, fix = "")
   local_bridge(list(value = list(note)))
-  output <- capture.output(print(cluster_check(local_cluster(2))))
-  expect_identical(output, c("<cluster_check> 0 mistakes", paste("note: hosts:", gpus)))
+  output <- capture.output(print(check_cluster(local_cluster(2))))
+  expect_identical(output, c("<check_cluster> 0 mistakes", paste("note: hosts:", gpus)))
 })
 
-test_that("cluster_check() reads TF_CONFIG strings and the environment", {
+test_that("check_cluster() reads TF_CONFIG strings and the environment", {
   skip_if_no_tensorflow()
-  expect_identical(cluster_check("{")$field, "TF_CONFIG")
-  texts <- list(as_tf_config(three(), "chief 0"), as_tf_config(cluster("192.0.2.1:1"), "chief 0"))
-  expect_match(cluster_check(texts)$message, "differs from that of the first")
+  expect_identical(check_cluster("{")$field, "TF_CONFIG")
+  texts <- list(
+    as_tf_config(three(), "chief 0"),
+    as_tf_config(address_cluster("192.0.2.1:1"), "chief 0")
+  )
+  expect_match(check_cluster(texts)$message, "differs from that of the first")
   withr::local_envvar(TF_CONFIG = "{\"cluster\": {}}")
-  expect_true("cluster" %in% cluster_check()$field)
+  expect_true("cluster" %in% check_cluster()$field)
   withr::local_envvar(TF_CONFIG = NA)
   expect_snapshot(error = TRUE, {
-    cluster_check()
-    cluster_check(2)
-    cluster_check(three(), batch_size = 0)
+    check_cluster()
+    check_cluster(2)
+    check_cluster(three(), batch_size = 0)
   })
 })
 
@@ -162,24 +165,24 @@ test_that("a plan shows every task and warns about open ports", {
     model_dir = "/runs/cars",
     config = run_config(strategy_multi_worker(), cluster = three())
   )
-  training <- train_spec(input_fn(mpg ~ wt, mtcars, batch_size = 12, num_epochs = NULL))
+  training <- train_spec(input_fn(mpg ~ wt, mtcars, batch_size = 12, epochs = NULL))
   evaluation <- eval_spec(input_fn(mpg ~ wt, mtcars), name = "cars")
-  planned <- plan(model, training, evaluation)
+  planned <- plan_training(model, training, evaluation)
   expect_snapshot(planned)
   texts <- vapply(as_tf_config(three()), as.vector, "", USE.NAMES = FALSE)
   expect_identical(planned$environment, texts)
   expect_identical(planned$replica_batch_size, c(4L, 4L, 4L, 128L))
-  expect_snapshot(plan(model, training, cluster = NULL))
+  expect_snapshot(plan_training(model, training, cluster = NULL))
   for (wrong in list(-1, "GPU:0")) {
     expect_error(
-      plan(model, training, cluster = NULL, devices_per_worker = wrong),
+      plan_training(model, training, cluster = NULL, devices_per_worker = wrong),
       class = "tfdistribute_argument_error"
     )
   }
-  expect_snapshot(plan(model, cluster = local_cluster(2, ps = 1), script = "my script.R"))
+  expect_snapshot(plan_training(model, cluster = local_cluster(2, ps = 1), script = "my script.R"))
   in_parts <- model
   in_parts$config <- run_config(precision = "mixed_bfloat16", micro_batches = 4)
-  expect_snapshot(plan(in_parts, training))
+  expect_snapshot(plan_training(in_parts, training))
 })
 
 test_that("a plan refuses more devices than a process of this machine has", {
@@ -188,7 +191,7 @@ test_that("a plan refuses more devices than a process of this machine has", {
   described <- local_cluster(2, devices_per_worker = 2)
   config <- run_config(strategy_multi_worker(), cluster = described)
   expect_error(
-    plan(linear_regressor(column_numeric("wt"), config = config)),
+    plan_training(linear_regressor(column_numeric("wt"), config = config)),
     class = "tfdistribute_strategy_error"
   )
 })
@@ -198,7 +201,7 @@ test_that("a plan of one process divides the batch over the strategy's devices",
   batch_of <- function(strategy) {
     config <- run_config(strategy)
     model <- linear_regressor(feature_columns(column_numeric("wt")), "runs/cars", config = config)
-    plan(model, input_fn(mpg ~ wt, mtcars, batch_size = 12))$replica_batch_size
+    plan_training(model, input_fn(mpg ~ wt, mtcars, batch_size = 12))$replica_batch_size
   }
   expect_identical(batch_of(NULL), 12L)
   expect_identical(batch_of(strategy_mirrored(3)), 4L)
@@ -213,7 +216,7 @@ test_that("a plan of a model in parts has a line for each logical device", {
   plan_of <- function(strategy, ...) {
     config <- run_config(strategy)
     model <- linear_regressor(feature_columns(column_numeric("wt")), "/runs/cars", config = config)
-    plan(model, batches, ...)
+    plan_training(model, batches, ...)
   }
   expect_snapshot({
     plan_of(strategy_model_parallel(c("CPU:0", "GPU:0")))
@@ -241,13 +244,13 @@ test_that("a plan that cannot be trained is an error", {
   columns <- feature_columns(column_numeric("wt"))
   mirrored <- linear_regressor(columns, "runs/cars", config = run_config(strategy_mirrored(2)))
   expect_snapshot(error = TRUE, {
-    plan(mirrored, cluster = three())
-    plan(
+    plan_training(mirrored, cluster = three())
+    plan_training(
       linear_regressor(columns, "runs/cars"),
       input_fn(mpg ~ wt, mtcars, batch_size = 8),
       cluster = three()
     )
-    plan(mtcars)
+    plan_training(mtcars)
   })
 })
 
@@ -301,14 +304,5 @@ test_that("the plan of a hundred workers fits a screen, and names what they shar
   printed <- capture.output(print(large))
   expect_lt(length(printed), 25)
   expect_true("... and 98 more tasks like it, up to worker 98" %in% printed)
-  expect_identical(
-    few_cores(large, cores = 2),
-    "! 100 processes that train share the 2 cores of this machine."
-  )
-  expect_null(few_cores(large, cores = 100))
-  expect_null(few_cores(large, cores = NA))
-  expect_match(one_process(large, gpus = 0), "it is faster unless a step", all = FALSE)
-  expect_null(one_process(large, gpus = 2))
-  expect_null(one_process(large[1, ], gpus = 0))
   expect_match(format(local_cluster(100)), "  chief 0, worker 0 to 98, evaluator 0", all = FALSE)
 })

@@ -96,6 +96,7 @@ test_that("an error in a model function of R arrives as raised, with its line", 
 })
 
 test_that("functions of R in ready-made models do what the names do, on one device and two", {
+  leave_to_check()
   skip_if_no_tensorflow()
   strategies <- list(two = strategy_mirrored(2))
   if (checks_all()) {
@@ -109,9 +110,9 @@ test_that("functions of R in ready-made models do what the names do, on one devi
           feature_columns(column),
           activation_fn = activation_fn,
           optimizer = optimizer,
-          config = run_config(strategy, tf_random_seed = 5)
+          config = run_config(strategy, seed = 5)
         )
-        train(model, input_fn(mpg ~ wt, data, batch_size = 8, shuffle = FALSE, num_epochs = 2))
+        train(model, input_fn(mpg ~ wt, data, batch_size = 8, shuffle = FALSE, epochs = 2))
         variables <- variable_value(model)
         # An optimizer of the user keeps its settings in the checkpoint.
         variables[!grepl("^training/[A-Za-z]+/[a-z_]+$", names(variables))]
@@ -164,10 +165,10 @@ test_that("a model of R is given its arguments, and its values come back to R", 
   model <- estimator(
     model_fn,
     model_dir = withr::local_tempdir(),
-    config = run_config(tf_random_seed = 11),
+    config = run_config(seed = 11),
     params = params
   )
-  input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, num_epochs = NULL)
+  input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, epochs = NULL)
   history <- train(model, input, steps = 100)
   expect_identical(history$global_step, 3L)
   expect_identical(history$stopped_by, "hook_stop_at_step()")
@@ -193,7 +194,7 @@ test_that("what a model places on another CPU device runs there", {
     })
     list(loss = tf$compat$v1$losses$mean_squared_error(labels, output), optimizer = "sgd")
   }
-  hook <- session_run_hook(
+  hook <- hook_session_run(
     before_run = function(context) {
       options <- tf$compat$v1$RunOptions(output_partition_graphs = TRUE)
       tf$estimator$SessionRunArgs(list(), options = options)
@@ -215,6 +216,7 @@ test_that("what a model places on another CPU device runs there", {
 })
 
 test_that("tf is TensorFlow, and asks Python for nothing before it is used", {
+  leave_to_check()
   skip_if_no_tensorflow()
   result <- in_child_r(function() {
     before <- reticulate::py_available()

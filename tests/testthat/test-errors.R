@@ -59,6 +59,11 @@ test_that("an error names the function that the user called, however deep it was
   expect_identical(shown(predict(estimator, input, checkpoint_path = 3)), "predict")
   # Found where Python calls R, there is no such function.
   expect_null(shown(check_optimizer("adamm")))
+  # R gives a frame of a data mask as its own caller.
+  setTimeLimit(elapsed = 10, transient = TRUE)
+  withr::defer(setTimeLimit())
+  masked <- rlang::quo(train(estimator, input, steps = -1))
+  expect_identical(shown(rlang::eval_tidy(masked, mtcars)), "train")
 })
 
 test_that("values are shown short, strings in quotes", {

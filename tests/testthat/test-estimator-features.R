@@ -115,7 +115,7 @@ test_that("a factor has the codes of the training in all data, which are listed 
     said <<- c(said, conditionMessage(message))
     invokeRestart("muffleMessage")
   }
-  history <- withCallingHandlers(train(model, flowers(data, num_epochs = 60)), message = keep)
+  history <- withCallingHandlers(train(model, flowers(data, epochs = 60)), message = keep)
   again <- withCallingHandlers(train(model, flowers(data), steps = 1), message = keep)
   listed <- "The factor `Kind` is read as codes: 0 = setosa, 1 = versicolor, 2 = virginica."
   expect_identical(sum(trimws(said) == listed), 1L)
@@ -136,7 +136,7 @@ test_that("identity columns and numeric columns read the codes of a factor", {
   data <- data.frame(f = factor(rep(c("a", "b", "c"), 20)), y = rep(1:3, 20) + 0.5)
   fitted <- function(column, f) {
     model <- linear_regressor(feature_columns(column), model_dir = withr::local_tempdir())
-    train(model, input_fn(y ~ f, transform(data, f = f), shuffle = FALSE, num_epochs = 4))
+    train(model, input_fn(y ~ f, transform(data, f = f), shuffle = FALSE, epochs = 4))
     predict(model, input_fn(~f, transform(data, f = f)[1:3, ]))
   }
   codes <- as.integer(data$f) - 1L

@@ -255,7 +255,7 @@ test_that("Python reads every estimator and column that R describes", {
 test_that("a classifier names its predictions as the factor it was trained on", {
   skip_if_no_tensorflow()
   model <- linear_classifier(column_numeric("Petal.Length"), n_classes = 3)
-  train(model, input_fn(Species ~ Petal.Length, iris, batch_size = 50, num_epochs = 5))
+  train(model, input_fn(Species ~ Petal.Length, iris, batch_size = 50, epochs = 5))
   predicted <- predict(model, input_fn(~Petal.Length, iris[c(1, 150), ]))
   expect_true(all(predicted$classes %in% levels(iris$Species)))
   expect_error(

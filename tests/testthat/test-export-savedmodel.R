@@ -2,13 +2,15 @@
 answers_in_python <- function(path, data, messages) {
   file <- withr::local_tempfile(fileext = ".csv")
   script <- withr::local_tempfile(fileext = ".py")
+  # Not standard output, where libraries may print.
+  answers <- withr::local_tempfile(fileext = ".csv")
   utils::write.csv(data, file, row.names = FALSE)
   writeLines(
     '
-import csv, json, sys
+import csv, sys
 import tensorflow as tf
 
-path, file, messages = sys.argv[1:]
+path, file, messages, answers = sys.argv[1:]
 rows = list(csv.DictReader(open(file)))
 predict = tf.saved_model.load(path).signatures["predict"]
 if messages == "TRUE":
@@ -26,17 +28,17 @@ else:
         cyl=tf.constant([int(row["cyl"]) for row in rows]),
         make=tf.constant([row["make"] for row in rows]),
     )
-print(json.dumps(answer["probabilities"].numpy().tolist()))
+csv.writer(open(answers, "w")).writerows(answer["probabilities"].numpy().tolist())
 ',
     script
   )
   python <- Sys.getenv("RETICULATE_PYTHON", Sys.which("python3"))
-  ran <- processx::run(python, c(script, path, file, messages), timeout = 120)
-  rows <- strsplit(gsub("^\\[\\[|\\]\\]$", "", trimws(ran$stdout)), "], [", fixed = TRUE)[[1]]
-  do.call(rbind, lapply(strsplit(rows, ","), as.double))
+  processx::run(python, c(script, path, file, messages, answers), timeout = 120)
+  unname(as.matrix(utils::read.csv(answers, header = FALSE)))
 }
 
 test_that("an exported model answers pure Python with predict()'s numbers", {
+  leave_to_check()
   skip_if_no_tensorflow()
   data <- data.frame(
     wt = mtcars$wt,
@@ -52,7 +54,7 @@ test_that("an exported model answers pure Python with predict()'s numbers", {
     n_classes = 3,
     model_dir = withr::local_tempdir()
   )
-  train(model, input_fn(gear ~ ., data, batch_size = 16, num_epochs = 3))
+  train(model, input_fn(gear ~ ., data, batch_size = 16, epochs = 3))
   request <- input_fn(~ wt + cyl + make, data)
   expected <- do.call(rbind, predict(model, request)$probabilities)
   base <- withr::local_tempdir()

@@ -1,4 +1,5 @@
 # What happens to a job from outside: its session is killed, its files are changed.
+# Proves: No process left behind
 
 # The job that runs below a directory of temporary files: its private directory, and what its supervisor tells.
 running_state <- function(temporary) {
@@ -30,7 +31,7 @@ test_that("a job ends within ten seconds of its session, which was killed", {
         save_checkpoints_steps = 20,
         cluster = local_cluster(2, evaluator = FALSE, start_timeout_s = 200)
       )
-      cars <- input_fn(mpg ~ wt, mtcars, batch_size = 16, num_epochs = NULL)
+      cars <- input_fn(mpg ~ wt, mtcars, batch_size = 16, epochs = NULL)
       columns <- feature_columns(column_numeric("wt"))
       train(linear_regressor(columns, model_dir = model_dir, config = config), cars, steps = 1e6)
     },

@@ -4,9 +4,9 @@ for (device in c("CPU:0", if (checks_gpu()) "GPU:0")) {
     model <- linear_regressor(
       feature_columns(mpg ~ wt, mtcars, standardize = TRUE),
       optimizer = list("sgd", learning_rate = 0.1),
-      config = run_config(strategy_one_device(device), tf_random_seed = 1)
+      config = run_config(strategy_one_device(device), seed = 1)
     )
-    train(model, mpg ~ wt, data = mtcars, batch_size = 32, num_epochs = 200, shuffle = FALSE)
+    train(model, mpg ~ wt, data = mtcars, batch_size = 32, epochs = 200, shuffle = FALSE)
     expected <- unname(fitted(lm(mpg ~ wt, mtcars)))
     predicted <- unlist(predict(model, mtcars), use.names = FALSE)
     expect_equal(predicted, expected, tolerance = 1e-3)

@@ -23,6 +23,22 @@ test_that("a history prints steps, losses, speed and the last evaluation", {
   })
 })
 
+test_that("a history shows which hosts trained which steps", {
+  history <- example_history()
+  history["workers"] <- list(table_of(
+    list(
+      list(first_step = 0, last_step = 10, workers = 3, hosts = "a, b, c"),
+      list(first_step = 10, last_step = 20, workers = 2, hosts = "a, c")
+    ),
+    first_step = NA_integer_,
+    last_step = NA_integer_,
+    workers = NA_integer_,
+    hosts = NA_character_
+  ))
+  shown <- utils::capture.output(print(history))
+  expect_match(shown, "steps 10 to 20: 2 workers (a, c)", fixed = TRUE, all = FALSE)
+})
+
 test_that("a history without a step says so", {
   empty <- new_history(list(
     training = list(

@@ -6,15 +6,15 @@ model_of_mtcars <- function(strategy = NULL, ..., learning_rate = 0.01) {
   )
 }
 
-mtcars_input <- function(num_epochs = NULL) {
-  cars_input(batch_size = 8, num_epochs = num_epochs, shuffle = FALSE)
+mtcars_input <- function(epochs = NULL) {
+  cars_input(batch_size = 8, epochs = epochs, shuffle = FALSE)
 }
 
 test_that("R functions get values as R values, under every strategy", {
   skip_if_no_tensorflow()
   for (strategy in list(NULL, strategy_mirrored(2), strategy_central_storage(2))) {
     seen <- list(losses = double(), calls = character())
-    hook <- session_run_hook(
+    hook <- hook_session_run(
       begin = function() seen$calls <<- c(seen$calls, "begin"),
       after_create_session = function(session, coord) {
         seen$calls <<- c(seen$calls, class(session)[[1]])
@@ -33,7 +33,7 @@ test_that("R functions get values as R values, under every strategy", {
       model,
       mtcars_input(),
       steps = 3,
-      hooks = list(hook, hook_history_saver(every_n_step = 1))
+      hooks = list(hook, hook_history_saver(every_n_steps = 1))
     )
     expect_identical(seen$losses, history$losses$loss)
     expect_length(seen$losses, 3)
@@ -48,7 +48,7 @@ test_that("an R error in a hook stops training and stays the parent", {
   for (strategy in list(NULL, strategy_mirrored(2))) {
     model <- model_of_mtcars(strategy, save_checkpoints_steps = 2)
     step <- 0
-    hook <- session_run_hook(after_run = function(context, values) {
+    hook <- hook_session_run(after_run = function(context, values) {
       step <<- step + 1
       if (step == 5) {
         rlang::abort("no luck {today}", class = "unlucky", day = 13)
@@ -69,7 +69,7 @@ test_that("an R error in a hook stops training and stays the parent", {
 test_that("a hook of R can end training with a checkpoint", {
   skip_if_no_tensorflow()
   model <- model_of_mtcars()
-  hook <- session_run_hook(
+  hook <- hook_session_run(
     before_run = function(context) session_run_args(step = "global_step"),
     after_run = function(context, values) {
       if (values$results$step >= 3) {
@@ -78,13 +78,13 @@ test_that("a hook of R can end training with a checkpoint", {
     }
   )
   history <- train(model, mtcars_input(), steps = 100, hooks = hook)
-  expect_identical(history$stopped_by, "session_run_hook()")
+  expect_identical(history$stopped_by, "hook_session_run()")
   expect_true(history$global_step %in% 3:4)
 })
 
 test_that("a function that returns something else than session_run_args() is told so", {
   skip_if_no_tensorflow()
-  hook <- session_run_hook(before_run = function(context) 5)
+  hook <- hook_session_run(before_run = function(context) 5)
   expect_error(
     train(model_of_mtcars(), mtcars_input(), steps = 1, hooks = hook),
     "`before_run` must be a function that returns session_run_args() or NULL, not 5",
@@ -99,7 +99,7 @@ test_that("tensors are shown as messages of R", {
     model <- model_of_mtcars(strategy)
     hook <- hook_logging_tensor(
       list("loss", bias = "linear/linear_model/bias_weights"),
-      every_n_iter = 2,
+      every_n_steps = 2,
       at_end = TRUE
     )
     shown <- testthat::capture_messages(train(model, mtcars_input(), steps = 4, hooks = hook))
@@ -108,7 +108,7 @@ test_that("tensors are shown as messages of R", {
   }
   formatted <- hook_logging_tensor(
     "loss",
-    every_n_iter = 2,
+    every_n_steps = 2,
     formatter = function(values) sprintf("it is %s", names(values))
   )
   expect_message(train(model, mtcars_input(), steps = 1, hooks = formatted), "it is loss")
@@ -116,7 +116,7 @@ test_that("tensors are shown as messages of R", {
 
 test_that("an error in a formatter stops training and stays the parent", {
   skip_if_no_tensorflow()
-  hook <- hook_logging_tensor("loss", every_n_iter = 1, formatter = function(values) values$loss)
+  hook <- hook_logging_tensor("loss", every_n_steps = 1, formatter = function(values) values$loss)
   error <- expect_error(
     train(model_of_mtcars(), mtcars_input(), steps = 1, hooks = hook),
     class = "tfdistribute_callback_error"
@@ -160,7 +160,7 @@ test_that("early stopping goes by the metrics of evaluations", {
       max_steps = 500,
       hooks = hook_early_stopping("average_loss", patience_steps = 10)
     ),
-    eval_spec(mtcars_input(num_epochs = 1), throttle_secs = 0)
+    eval_spec(mtcars_input(epochs = 1), throttle_secs = 0)
   )
   expect_true(history$global_step %in% 15:16)
   expect_match(history$stopped_by, "average_loss (evaluation) was best at step 5", fixed = TRUE)
@@ -179,7 +179,7 @@ test_that("a metric that evaluations do not have is an error, not an endless tra
     train_and_evaluate(
       model,
       train_spec(mtcars_input(), max_steps = 500, hooks = hook_early_stopping("rmse")),
-      eval_spec(mtcars_input(num_epochs = 1), throttle_secs = 0)
+      eval_spec(mtcars_input(epochs = 1), throttle_secs = 0)
     ),
     "`monitor` \"rmse\" is not a metric",
     class = "tfdistribute_argument_error"

@@ -1,19 +1,19 @@
 every_hook <- function() {
   list(
-    hook_checkpoint_saver("backup", save_steps = 100),
+    hook_checkpoint_saver("backup", every_n_steps = 100),
     hook_early_stopping(patience_steps = 200),
-    hook_early_stopping("accuracy", min_delta = 0.01, every_secs = 30),
+    hook_early_stopping("accuracy", min_delta = 0.01, every_s = 30),
     hook_global_step_waiter(500),
     hook_history_saver(1),
-    hook_logging_tensor(c(bias = "linear/bias", "loss"), every_n_iter = 10, formatter = toString),
+    hook_logging_tensor(c(bias = "linear/bias", "loss"), every_n_steps = 10, formatter = toString),
     hook_logging_tensor("loss", at_end = TRUE),
     hook_nan_tensor(fail_on_nan_loss = FALSE),
     hook_progress_bar(),
     hook_step_counter(),
-    hook_step_counter(every_n_secs = 10),
+    hook_step_counter(every_s = 10),
     hook_stop_at_step(last_step = 1000),
-    hook_summary_saver(save_secs = 60, summary_op = "loss_1"),
-    session_run_hook(after_run = function(context, values) NULL)
+    hook_summary_saver(every_s = 60, summary_op = "loss_1"),
+    hook_session_run(after_run = function(context, values) NULL)
   )
 }
 
@@ -35,23 +35,23 @@ test_that("hooks have tfestimators' arguments", {
   arguments <- list(
     hook_checkpoint_saver = c(
       "checkpoint_dir",
-      "save_secs",
-      "save_steps",
+      "every_s",
+      "every_n_steps",
       "saver",
       "checkpoint_basename",
       "scaffold",
       "listeners"
     ),
     hook_global_step_waiter = "wait_until_step",
-    hook_history_saver = "every_n_step",
-    hook_logging_tensor = c("tensors", "every_n_iter", "every_n_secs", "formatter", "at_end"),
+    hook_history_saver = "every_n_steps",
+    hook_logging_tensor = c("tensors", "every_n_steps", "every_s", "formatter", "at_end"),
     hook_nan_tensor = c("loss_tensor", "fail_on_nan_loss"),
     hook_progress_bar = character(),
-    hook_step_counter = c("every_n_steps", "every_n_secs", "output_dir", "summary_writer"),
+    hook_step_counter = c("every_n_steps", "every_s", "output_dir", "summary_writer"),
     hook_stop_at_step = c("num_steps", "last_step"),
     hook_summary_saver = c(
-      "save_steps",
-      "save_secs",
+      "every_n_steps",
+      "every_s",
       "output_dir",
       "summary_writer",
       "scaffold",
@@ -59,7 +59,7 @@ test_that("hooks have tfestimators' arguments", {
     ),
     session_run_args = "...",
     # The last one is this package's own.
-    session_run_hook = c(
+    hook_session_run = c(
       "begin",
       "after_create_session",
       "before_run",
@@ -94,15 +94,15 @@ test_that("early stopping knows which metrics are better large, and where they c
 
 test_that("a tensor has its own name unless it is given one", {
   expect_identical(
-    hook_logging_tensor(list("loss", b = "bias"), every_n_iter = 1)$tensors,
+    hook_logging_tensor(list("loss", b = "bias"), every_n_steps = 1)$tensors,
     list(loss = "loss", b = "bias")
   )
 })
 
 test_that("only functions that can be called are taken", {
-  expect_identical(session_run_hook(end = invisible)$end, invisible)
-  expect_s3_class(session_run_hook(after_run = function(...) NULL), "tfdistribute_hook")
-  expect_s3_class(session_run_hook(end = function(session, extra = 1) NULL), "tfdistribute_hook")
+  expect_identical(hook_session_run(end = invisible)$end, invisible)
+  expect_s3_class(hook_session_run(after_run = function(...) NULL), "tfdistribute_hook")
+  expect_s3_class(hook_session_run(end = function(session, extra = 1) NULL), "tfdistribute_hook")
 })
 
 test_that("a progress bar is shown where the option says no", {
@@ -119,17 +119,17 @@ test_that("what is wrong is named with its remedy", {
     hook_stop_at_step(5, 10)
     hook_stop_at_step(2.5)
     hook_logging_tensor("loss")
-    hook_logging_tensor(c(a = "x", a = "y"), every_n_iter = 1)
-    hook_logging_tensor(5, every_n_iter = 1)
-    hook_checkpoint_saver(save_steps = 1, saver = "mine")
-    hook_checkpoint_saver(save_secs = 0)
+    hook_logging_tensor(c(a = "x", a = "y"), every_n_steps = 1)
+    hook_logging_tensor(5, every_n_steps = 1)
+    hook_checkpoint_saver(every_n_steps = 1, saver = "mine")
+    hook_checkpoint_saver(every_s = 0)
     hook_early_stopping("val_loss")
     hook_early_stopping("accuracy", data = "training")
-    hook_early_stopping(every_n_steps = 5, every_secs = 5)
+    hook_early_stopping(every_n_steps = 5, every_s = 5)
     hook_early_stopping(min_delta = -1)
-    session_run_hook(begin = function(session) NULL)
-    session_run_hook(after_run = function(values) NULL)
-    session_run_hook(end = "stop")
+    hook_session_run(begin = function(session) NULL)
+    hook_session_run(after_run = function(values) NULL)
+    hook_session_run(end = "stop")
     session_run_args(5)
   })
 })

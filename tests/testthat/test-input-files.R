@@ -32,7 +32,7 @@ test_that("inputs from files print what is read and start nothing", {
       "y",
       c("x", "when"),
       batch_size = 64,
-      num_epochs = NULL,
+      epochs = NULL,
       shuffle = FALSE,
       seed = 1,
       types = c(x = "float"),

@@ -7,7 +7,7 @@ said <- function(code) {
 test_that("an input prints what is learnt from what", {
   expect_snapshot({
     input_fn(mtcars, features = c(wt, hp), response = mpg, batch_size = 16)
-    input_fn(mpg ~ . - qsec, mtcars, num_epochs = NULL, shuffle = FALSE, seed = 1)
+    input_fn(mpg ~ . - qsec, mtcars, epochs = NULL, shuffle = FALSE, seed = 1)
     input_fn(airquality, c(Solar.R, Wind), Temp, impute = list(Solar.R = 0))
     input_fn(iris[1, ], features = c(Species, Sepal.Width))
     input_fn(cbind(a = 1:2, b = 3:4), features = a, response = "b")
@@ -131,7 +131,7 @@ test_that("batches, epochs, shuffle and seed are checked at once", {
     said(input_fn(mtcars, wt, batch_size = 0))
     said(input_fn(mtcars, wt, batch_size = 1.5))
     said(input_fn(mtcars, wt, batch_size = NULL))
-    said(input_fn(mtcars, wt, num_epochs = 0))
+    said(input_fn(mtcars, wt, epochs = 0))
     said(input_fn(mtcars, wt, shuffle = "yes"))
     said(input_fn(mtcars, wt, seed = 0.5))
     said(input_fn(mtcars, wt, factors = "dummies"))

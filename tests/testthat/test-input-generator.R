@@ -17,7 +17,7 @@ one_by_one <- function(batches) {
 test_that("a generator prints what is learnt from what", {
   expect_snapshot({
     input_generator(function() NULL)
-    input_generator(function(size = 8) NULL, c("wt", "hp"), "mpg", num_epochs = NULL)
+    input_generator(function(size = 8) NULL, c("wt", "hp"), "mpg", epochs = NULL)
   })
 })
 
@@ -32,7 +32,7 @@ test_that("what cannot be a generator is refused", {
     said(input_generator(function() NULL, features = character()))
     said(input_generator(function() NULL, response = c("a", "b")))
     said(input_generator(function() NULL, features = c("x", "y"), response = "y"))
-    said(input_generator(function() NULL, num_epochs = 0))
+    said(input_generator(function() NULL, epochs = 0))
   })
 })
 
@@ -116,7 +116,7 @@ train_on_batches <- function(config) {
   found <- list()
   train(model, from(batches = 20))
   found$steps <- steps()
-  train(model, input_generator(function() generator(5), response = "y", num_epochs = 30))
+  train(model, input_generator(function() generator(5), response = "y", epochs = 30))
   found$steps <- c(found$steps, steps())
   found$loss <- evaluate(model, from(3))$average_loss
   rows <- data.frame(x = c(1, -1, 0), f = c("b", "a", "a"))

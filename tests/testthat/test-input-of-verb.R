@@ -37,10 +37,10 @@ test_that("train() takes a formula, data, and the arguments of input_fn()", {
   train(a_model(), mpg ~ wt + hp, data = mtcars, batch_size = 8, epochs = 3)
   sent <- asked$train$input
   expect_identical(names_sent(sent), c("wt", "hp", "mpg"))
-  expect_identical(c(sent$batch_size, sent$num_epochs), c(8L, 3L))
-  train(a_model(), mpg ~ wt, mtcars, num_epochs = 2, max_steps = 5)
+  expect_identical(c(sent$batch_size, sent$epochs), c(8L, 3L))
+  train(a_model(), mpg ~ wt, mtcars, epochs = 2, max_steps = 5)
   expect_identical(asked$train$max_steps, 5L)
-  expect_identical(asked$train$input$num_epochs, 2L)
+  expect_identical(asked$train$input$epochs, 2L)
   expect_invisible(train(a_model(), mpg ~ wt, mtcars))
   train(a_model(), mpg ~ wt + hp, data = mtcars, weights = cyl, steps = 5)
   expect_identical(asked$train$steps, 5L)

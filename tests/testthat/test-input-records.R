@@ -5,7 +5,7 @@ test_that("records in files are described without looking at them", {
       c("a", "b", "c", "d"),
       features = c("x", "y"),
       columns = c(x = "float32[2, 3]", y = "int64"),
-      num_epochs = NULL,
+      epochs = NULL,
       shuffle = FALSE,
       seed = 1
     )
@@ -46,13 +46,13 @@ test_that("a model learns from files what it learns from memory", {
     train(model, input)
     c(predict(model, input)$predictions)
   }
-  expected <- learnt(input_fn(mpg ~ ., cars, batch_size = 8, num_epochs = 2, shuffle = FALSE))
+  expected <- learnt(input_fn(mpg ~ ., cars, batch_size = 8, epochs = 2, shuffle = FALSE))
   for (kind in c("arrow", "tfrecord")) {
     path <- withr::local_tempfile()
     write <- switch(kind, arrow = write_arrow, tfrecord = write_tfrecord)
     read <- switch(kind, arrow = input_arrow, tfrecord = input_tfrecord)
     expect_identical(write(cars, path, shards = 3), path)
-    input <- read(path, "mpg", batch_size = 8, num_epochs = 2, shuffle = FALSE)
+    input <- read(path, "mpg", batch_size = 8, epochs = 2, shuffle = FALSE)
     expect_equal(learnt(input), expected, tolerance = 1e-5)
     expect_error(write(cars, path), "holds finished files", class = "tfdistribute_argument_error")
   }
@@ -70,7 +70,7 @@ test_that("any input is written, with what its transform made of it", {
     features$lbs <- tf$multiply(features$wt, 1000)
     features
   }
-  input <- input_csv(csv, "mpg", weights = "am", num_epochs = NULL, transform = in_pounds)
+  input <- input_csv(csv, "mpg", weights = "am", epochs = NULL, transform = in_pounds)
   path <- file.path(folder, "cars")
   write_tfrecord(input, path, shards = 3)
   files <- sprintf("part-%05d-of-00003.tfrecord", 0:2)

@@ -137,7 +137,7 @@ test_that("waiting shows progress, evaluations and each warning once, and return
       "[worker 0] WARNING:tensorflow:From x.py: deprecated"
     )
   )
-  expect_snapshot(history <- wait_for(a_job()))
+  expect_snapshot(history <- job_wait(a_job()))
   expect_s3_class(history, "tfdistribute_history")
   expect_identical(history$losses$step, c(1L, 100L))
   expect_identical(history$losses$examples_per_second, c(NA, 1150))
@@ -154,7 +154,7 @@ test_that("restarts are shown with the table of tasks and counted in the history
     a_state("restarting", message = "worker 0 (pid 21) was ended by SIGKILL."),
     ended(restarts = 1L, steps_lost = 12L)
   )
-  expect_snapshot(print(wait_for(a_job())))
+  expect_snapshot(print(job_wait(a_job())))
 })
 
 test_that("a failure is the condition of the task that failed first", {
@@ -176,8 +176,8 @@ test_that("a failure is the condition of the task that failed first", {
       exit = 1L
     )
   ))
-  expect_snapshot(wait_for(a_job()), error = TRUE)
-  error <- tryCatch(suppressMessages(wait_for(a_job())), error = identity)
+  expect_snapshot(job_wait(a_job()), error = TRUE)
+  error <- tryCatch(suppressMessages(job_wait(a_job())), error = identity)
   expect_s3_class(error, "tfdistribute_callback_error")
   expect_identical(error$task, "worker 0")
   expect_identical(error$host, "localhost")
@@ -189,13 +189,13 @@ test_that("a failure is the condition of the task that failed first", {
 
 test_that("waiting for a stopped job is an error", {
   local_states(ended("stopped", message = "It was asked to end."))
-  expect_error(wait_for(a_job()), "was stopped", class = "tfdistribute_training_error")
+  expect_error(job_wait(a_job()), "was stopped", class = "tfdistribute_training_error")
   expect_identical(job_history(a_job())$global_step, 100L)
 })
 
 test_that("waiting ends after `timeout_s`, and an interrupt stops only a job that the call started", {
   job <- local_states(a_state())
-  expect_null(wait_for(a_job(), timeout_s = 0))
+  expect_null(job_wait(a_job(), timeout_s = 0))
   stopped <- NULL
   local_answers(
     job_news = function(arguments) "interrupt",
@@ -203,7 +203,7 @@ test_that("waiting ends after `timeout_s`, and an interrupt stops only a job tha
     job_state = function(arguments) a_state("stopped", checkpoint = 30L)
   )
   outcome <- function(expr) tryCatch(suppressMessages(expr), interrupt = function(i) "interrupted")
-  expect_identical(outcome(wait_for(a_job())), "interrupted")
+  expect_identical(outcome(job_wait(a_job())), "interrupted")
   expect_null(stopped)
   expect_message(
     tryCatch(follow_job(a_job()), interrupt = function(i) "interrupted"),
@@ -213,7 +213,7 @@ test_that("waiting ends after `timeout_s`, and an interrupt stops only a job tha
 })
 
 test_that("an argument that is not a handle is an error", {
-  expect_error(wait_for(3), class = "tfdistribute_argument_error")
-  expect_error(stop_job(list()), class = "tfdistribute_argument_error")
+  expect_error(job_wait(3), class = "tfdistribute_argument_error")
+  expect_error(job_stop(list()), class = "tfdistribute_argument_error")
   expect_error(job_logs(a_job(), level = "loud"), class = "tfdistribute_argument_error")
 })

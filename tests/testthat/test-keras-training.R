@@ -21,8 +21,8 @@ network <- function(loss = "mse", units = 2L, rate = 0.05) {
 
 scaled <- as.data.frame(scale(mtcars))
 
-scaled_cars <- function(..., num_epochs = NULL) {
-  cars_input(mpg ~ wt + hp, scaled, batch_size = 8, shuffle = FALSE, num_epochs = num_epochs, ...)
+scaled_cars <- function(..., epochs = NULL) {
+  cars_input(mpg ~ wt + hp, scaled, batch_size = 8, shuffle = FALSE, epochs = epochs, ...)
 }
 
 estimator_of <- function(model, strategy = NULL, ..., steps_per_run = "auto") {
@@ -30,7 +30,7 @@ estimator_of <- function(model, strategy = NULL, ..., steps_per_run = "auto") {
     model,
     ...,
     model_dir = withr::local_tempdir(.local_envir = parent.frame()),
-    config = run_config(strategy, tf_random_seed = 5, steps_per_run = steps_per_run)
+    config = run_config(strategy, seed = 5, steps_per_run = steps_per_run)
   )
 }
 
@@ -53,7 +53,7 @@ test_that("an R function's model, with a loss of R, learns the same under every 
     history <- train(model, scaled_cars(), steps = 8)
     found <- list(
       losses = history$losses$loss,
-      metrics = evaluate(model, scaled_cars(num_epochs = 1)),
+      metrics = evaluate(model, scaled_cars(epochs = 1)),
       predictions = predict(model, input_fn(scaled, features = c(wt, hp)))
     )
     expected <- expected %||% found
@@ -120,7 +120,7 @@ test_that("a saved model is trained from its file, and exported for serving", {
   object$save(path)
   model <- estimator_of(NULL, keras_model_path = path)
   train(model, scaled_cars(), steps = 60)
-  expect_lt(evaluate(model, scaled_cars(num_epochs = 1))$loss, 0.5)
+  expect_lt(evaluate(model, scaled_cars(epochs = 1))$loss, 0.5)
   folder <- withr::local_tempdir()
   exported <- export_savedmodel(model, file.path(folder, "export"))
   tf <- reticulate::import("tensorflow")
@@ -185,7 +185,7 @@ test_that("strings are looked up by the model itself", {
     model$compile("adam", "mse")
     model
   }
-  flowers <- input_fn(Sepal.Length ~ Species + Sepal.Width, iris, batch_size = 50, num_epochs = 1)
+  flowers <- input_fn(Sepal.Length ~ Species + Sepal.Width, iris, batch_size = 50, epochs = 1)
   model <- estimator_of(build, strategy_mirrored(2))
   history <- train(model, flowers)
   expect_identical(history$global_step, 3L)

@@ -1,6 +1,7 @@
 # Idle processes of local clusters. Their protocol is tested with fake tasks, in Python.
 
 test_that("a second training gets idle processes, and their state and weights are those of a cold start", {
+  leave_to_check()
   skip_if_no_tensorflow()
   found <- in_child_r(timeout_s = 240, function() {
     options(tfdistribute.idle_s = 100, digits = 5)
@@ -8,7 +9,7 @@ test_that("a second training gets idle processes, and their state and weights ar
     # What the task finds, and its process.
     record <- function(directory) {
       force(directory)
-      session_run_hook(begin = function() {
+      hook_session_run(begin = function() {
         task <- jsonlite::fromJSON(Sys.getenv("TF_CONFIG"))$task
         facts <- list(
           pid = Sys.getpid(),
@@ -31,11 +32,11 @@ test_that("a second training gets idle processes, and their state and weights ar
       config <- run_config(
         strategy_multi_worker(),
         cluster = local_cluster(workers = 2, start_timeout_s = 200),
-        tf_random_seed = 1
+        seed = 1
       )
       columns <- feature_columns(column_numeric("wt", "hp"))
       model <- dnn_regressor(hidden_units = 4, feature_columns = columns, config = config)
-      input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 8, num_epochs = NULL)
+      input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 8, epochs = NULL)
       train(model, input, steps = 5, hooks = record(directory))
       weights <- lapply(variable_names(model), function(name) variable_value(model, name))
       tasks <- lapply(c(chief = "chief", worker = "worker"), function(task) {

@@ -1,4 +1,5 @@
 # Jobs with real processes. Each starts R and TensorFlow at least twice, so a few jobs test many things.
+# Proves: R functions as models
 
 cars <- function(...) cars_input(mpg ~ wt + hp, ...)
 
@@ -26,11 +27,11 @@ test_that("one call trains and evaluates in three processes, with the numbers of
     optimizer = sgd,
     config = in_cluster(save_checkpoints_steps = 15, evaluator = TRUE)
   )
-  training <- train_spec(cars(num_epochs = NULL), max_steps = 30)
+  training <- train_spec(cars(epochs = NULL), max_steps = 30)
   evaluation <- eval_spec(cars(), start_delay_secs = 0, throttle_secs = 0)
   history <- train_and_evaluate(model, training, evaluation)
   alone <- linear_regressor(columns, model_dir = file.path(directory, "alone"), optimizer = sgd)
-  reference <- train(alone, cars(num_epochs = NULL), max_steps = 30)
+  reference <- train(alone, cars(epochs = NULL), max_steps = 30)
 
   expect_s3_class(history, class(reference), exact = TRUE)
   expect_identical(history$global_step, 30L)
@@ -70,16 +71,16 @@ test_that("a background job can be inspected, waited for and stopped", {
     )
   }
   model <- estimator(line, model_dir = withr::local_tempdir(), config = in_cluster())
-  job <- launch(model, train_spec(cars(num_epochs = NULL), max_steps = 1e6), wait = FALSE)
-  withr::defer(stop_job(job))
+  job <- launch(model, train_spec(cars(epochs = NULL), max_steps = 1e6), wait = FALSE)
+  withr::defer(job_stop(job))
   expect_s3_class(job, "tfdistribute_job")
   expect_error(
-    launch(model, train_spec(cars(num_epochs = NULL), max_steps = 10)),
+    launch(model, train_spec(cars(epochs = NULL), max_steps = 10)),
     class = "tfdistribute_model_directory_error"
   )
   deadline <- Sys.time() + 200
   while (anyNA(job_state(job)$step) && Sys.time() < deadline) {
-    expect_null(wait_for(job, timeout_s = 0.3))
+    expect_null(job_wait(job, timeout_s = 0.3))
   }
   tasks <- job_state(job)
   expect_identical(tasks$state, c("training", "training"))
@@ -87,7 +88,7 @@ test_that("a background job can be inspected, waited for and stopped", {
   expect_match(format(job), "chief 0 .*training, step [0-9]+", all = FALSE)
   expect_match(job_logs(job, "worker 0"), "worker 0 starts", all = FALSE)
 
-  took <- system.time(stop_job(job))[["elapsed"]]
+  took <- system.time(job_stop(job))[["elapsed"]]
   expect_lt(took, 12)
   # The supervisor is the last process to end, after it has reported the end of the job.
   wait_until(function() !is_running(job$pid), 5)
@@ -95,10 +96,11 @@ test_that("a background job can be inspected, waited for and stopped", {
   expect_false(dir.exists(job$directory))
   expect_gt(job_history(job)$global_step, 0)
   expect_gt(variable_value(model, "global_step")[[1]], 0)
-  expect_error(wait_for(job), "was stopped", class = "tfdistribute_training_error")
+  expect_error(job_wait(job), "was stopped", class = "tfdistribute_training_error")
 })
 
 test_that("Ctrl-C stops every process, and an error names the task, host and code", {
+  leave_to_check()
   skip_if_no_tensorflow()
   directory <- withr::local_tempdir()
   child <- local_child_r(
@@ -108,7 +110,7 @@ test_that("Ctrl-C stops every process, and an error names the task, host and cod
         save_checkpoints_steps = 50,
         cluster = local_cluster(2, evaluator = FALSE, start_timeout_s = 200)
       )
-      cars <- input_fn(mpg ~ wt, mtcars, batch_size = 16, num_epochs = NULL)
+      cars <- input_fn(mpg ~ wt, mtcars, batch_size = 16, epochs = NULL)
       columns <- feature_columns(column_numeric("wt"))
       model <- linear_regressor(columns, model_dir = directory, config = config)
       result <- tryCatch(
@@ -166,17 +168,18 @@ test_that("Ctrl-C stops every process, and an error names the task, host and cod
 
 # Whether a model trains in a job as on one device: one process takes one step per run, the others up to five.
 expect_agreement <- function(model, data, workers) {
-  cars <- input_fn(mpg ~ wt + hp, data, batch_size = 12, num_epochs = NULL, seed = 2)
+  cars <- input_fn(mpg ~ wt + hp, data, batch_size = 12, epochs = NULL, seed = 2)
   # The one process takes single steps on whole batches.
   model$config <- run_config(steps_per_run = 5, micro_batches = 4)
   cluster <- local_cluster(workers, start_timeout_s = 200)
-  verification <- verify_distribution(model, cars, cluster, steps = 8)
+  verification <- check_distribution(model, cars, cluster, steps = 8)
   expect_true(verification$agrees, info = paste(format(verification), collapse = "\n"))
   expect_false(dir.exists("unused"))
   invisible(verification)
 }
 
 test_that("a Keras model trains in two processes as on one device", {
+  leave_to_check()
   skip_if_no_tensorflow()
   rate <- 0.01
   network <- function() {
@@ -288,4 +291,28 @@ test_that("a job calls Python four times before it starts", {
 
 test_that("run_task() is an error outside a job", {
   expect_error(run_task(), "does not name a job", class = "tfdistribute_argument_error")
+})
+
+test_that("an input that names a service of this machine is an error before the processes start", {
+  skip_if_no_tensorflow()
+  port <- call_backend("free_ports", count = 1L)[[1]]
+  server <- processx::process$new(
+    python_in_use(),
+    c("-m", "http.server", port, "--bind", "127.0.0.1")
+  )
+  withr::defer(server$kill())
+  url <- paste0("http://localhost:", port)
+  answers <- function() !inherits(try(readLines(url, n = 1), silent = TRUE), "try-error")
+  expect_true(suppressWarnings(wait_until(answers, 20)))
+  model <- linear_regressor(
+    feature_columns(column_numeric("x")),
+    model_dir = file.path(withr::local_tempdir(), "model"),
+    config = in_cluster()
+  )
+  rows <- function() stop("The address ", url, " was not seen.")
+  expect_error(
+    train(model, input_dataset(rows), max_steps = 5),
+    paste0("names \"localhost:", port),
+    class = "tfdistribute_cluster_error"
+  )
 })

@@ -1,4 +1,5 @@
 test_that("a model in parts trains in R to the numbers of one device, and calls each stage once", {
+  leave_to_check()
   skip_if_no_tensorflow()
   found <- in_child_r(function() {
     calls <- new.env()
@@ -27,10 +28,10 @@ test_that("a model in parts trains in R to the numbers of one device, and calls 
       )
     }
     cars <- as.data.frame(scale(mtcars))
-    batches <- input_fn(mpg ~ wt + hp, cars, batch_size = 8, num_epochs = NULL, shuffle = FALSE)
+    batches <- input_fn(mpg ~ wt + hp, cars, batch_size = 8, epochs = NULL, shuffle = FALSE)
     trained <- function(strategy) {
       calls$count <- 0
-      model <- estimator(in_stages, config = run_config(strategy, tf_random_seed = 7))
+      model <- estimator(in_stages, config = run_config(strategy, seed = 7))
       train(model, batches, steps = 30)
       list(values = variable_value(model), calls = calls$count, model = model)
     }

@@ -1,4 +1,5 @@
 # What an error offers works when it is typed.
+# Proves: Errors with remedies
 
 test_that("missing values are filled by the means that are offered", {
   local_no_python()
@@ -193,8 +194,8 @@ test_that("every estimator and strategy can be made again from its fields", {
   )
   for (model in estimators) {
     again <- model
-    again$config <- run_config(tf_random_seed = 7)
-    model["config"] <- list(run_config(tf_random_seed = 7))
+    again$config <- run_config(seed = 7)
+    model["config"] <- list(run_config(seed = 7))
     expect_identical(again, model)
   }
   strategies <- list(

@@ -77,10 +77,34 @@ test_that("every vignette ends with the next step, and names vignettes that exis
   }
 })
 
-test_that("the cheat sheet names functions that exist, and each strategy", {
-  sheet <- readLines(file.path(source_root(), "man", "figures", "cheat-sheet.svg"))
+read_cheat_sheet <- function() {
+  readLines(file.path(source_root(), "man", "figures", "cheat-sheet.svg"))
+}
+
+functions_on <- function(sheet) {
   code <- sub(".*>(.*)</text>", "\\1", grep("class=\"code\"", sheet, value = TRUE))
-  named <- unique(unlist(regmatches(code, gregexpr("[A-Za-z_.]+(?=[(])", code, perl = TRUE))))
+  unique(unlist(regmatches(code, gregexpr("[A-Za-z_.]+(?=[(])", code, perl = TRUE))))
+}
+
+test_that("pages for scripts of tfestimators begin with it, and are not on the cheat sheet", {
+  titles <- vapply(read_site()$reference, `[[`, "", "title")
+  group <- read_site()$reference[[match("For scripts of tfestimators", titles)]]
+  for (page in setdiff(group$contents, "reexports")) {
+    lines <- readLines(file.path(source_root(), "man", paste0(page, ".Rd")), encoding = "UTF-8")
+    expect_match(
+      lines[match("\\description{", lines) + 1],
+      "^(This function is|These (functions|methods) are) for scripts of tfestimators",
+      info = page
+    )
+  }
+  topics <- read_topics()
+  of_scripts <- names(topics)[topics %in% group$contents]
+  expect_identical(intersect(functions_on(read_cheat_sheet()), of_scripts), character())
+})
+
+test_that("the cheat sheet names functions that exist, and each strategy", {
+  sheet <- read_cheat_sheet()
+  named <- functions_on(sheet)
   exports <- getNamespaceExports("tfdistribute")
   of_others <- c("augment", "autoplot", "glance", "set_engine", "tidy")
   of_r <- c("coef", "conditionMessage", "plot", "predict", "summary", "tryCatch")

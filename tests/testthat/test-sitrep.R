@@ -13,10 +13,12 @@ test_that("the report lists the changes to other packages if it is asked to", {
   skip_if_no_tensorflow()
   output <- paste(capture.output(report <- tfdistribute_sitrep(patches = TRUE)), collapse = "\n")
   expect_s3_class(report$patches, "tbl_df")
-  expect_true(all(c("call_location", "r_functions") %in% report$patches$name[report$patches$used]))
+  expect_true(all(
+    c("deprecation_warnings", "r_functions") %in% report$patches$name[report$patches$used]
+  ))
   expect_match(
     output,
-    "deprecation:_call_location\n    A deprecated function that R calls",
+    "deprecation:_PRINT_DEPRECATION_WARNINGS\n    Each part of an Estimator warns",
     fixed = TRUE
   )
   expect_error(tfdistribute_sitrep(patches = "yes"), class = "tfdistribute_argument_error")

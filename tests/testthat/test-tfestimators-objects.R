@@ -49,8 +49,8 @@ line <- function(features, labels, mode, params, config) {
   )
 }
 
-cars <- function(num_epochs = 1, rows = 1:32) {
-  cars_input(data = mtcars[rows, ], num_epochs = num_epochs, shuffle = FALSE)
+cars <- function(epochs = 1, rows = 1:32) {
+  cars_input(data = mtcars[rows, ], epochs = epochs, shuffle = FALSE)
 }
 
 weights <- function(object) {
@@ -84,9 +84,9 @@ test_that("every verb takes an object of tfestimators", {
 test_that("distribute() copies an estimator, which learns the same on two devices", {
   skip_if_no_tensorflow()
   for (make in list(canned, function(folder) custom(folder, line))) {
-    one <- distribute(make(withr::local_tempdir()), run_config(tf_random_seed = 2))
+    one <- distribute(make(withr::local_tempdir()), run_config(seed = 2))
     object <- make(withr::local_tempdir())
-    two <- distribute(object, run_config(strategy_mirrored(devices = 2), tf_random_seed = 2))
+    two <- distribute(object, run_config(strategy_mirrored(devices = 2), seed = 2))
     expect_identical(class(two), class(object))
     expect_identical(names(two), names(object))
     expect_null(object$estimator$config$train_distribute)

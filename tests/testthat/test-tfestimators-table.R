@@ -16,6 +16,10 @@ rows <- c(
     "data in R is read once by any number of workers"
   ),
   proved(
+    "Some arguments have several names, such as `num_epochs` and `every_n_iter`.",
+    "arguments also have their names in tfestimators, but not both at once"
+  ),
+  proved(
     "`queue_capacity` and `num_threads` set up a queue.",
     "the queues of tfestimators are accepted and ignored"
   ),
@@ -41,10 +45,10 @@ rows <- c(
     "a dataset of tfdatasets is described by its columns, and read by every process"
   ),
   proved(
-    "Unknown arguments of `input_fn()` are ignored.",
+    "`input_fn()` ignores unknown arguments, and `epochs`.",
     function() {
       expect_error(input_fn(mpg ~ wt, mtcars, batchsize = 3), class = "tfdistribute_argument_error")
-      expect_warning(input_fn(mpg ~ wt, mtcars, epochs = 3), "num_epochs")
+      expect_identical(input_fn(mpg ~ wt, mtcars, epochs = 3)$epochs, 3L)
     }
   ),
   proved(

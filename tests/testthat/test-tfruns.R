@@ -23,7 +23,7 @@ test_that("losses and metrics are written to the active run", {
   expect_identical(run_dir(), run)
   history <- train_and_evaluate(
     wt_regressor(),
-    train_spec(cars_input(num_epochs = NULL), max_steps = 12),
+    train_spec(cars_input(epochs = NULL), max_steps = 12),
     eval_spec(cars_input())
   )
   metrics <- readRDS(file.path(run, "metrics.rds"))

@@ -17,6 +17,7 @@ test_that("a training loop describes itself, and takes what it can call", {
 })
 
 test_that("a training loop trains to the bit as estimator() does, and evaluates and predicts", {
+  leave_to_check()
   skip_if_no_tensorflow()
   found <- in_child_r(function() {
     predicted <- function(parts, features) {
@@ -47,9 +48,9 @@ test_that("a training loop trains to the bit as estimator() does, and evaluates 
       list(loss = tf$square(far), mean_absolute_error = far)
     }
     cars <- as.data.frame(scale(mtcars))
-    batches <- input_fn(mpg ~ wt + hp, cars, batch_size = 8, num_epochs = NULL, shuffle = FALSE)
+    batches <- input_fn(mpg ~ wt + hp, cars, batch_size = 8, epochs = NULL, shuffle = FALSE)
     all_cars <- input_fn(mpg ~ wt + hp, cars, batch_size = 20)
-    config <- function(strategy = NULL) run_config(strategy, tf_random_seed = 7)
+    config <- function(strategy = NULL) run_config(strategy, seed = 7)
     loop_with <- function(strategy = NULL, step = train_step) {
       training_loop(
         build,
@@ -98,14 +99,15 @@ test_that("a training loop trains to the bit as estimator() does, and evaluates 
 })
 
 test_that("the example of two networks trains both on two devices", {
+  leave_to_check()
   skip_if_no_tensorflow()
   found <- in_child_r(
     function(path) {
       session <- new.env()
       sys.source(path, session)
       points <- session$circle[1:256, ]
-      model <- session$gan(run_config(strategy_mirrored(2), tf_random_seed = 1))
-      batches <- input_fn(points, features = c(x, y), batch_size = 64, num_epochs = NULL)
+      model <- session$gan(run_config(strategy_mirrored(2), seed = 1))
+      batches <- input_fn(points, features = c(x, y), batch_size = 64, epochs = NULL)
       train(model, batches, steps = 2)
       before <- variable_value(model)
       train(model, batches, steps = 20)

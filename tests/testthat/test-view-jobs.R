@@ -1,6 +1,7 @@
 # Trainings in the background: their handle, their page, and a Shiny app that polls them.
 
 test_that("a training in the background has a handle and a page, which follows the job to its end", {
+  leave_to_check()
   skip_if_no_tensorflow()
   skip_if_no_browser()
   browser <- local_browser()
@@ -9,21 +10,21 @@ test_that("a training in the background has a handle and a page, which follows t
     feature_columns(column_numeric("wt")),
     model_dir = withr::local_tempdir()
   )
-  hook <- session_run_hook(after_run = function(context, values) Sys.sleep(0.02))
+  hook <- hook_session_run(after_run = function(context, values) Sys.sleep(0.02))
   job <- suppressMessages(train(
     model,
     mpg ~ wt,
     data = mtcars,
     batch_size = 16,
-    num_epochs = NULL,
+    epochs = NULL,
     max_steps = 150,
     hooks = hook,
     view = TRUE,
-    background = TRUE
+    wait = FALSE
   ))
-  withr::defer(stop_job(job))
+  withr::defer(job_stop(job))
   expect_s3_class(job, "tfdistribute_job")
-  wait_for_page(browser, "current && current.tasks.length === 1", 10)
+  wait_for_page(browser, "current && current.tasks.length === 1")
   # This session reads nothing while the page changes.
   wait_for_page(browser, "current.state === 'training' && current.losses.length > 1", 60)
   asked <- system.time(state <- job_state(job))[["elapsed"]]
@@ -31,10 +32,10 @@ test_that("a training in the background has a handle and a page, which follows t
   expect_lt(asked, 2)
   expect_gt(nrow(job_history(job)$losses), 0)
   step <- value_in_page(browser, "current.step")
-  wait_for_page(browser, sprintf("current.step > %d", step), 10)
-  history <- wait_for(job, timeout_s = 60)
+  wait_for_page(browser, sprintf("current.step > %d", step))
+  history <- job_wait(job, timeout_s = 60)
   expect_identical(history$global_step, 150L)
-  wait_for_page(browser, "current.is_over", 10)
+  wait_for_page(browser, "current.is_over")
   expect_match(text_of_page(browser, "#state"), "^done . step 150 of 150")
   expect_match(text_of_page(browser, "#tables"), "chief 0\\s+done\\s+150")
 })
@@ -45,7 +46,7 @@ test_that("a model with a strategy of one machine does not train in the backgrou
     config = run_config(strategy_mirrored(devices = 2))
   )
   error <- expect_error(
-    train(model, mpg ~ wt, data = mtcars, background = TRUE),
+    train(model, mpg ~ wt, data = mtcars, wait = FALSE),
     "has no cluster to start",
     class = "tfdistribute_cluster_error"
   )
@@ -53,6 +54,7 @@ test_that("a model with a strategy of one machine does not train in the backgrou
 })
 
 test_that("a Shiny app shows a training that runs in the background, and never waits for it", {
+  leave_to_check()
   skip_if_no_tensorflow()
   skip_if_no_browser()
   skip_if_not_installed("shiny")

@@ -39,7 +39,7 @@ test_that("training begins with the other model's weights", {
   skip_if_no_tensorflow()
   still <- list("sgd", learning_rate = 0)
   first <- linear_regressor(columns(), model_dir = withr::local_tempdir())
-  train(first, input_fn(mpg ~ wt, mtcars, num_epochs = 3))
+  train(first, input_fn(mpg ~ wt, mtcars, epochs = 3))
   second <- linear_regressor(
     columns(),
     optimizer = still,

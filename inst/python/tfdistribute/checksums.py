@@ -28,7 +28,7 @@ def crc32c() -> Callable[[int, bytes], int]:
 
 
 def masked(crc: int) -> int:
-    """Return a CRC as it stands in TensorFlow's files: the CRC of data that holds CRCs would say little."""
+    """Return a CRC in the form of TensorFlow's files, because the CRC of data that holds CRCs would be weak."""
     return (((crc >> 15) | (crc << 17 & 0xFFFFFFFF)) + _MASK) & 0xFFFFFFFF
 
 

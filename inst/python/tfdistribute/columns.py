@@ -53,15 +53,13 @@ TYPES_OF_DTYPES: Mapping[str, str] = {
 
 
 def lossless_type(dtype: str) -> str | None:
-    """Return the type of a tensor's column; None if a column of that type would have another dtype."""
-    found = TYPES_OF_DTYPES.get(dtype)
-    return found if found is not None and TYPES[found] == dtype else None
+    """Return the type of a tensor's column; None if a column of this type would have another dtype."""
+    column_type = TYPES_OF_DTYPES.get(dtype)
+    return column_type if column_type is not None and TYPES[column_type] == dtype else None
 
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """One column."""
-
     name: str
     type: str  # One of ``TYPES``; dates are days since 1970-01-01, date-times seconds since then.
     shape: tuple[int, ...] = ()
@@ -70,7 +68,6 @@ class ColumnFacts:
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> ColumnFacts:
-        """Read a column from the values that ``dataclasses.asdict()`` made of it, after JSON."""
         levels = values["levels"]
         return cls(
             values["name"],
@@ -86,14 +83,11 @@ class ColumnFacts:
 
     @property
     def width(self) -> int:
-        """Values of one example."""
         return math.prod(self.shape)
 
 
 @dataclass(frozen=True, eq=False)
 class Accepted:
-    """The values that a model can use in a column."""
-
     values: Collection[str] | Collection[int]
     # From a list of other values, and the place of the first, such as "row 7".
     error: Callable[[Sequence[Any], str], InputError]
@@ -104,8 +98,8 @@ AcceptedValues = Sequence[tuple[str, Accepted]]
 
 
 def show_values(values: Iterable[Any], most: int = 5) -> str:
-    shown = [f'"{value}"' if isinstance(value, str) else str(value) for value in values]
-    return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
+    texts = [f'"{value}"' if isinstance(value, str) else str(value) for value in values]
+    return ", ".join(texts[:most]) + (", ..." if len(texts) > most else "")
 
 
 def list_columns(names: Iterable[str]) -> str:
@@ -115,7 +109,7 @@ def list_columns(names: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class InputFacts:
-    """Facts about one input; None for what a user's function does not reveal."""
+    """Facts about one input; None for facts that a user's function does not reveal."""
 
     features: Mapping[str, ColumnFacts] | None = None
     label: ColumnFacts | None = None  # None also if there is none.

@@ -1,4 +1,4 @@
-"""The exception tree of tfdistribute.
+"""Exceptions of tfdistribute, which are one tree.
 
 ::
 
@@ -51,10 +51,10 @@ class TfdistributeError(Exception):
     """A request that cannot be met.
 
     Args:
-        problem: What was asked and why it is not possible, with the argument's name and value.
-        remedy: What to do, as one sentence.
+        problem: The request and why it is not possible, with the argument's name and value.
+        remedy: The thing to do, as one sentence.
         argument: Name of the argument, as users write it; None if the error is not about one argument.
-        value: The value that was given, as text.
+        value: The value of the argument, as text.
     """
 
     kind = "error"
@@ -188,7 +188,7 @@ def error_kinds(error: type[TfdistributeError]) -> list[str]:
     """List the kinds of an error class from the most specific to the root.
 
     Returns:
-        Kinds such as ``["sharding", "input", "error"]``; R makes its condition classes from them.
+        Kinds such as ``["sharding", "input", "error"]``. R makes its condition classes from them.
 
     Source:
         https://adv-r.hadley.nz/conditions.html, "Custom conditions".

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, cast
 
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -17,7 +18,7 @@ _MOST_DIGITS = 20
 
 
 class NotRegularError(OSError):
-    """The path is that of a pipe, a device, a directory or a link that is not followed."""
+    """The path leads to a pipe, a device, a directory or a link that is not followed."""
 
 
 def is_remote(path: str) -> bool:
@@ -30,12 +31,10 @@ def absolute_path(path: str) -> str:
 
 
 def canonical_path(path: str) -> str:
-    """Return the one path of a file or directory that several paths may name."""
     return path.rstrip("/") if is_remote(path) else os.path.realpath(os.path.expanduser(path))
 
 
 def umask() -> int:
-    """Return the permissions that new files do not get."""
     # It can only be read by setting it.
     mask = os.umask(0o077)
     os.umask(mask)
@@ -50,7 +49,7 @@ def open_regular(path: str) -> BinaryIO:
 def open_own(path: str, flags: int = os.O_RDONLY) -> int:
     """Open a file that only this package writes, such as a log in model_dir, and return its descriptor.
 
-    Whoever can write to the directory could leave a link to another file there, a pipe or a device. None is followed,
+    Another user of the directory could leave a link to another file there, a pipe or a device. None is followed,
     written to or waited for (NotRegularError).
     """
     return _regular(path, flags | getattr(os, "O_NOFOLLOW", 0))
@@ -84,16 +83,26 @@ def parse_json(
 def parse_object(line: str | bytes) -> dict[str, Any] | None:
     """Parse a line that holds a JSON object; None for others, such as the last line of a killed process."""
     try:
-        found = parse_json(line)
+        value = parse_json(line)
     except ValueError:
         return None
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def read_json(path: str) -> object:
     """Parse the JSON in a regular file; OSError as ``open_regular``, ValueError as ``parse_json``."""
     with open_regular(path) as file:
         return parse_json(file.read())
+
+
+def json_values(value: Any) -> Any:
+    """Turn mappings and sequences into JSON's kinds; numbers that are not finite become None."""
+    if isinstance(value, Mapping):
+        items = cast("Mapping[Any, Any]", value).items()
+        return {str(name): json_values(each) for name, each in items}
+    if isinstance(value, (list, tuple)):
+        return [json_values(each) for each in cast("Sequence[Any]", value)]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _whole_number(text: str) -> int:

@@ -56,18 +56,16 @@ def report() -> dict[str, Any]:
         {"name": name, "driver": driver, "memory_mb": _count(memory)}
         for name, driver, memory in rows
     ]
-    found = None if are_hidden() or not gpus else _problem(gpus[0]["driver"])
-    return {"gpus": gpus, "problems": [] if found is None else [found]}
+    problem = None if are_hidden() or not gpus else _problem(gpus[0]["driver"])
+    return {"gpus": gpus, "problems": [] if problem is None else [problem]}
 
 
 def described(gpu: Mapping[str, Any]) -> str:
-    """Describe one of ``report()["gpus"]`` in a line."""
     memory = "" if gpu["memory_mb"] is None else f"{gpu['memory_mb']} MB, "
     return f"{gpu['name']} ({memory}driver {gpu['driver']})"
 
 
 def are_hidden() -> bool:
-    """Return whether CUDA_VISIBLE_DEVICES hides all GPUs from this process."""
     return re.match(r"\s*(-|$)", os.environ.get(VISIBLE, "0")) is not None
 
 
@@ -82,10 +80,9 @@ def report_of(python: str) -> dict[str, Any]:
 
 
 def other_programs() -> list[dict[str, Any]]:
-    """List other programs on the GPUs that this process may use, the largest first.
+    """List ``pid``, ``name`` and ``memory_mb`` of other programs on this process's GPUs, the largest first.
 
-    Returns:
-        Mappings with ``pid``, ``name`` and ``memory_mb``. Containers and some drivers hide programs.
+    Containers and some drivers hide programs.
     """
     chosen = os.environ.get(VISIBLE, "").strip()
     only = ["-i", chosen] if chosen else []
@@ -104,8 +101,7 @@ def other_programs() -> list[dict[str, Any]]:
 def _ask(query: str, *options: str) -> list[list[str]]:
     """Return the rows of an answer of nvidia-smi; none without it, or without GPUs.
 
-    Raises:
-        OSError: nvidia-smi failed; what it says.
+    OSError with the text of nvidia-smi if it failed.
     """
     command = ["nvidia-smi", query, "--format=csv,noheader,nounits", *options]
     try:
@@ -133,10 +129,10 @@ def _count(text: str) -> int | None:
 
 
 def _problem(driver: str) -> dict[str, str] | None:
-    found = importlib.util.find_spec("tensorflow")
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec("tensorflow")
+    if spec is None or not spec.submodule_search_locations:
         return None
-    folder = Path(found.submodule_search_locations[0])
+    folder = Path(spec.submodule_search_locations[0])
     name, version = _distribution()
     install = f'`pip install "tensorflow[and-cuda]=={version}"`'
     # As tf.sysconfig.get_build_info() returns it.

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tfdistribute import storage
-from tfdistribute.files import is_remote, open_own, parse_object
+from tfdistribute.files import is_remote, json_values, open_own, parse_object
 
 # Two files, because the chief and the evaluator of a cluster write at the same time.
 LOSSES = "tfdistribute-losses.jsonl"
@@ -24,7 +23,7 @@ Row = dict[str, float | None]
 class LossRows:
     """Rows of losses by step, merged over restarts and trainings.
 
-    A row replaces the rows of its step and of later ones: they were lost with a process and trained again.
+    A row replaces the rows of its step and of later ones, which were lost with a process and trained again.
     """
 
     rows: list[Row] = field(default_factory=list[Row])
@@ -45,7 +44,6 @@ class LossRows:
         return {name: [row[name] for row in self.rows] for name in COLUMNS}
 
     def mean_speed(self) -> float | None:
-        """Return the examples per second over all rows; None if no row has a speed."""
         examples = seconds = last = 0.0
         for row in self.rows:
             # The first row includes TensorFlow's start-up and has no speed.
@@ -60,11 +58,11 @@ class LossRows:
 def append(model_dir: str, file: str, rows: Iterable[Mapping[str, float | None]]) -> bool:
     """Append rows to a history file, and return whether they are written.
 
-    A failure is not an error: a full disk must not end the training here. On remote storage, the whole file is written
-    again.
+    A failure is not an error, because a full disk must not end the training here. On remote storage, the whole file is
+    written again.
     """
     path = os.path.join(model_dir, file)
-    lines = [json.dumps({name: _finite(value) for name, value in row.items()}) for row in rows]
+    lines = [json.dumps(json_values(row)) for row in rows]
     text = "".join(f"{line}\n" for line in lines)
     try:
         if text and is_remote(path):
@@ -79,7 +77,6 @@ def append(model_dir: str, file: str, rows: Iterable[Mapping[str, float | None]]
 
 
 def read_losses(model_dir: str) -> LossRows:
-    """Read the losses of all trainings of a model directory; no rows if there are none."""
     losses = LossRows()
     for row in _read(model_dir, LOSSES):
         if all(name in row for name in COLUMNS):
@@ -88,7 +85,6 @@ def read_losses(model_dir: str) -> LossRows:
 
 
 def read_evaluations(model_dir: str) -> list[Row]:
-    """Read the newest evaluation of each step, by step."""
     rows = [row for row in _read(model_dir, EVALUATIONS) if row.get("global_step") is not None]
     by_step = {row["global_step"]: row for row in rows}
     return [by_step[step] for step in sorted(by_step, key=lambda step: step or 0.0)]
@@ -113,7 +109,3 @@ def _parse(line: str) -> Row | None:
     ):
         return None
     return row
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

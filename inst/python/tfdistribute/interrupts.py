@@ -1,7 +1,7 @@
-"""Ctrl-C in an embedding program: a training ends its step, everything else ends at once.
+"""Ctrl-C in an embedding program, which ends a training after its step, and everything else immediately.
 
 R through reticulate has a C handler of its own for SIGINT, which trips Python's and notes the interrupt for R, too. It
-stays installed; the functions here only replace what Python does.
+stays installed. The functions here only replace what Python does.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ SAME_S = 0.3
 
 
 class StopRequest:
-    """A request to end the training."""
-
     def __init__(self) -> None:
         self.requested = False
         self._at = 0.0
@@ -31,7 +29,7 @@ class StopRequest:
         return self.requested
 
     def interrupt(self) -> None:
-        """Turn the first interrupt into a request, and raise KeyboardInterrupt for the second."""
+        """Make the first interrupt a request; the second one raises KeyboardInterrupt."""
         now = time.monotonic()
         if self.requested and now - self._at > SAME_S:
             raise KeyboardInterrupt
@@ -53,7 +51,7 @@ class StopRequest:
 
 @contextlib.contextmanager
 def finish_step_on_interrupt() -> Generator[StopRequest, None, None]:
-    """Turn the first Ctrl-C into a request to stop; a second one interrupts at once.
+    """Turn the first Ctrl-C into a request to stop; a second one interrupts immediately.
 
     A hook of the training must check the request. When the block ends after a request, KeyboardInterrupt is raised, so
     the caller sees an interrupt and not a success.
@@ -67,7 +65,7 @@ def finish_step_on_interrupt() -> Generator[StopRequest, None, None]:
 
 @contextlib.contextmanager
 def raise_on_interrupt() -> Generator[None, None, None]:
-    """Let every Ctrl-C raise KeyboardInterrupt inside the block, within the current operation of TensorFlow."""
+    """Make every Ctrl-C raise KeyboardInterrupt inside the block, within the current operation of TensorFlow."""
     with _handled_by(_raise):
         yield
 
@@ -92,7 +90,6 @@ def _raise() -> None:
 
 @contextlib.contextmanager
 def _handled_by(handler: Callable[[], None]) -> Generator[None, None, None]:
-    """Replace Python's handler of Ctrl-C inside the block; only the main thread has one."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

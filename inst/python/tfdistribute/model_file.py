@@ -48,8 +48,6 @@ _COPY_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Manifest(Description):
-    """What a model file holds."""
-
     format: int
     model: str
     versions: dict[str, Any]
@@ -58,7 +56,6 @@ class Manifest(Description):
     files: dict[str, int]  # Sizes in bytes by the members' names.
 
     def values(self, kind: str) -> list[dict[str, Any]]:
-        """Return the values of one kind in the description: "file" or "code"."""
         found: list[dict[str, Any]] = []
         pending: list[Any] = [self.description]
         for value in pending:
@@ -148,14 +145,13 @@ def read_model_file(
 def untrusted(path: str, code: str) -> ModelError:
     return ModelError(
         f'`path` "{path}" holds code that runs when the model is used: {code}.',
-        "If you trust whoever wrote the file, use load_model(path, trusted = TRUE).",
+        "If you trust whoever wrote the file, use load_estimator(path, trusted = TRUE).",
         argument="trusted",
         value="FALSE",
     )
 
 
 def _expanded(files: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Iterate over names and paths of files, also of those in directories."""
     for name, path in files.items():
         if not os.path.isdir(path):
             yield name, path
@@ -220,14 +216,13 @@ def _opened(path: str) -> Generator[zipfile.ZipFile, None, None]:
 def _broken(path: str, reason: str) -> ModelError:
     return ModelError(
         f'`path` "{path}" is not a whole model file: {reason}.',
-        "Give a file that save_model() wrote, or save the model again.",
+        "Give a file that save_estimator() wrote, or save the model again.",
         argument="path",
         value=path,
     )
 
 
 def _verified(archive: zipfile.ZipFile, path: str, own: Collection[str]) -> Manifest:
-    """Check the members against the manifest before anything is written."""
     members = archive.infolist()
     if len(members) > _MOST_MEMBERS:
         raise _broken(path, f"it has {len(members)} members")
@@ -236,9 +231,9 @@ def _verified(archive: zipfile.ZipFile, path: str, own: Collection[str]) -> Mani
     if sum(member.file_size for member in members) > storage.of(path).status(path).size:
         raise _broken(path, "its members overlap")
     manifest = _manifest(archive, path)
-    found = sorted((member.filename, member.file_size) for member in members)
+    actual = sorted((member.filename, member.file_size) for member in members)
     listed = sorted([*manifest.files.items(), (MANIFEST, archive.getinfo(MANIFEST).file_size)])
-    if found != listed:
+    if actual != listed:
         raise _broken(path, f"{MANIFEST} lists other members than it has")
     index = f"{manifest.checkpoint}.index"
     if not _CHECKPOINT.fullmatch(manifest.checkpoint) or index not in manifest.files:

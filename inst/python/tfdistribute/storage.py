@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import json
 import os
 import secrets
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from tfdistribute import files
 from tfdistribute.errors import BackendError, ModelDirectoryError
@@ -30,8 +31,6 @@ OF_PACKAGE = ("s3", "az", "hdfs", "viewfs", "har")
 
 @dataclass(frozen=True)
 class Status:
-    """State of a file or directory."""
-
     size: int
     modified_ns: int  # On the clock of the storage, since 1970.
     is_directory: bool = False
@@ -40,12 +39,10 @@ class Status:
 
 
 class Storage(Protocol):
-    """What reads and writes files."""
-
     def open(self, path: str) -> BinaryIO: ...
 
     def write(self, path: str, content: bytes) -> None:
-        """Write a file at once: readers see the old content or the new one."""
+        """Write a file atomically: readers see the old content or the new one."""
         ...
 
     def status(self, path: str) -> Status: ...
@@ -62,9 +59,7 @@ class Storage(Protocol):
 
     def remove(self, path: str) -> None: ...
 
-    def remove_directory(self, path: str) -> None:
-        """Remove a directory with its files, as far as possible."""
-        ...
+    def remove_directory(self, path: str) -> None: ...
 
 
 class _Local:
@@ -83,10 +78,10 @@ class _Local:
             raise
 
     def status(self, path: str) -> Status:
-        found = os.stat(path)
-        is_directory = stat.S_ISDIR(found.st_mode)
+        status = os.stat(path)
+        is_directory = stat.S_ISDIR(status.st_mode)
         return Status(
-            found.st_size, found.st_mtime_ns, is_directory, found.st_ino, found.st_ctime_ns
+            status.st_size, status.st_mtime_ns, is_directory, status.st_ino, status.st_ctime_ns
         )
 
     def names(self, directory: str) -> list[str]:
@@ -114,7 +109,7 @@ _remote: list[Callable[[str], Storage]] = []
 
 
 def provide_remote(find: Callable[[str], Storage]) -> None:
-    """Let a function find the storage of remote paths; it starts TensorFlow when it is first called."""
+    """Set the function that finds the storage of remote paths. It starts TensorFlow when it is first called."""
     _remote[:] = [find]
 
 
@@ -143,7 +138,6 @@ def check_package(path: str) -> None:
 
 
 def scheme_of(path: str) -> str:
-    """Return the scheme of a path, such as "gs"; "" if it has none."""
     return path.partition("://")[0].lower() if is_remote(path) else ""
 
 
@@ -153,7 +147,6 @@ def read_bytes(path: str) -> bytes:
 
 
 def read_if_any(path: str) -> bytes:
-    """Read a file; nothing if it does not exist."""
     try:
         return read_bytes(path)
     except FileNotFoundError:
@@ -170,8 +163,22 @@ def read_own(path: str) -> bytes:
         return file.read()
 
 
+def read_object(path: str) -> dict[str, Any] | None:
+    """Read a JSON object from a file that only this package writes; None without one that can be read."""
+    try:
+        return files.parse_object(read_own(path))
+    except OSError:
+        return None
+
+
+def write_object(path: str, values: Mapping[str, Any]) -> None:
+    """Write a JSON object atomically; may raise OSError."""
+    # json.dump() would encode in Python, at many times the cost.
+    of(path).write(path, json.dumps(values).encode())
+
+
 def check_own(path: str) -> None:
-    """Check that a file of a model directory is what this package writes there; ModelDirectoryError if not."""
+    """Check that this package can have written a file of a model directory; ModelDirectoryError if not."""
     try:
         is_own = is_remote(path) or stat.S_ISREG(os.lstat(path).st_mode)
     except OSError:
@@ -202,7 +209,7 @@ def is_file(path: str) -> bool:
 
 
 def is_directory(path: str) -> bool:
-    """Return whether a path is that of a directory: on most storage, whether any name begins with it."""
+    """Return whether a path leads to a directory: on most storage, whether any name begins with it."""
     try:
         return of(path).status(path).is_directory
     except OSError:
@@ -215,7 +222,6 @@ def copy(path: str, to: str) -> None:
 
 @contextlib.contextmanager
 def local_copy(path: str) -> Generator[str]:
-    """Yield the path of a file on this machine: a copy of a remote one, which goes with the block."""
     if not is_remote(path):
         yield path
         return
@@ -226,7 +232,7 @@ def local_copy(path: str) -> Generator[str]:
 
 
 def copy_directory(directory: str, to: str, last: Collection[str] = ()) -> None:
-    """Copy the files of a local directory, at any depth; those named in ``last`` after all others."""
+    """Copy the files of a local directory, at any depth; names in ``last`` after all others."""
     files = sorted(path for path in Path(directory).rglob("*") if path.is_file())
     for path in sorted(files, key=lambda path: path.name in last):
         place = os.path.join(to, path.relative_to(directory).as_posix())

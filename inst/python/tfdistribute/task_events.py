@@ -13,11 +13,10 @@ import math
 import os
 import signal
 import time
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from tfdistribute import errors
-from tfdistribute.files import parse_object
+from tfdistribute.files import json_values, parse_object
 
 # Environment variables that the supervisor sets for each task: the job's private directory, the file of the task's
 # events, the number of restarts before, the SHA-256 of the job's description, and the model_dir that is locked.
@@ -49,12 +48,10 @@ _emitted: dict[str, float] = {}
 
 
 def is_supervised() -> bool:
-    """Return whether a supervisor reads the events of this process."""
     return bool(os.environ.get(EVENTS))
 
 
 def is_in_job() -> bool:
-    """Return whether this process is a task of a job."""
     return bool(os.environ.get(JOB))
 
 
@@ -65,13 +62,13 @@ def attempt() -> int:
 
 
 def emit_started() -> None:
-    """Emit "started", and let SIGUSR1 write the stacks of all threads to standard error."""
+    """Emit "started", and make SIGUSR1 write the stacks of all threads to standard error."""
     dump_stacks_on_signal()
     emit("started", pid=os.getpid())
 
 
 def dump_stacks_on_signal() -> None:
-    """Let SIGUSR1 write the stacks of all threads to standard error, by C code, while TensorFlow waits."""
+    """Make SIGUSR1 write the stacks of all threads to standard error, by C code, while TensorFlow waits."""
     # In a Python embedded in R, sys.stderr is not a file; the descriptor is.
     with contextlib.suppress(AttributeError, OSError):
         faulthandler.register(signal.SIGUSR1, file=_STDERR, all_threads=True)
@@ -80,13 +77,13 @@ def dump_stacks_on_signal() -> None:
 def emit(event: str, **fields: Any) -> None:
     """Append one event with the current time; numbers that JSON cannot represent become null.
 
-    An event that cannot be written is dropped: a full disk must not end the job here.
+    An event that cannot be written is dropped, because a full disk must not end the job here.
     """
     files = [(EVENTS, os.O_APPEND), *([(FAILURE, os.O_EXCL)] if event == "failed" else [])]
     given = [(path, how) for name, how in files if (path := os.environ.get(name))]
     if not given:
         return
-    line = json.dumps(_json_values({"event": event, "time": time.time(), **fields}), default=str)
+    line = json.dumps(json_values({"event": event, "time": time.time(), **fields}), default=str)
     for path, how in given:
         with contextlib.suppress(OSError):
             # A single write of a whole line: concurrent writers and readers never see half a line.
@@ -100,7 +97,7 @@ def emit(event: str, **fields: Any) -> None:
 def emit_step(step: int, loss: float | None = None, speed: float | None = None) -> None:
     """Emit the last trained step, its loss and examples per second, at most ten times a second.
 
-    A repeated step is emitted at once: a new session has started from a checkpoint.
+    A repeated step is emitted immediately, because a new session has started from a checkpoint.
     """
     now = time.monotonic()
     is_soon = now - _emitted.get("step", -math.inf) < STEP_EVERY_S
@@ -112,7 +109,6 @@ def emit_step(step: int, loss: float | None = None, speed: float | None = None) 
 
 
 def emit_failure(error: BaseException) -> None:
-    """Emit why this process ends before its work is done."""
     _emitted["failed"] = time.monotonic()
     emit("failed", **errors.as_values(error))
 
@@ -124,9 +120,9 @@ def has_emitted_failure() -> bool:
 class EventFile:
     """The events of one task, read in the order in which they were written.
 
-    Lines that are not events are skipped: the task's own code may write to the file. The file need not exist yet. A
-    file that has grown large is renamed, and removed at the next time: a task may still be writing to it. Tasks open
-    the file for each event.
+    Lines that are not events are skipped, because the task's own code may write to the file. The file need not exist
+    yet. A file that has grown large is renamed, and removed at the next time, because a task may still be writing to
+    it. Tasks open the file for each event.
     """
 
     def __init__(self, path: str) -> None:
@@ -134,12 +130,10 @@ class EventFile:
         self._old = _Lines(path + _OLD)
 
     def read_new(self) -> list[dict[str, Any]]:
-        """Read the events written since the last call, as mappings with "event" and "time"."""
         events = (_parse_event(line) for line in self.read_lines())
         return [event for event in events if event is not None]
 
     def read_lines(self) -> list[bytes]:
-        """Read the whole lines written since the last call."""
         # Before the first rotation there is no other file to look for.
         lines = [*(self._old.read() if self._old.position else ()), *self._new.read()]
         if self._new.position >= ROTATE_BYTES:
@@ -188,14 +182,3 @@ def _parse_event(line: bytes) -> dict[str, Any] | None:
     if event is None or not isinstance(event.get("event"), str):
         return None
     return event if isinstance(event.get("time"), (int, float)) else None
-
-
-def _json_values(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        items = cast("Mapping[Any, Any]", value).items()
-        return {str(name): _json_values(each) for name, each in items}
-    if isinstance(value, (list, tuple)):
-        return [_json_values(each) for each in cast("list[Any]", value)]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -27,7 +27,6 @@ def installed(package: str) -> str | None:
 
 
 def tensorflow() -> str | None:
-    """Return the installed version of TensorFlow, of whichever distribution."""
     return next((found for name in TENSORFLOWS if (found := installed(name))), None)
 
 
@@ -37,12 +36,11 @@ def is_newer(version: str | None) -> bool:
 
 
 def packages() -> dict[str, str | None]:
-    """Return the versions of what Estimators need, by a name that says its part; None for what is missing."""
-    found = tensorflow()
+    version = tensorflow()
     keras = {name: installed(name) for name in ("keras", "tf_keras")}
-    keras_2 = "tf_keras" if is_newer(found) else "keras"
+    keras_2 = "tf_keras" if is_newer(version) else "keras"
     answer: dict[str, str | None] = {
-        "tensorflow": found,
+        "tensorflow": version,
         "tensorflow-estimator": installed("tensorflow-estimator"),
         "Keras 2": _named(keras_2, keras[keras_2]),
     }
@@ -52,15 +50,14 @@ def packages() -> dict[str, str | None]:
 
 
 def problems() -> list[Finding]:
-    """List what is missing or does not fit together, each with the command that repairs it."""
-    found = tensorflow()
-    if found is None:
+    version = tensorflow()
+    if version is None:
         return [_finding("tensorflow", "TensorFlow is not installed.", pip_line(DEFAULT))]
-    return [*_tensorflow_problems(found), *_estimator_problems(), *_keras_problems(found)]
+    return [*_tensorflow_problems(version), *_estimator_problems(), *_keras_problems(version)]
 
 
 def requirements(version: str) -> list[str]:
-    """Return what pip must install for a version of TensorFlow, "2.15" to "2.21", on CPUs.
+    """Return the requirements of pip for a version of TensorFlow, "2.15" to "2.21", on CPUs.
 
     ``tf_keras`` requires ``tensorflow``: beside ``tensorflow-cpu``, pip would install both over each other.
     """
@@ -112,10 +109,10 @@ def _tensorflow_problems(found: str) -> list[Finding]:
 
 
 def _estimator_problems() -> list[Finding]:
-    found = installed("tensorflow-estimator")
-    if found is not None and _minor(found) == _minor(ESTIMATOR):
+    version = installed("tensorflow-estimator")
+    if version is not None and _minor(version) == _minor(ESTIMATOR):
         return []
-    state = "not installed" if found is None else f"installed in version {found}"
+    state = "not installed" if version is None else f"installed in version {version}"
     return [
         _finding(
             "tensorflow-estimator",

@@ -12,22 +12,24 @@ import pytest
 
 from tfdistribute.bridge import functions
 from tfdistribute.bridge.code_fields import CODE, FILES, NAMES, code_in, files_in, is_in
-from tfdistribute.bridge.estimators import read_estimator
 from tfdistribute.descriptions import Description, read, type_hints
 from tfdistribute.models import FeatureColumn, Model
 from tfdistribute.run_config import RunSettings
+from tfdistribute.training.specs import read_estimator
 
 # Families that are not part of a model, but of a verb, a job or the backend itself; and those of `cluster`, which as a
 # whole is code.
 ELSEWHERE = {
+    "Cost",
+    "Network",
     *("Column", "EvalSpec", "Hook", "Input", "Job", "Manifest", "TrainSpec", "TrainingRun"),
-    *("Workload", "Cluster", "Task"),
+    *("Workload", "Cluster", "Task", "Tracker"),
 }
 HARMLESS = (int, float, bool, type(None), Ellipsis)
 NUMERIC = {"kind": "numeric", "key": "x"}
 LINEAR = {"kind": "linear_regressor", "model_dir": "/m", "feature_columns": [NUMERIC]}
 CONFIG = {
-    "train_distribute": {"kind": "mirrored", "devices": 2},
+    "strategy": {"kind": "mirrored", "devices": 2},
     "session_config": {"gpu_options": {"allow_growth": True}, "device_count": {"CPU": 2}},
     "save_summary_steps": 10,
     "precision": "mixed_bfloat16",

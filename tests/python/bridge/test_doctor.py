@@ -8,6 +8,7 @@ import pytest
 
 from tfdistribute import engine, gpus
 from tfdistribute.bridge import doctor
+from tfdistribute.engine.patches.patch_list import Patch
 
 
 def test_a_gpu_that_tensorflow_does_not_see_is_a_problem_unless_it_is_hidden(
@@ -30,9 +31,7 @@ def test_a_gpu_that_tensorflow_does_not_see_is_a_problem_unless_it_is_hidden(
 def test_a_part_that_tensorflow_lacks_is_a_problem(
     tensorflow: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    patch = engine.patches.Patch(
-        "own", ("tensorflow.python.ops.gradients_util:none",), "It fails.", ""
-    )
+    patch = Patch("own", ("tensorflow.python.ops.gradients_util:none",), "It fails.", "")
     monkeypatch.setitem(getattr(engine.patches, "_BY_NAME"), "own", patch)  # noqa: B009
     monkeypatch.setattr(engine.patches, "PATCHES", (patch,))
     problems = doctor.report()["problems"]

@@ -18,10 +18,10 @@ R_FILES = sorted((Path(__file__).parents[3] / "R").glob("*.R"))
 def test_r_calls_every_function_and_no_other():
     code = "\n".join(path.read_text(encoding="utf-8") for path in R_FILES)
     code = re.sub(r"(?m)^\s*#.*$", "", code)
-    # with_task_file() passes the name of its function on.
-    calling = r"\b(?:call_backend|with_task_file)"
-    names = re.findall(calling + r'\(\s*"(\w+)"', code)
-    assert len(names) == len(re.findall(calling + r"\b(?! <- )", code)) - 1
+    # with_task_file() and perform_training() pass the name of their function on.
+    calling = r"\b(?:call_backend|with_task_file|perform_training)"
+    names = re.findall(calling + r'\(\s*(?:object, )?"(\w+)"', code)
+    assert len(names) == len(re.findall(calling + r"\b(?! <- )", code)) - 2
     # Only tests and measurements ask for the idle processes.
     assert {*names, "idle_processes"} == set(FUNCTIONS)
 

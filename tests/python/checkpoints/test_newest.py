@@ -12,8 +12,7 @@ from support.planted_files import Plant, device, is_kept, link, pipe
 
 from tfdistribute.checkpoints import newest
 from tfdistribute.checkpoints.contents import files_of
-from tfdistribute.checkpoints.leftovers import tidy
-from tfdistribute.checkpoints.newest import newest_checkpoint, newest_step, repair
+from tfdistribute.checkpoints.newest import newest_checkpoint, newest_step, repair, tidy
 from tfdistribute.errors import ModelDirectoryError
 
 GARBAGE = bytes(range(40, 256)) * 2

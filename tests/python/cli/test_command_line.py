@@ -103,8 +103,8 @@ def test_doctor_reports_without_starting_tensorflow():
     assert code == 0
     assert report["problems"] == []
     assert report["gpus"] is None
-    assert {"call_location", "all_reduce"} <= {each["name"] for each in report["patches"]}
-    assert "deprecation:_call_location" in command("doctor", "--patches")[1]
+    assert {"deprecation_warnings", "all_reduce"} <= {each["name"] for each in report["patches"]}
+    assert "deprecation:_PRINT_DEPRECATION_WARNINGS" in command("doctor", "--patches")[1]
 
 
 @pytest.mark.parametrize("devices", [False, True])

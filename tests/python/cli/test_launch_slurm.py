@@ -137,7 +137,10 @@ def test_what_slurm_does_not_accept_leaves_nothing(
         (("--slurm", "--nodes", "2", "--hosts", "a"), "--hosts and --slurm exclude each other"),
         (("--workers", "2", "--time-limit", "1"), "--time-limit is given without --slurm"),
         (("--slurm", "--nodes", "2", "--ssh", "s"), "--ssh is given without --hosts"),
-        (("--workers", "2", "--python", "p"), "--python is given without --hosts or --slurm"),
+        (
+            ("--workers", "2", "--python", "p"),
+            "--python is given without --hosts, --slurm or --ray",
+        ),
         (("--hosts", "a", "--network", "open"), "--network is for processes on this machine"),
     ],
 )

@@ -39,14 +39,14 @@ def test_a_submitted_script_is_listed_shown_and_stopped_by_its_name(
     server: KubernetesServer, capsys: pytest.CaptureFixture[str]
 ):
     assert submit(server, "--volume", "/models=claim", "--", "--rate", "0.1") == 0
-    (job,) = server.names("tfjobs")
+    (job,) = server.names("jobs")
     name = f"tfdistribute-logs/{job}"
     said = capsys.readouterr().out
     assert said == f"job {job} was submitted; `logs`, `stop` and `list` know it as {name}\n"
-    chief = server.only("tfjobs")["spec"]["tfReplicaSpecs"]["Chief"]["template"]["spec"]
-    assert chief["containers"][0]["command"][-4:] == ["python", "train.py", "--rate", "0.1"]
+    pods = server.only("jobs")["spec"]["template"]["spec"]
+    assert pods["containers"][0]["command"][-4:] == ["python", "train.py", "--rate", "0.1"]
 
-    labels = {"tfdistribute/job": job, "training.kubeflow.org/replica-type": "chief"}
+    labels = {"tfdistribute/job": job, "batch.kubernetes.io/job-completion-index": "0"}
     server.add_pod("pod", labels, {"phase": "Running"})
     server.logs["pod"] = "INFO: trained\n"
     assert main(["list"]) == 0
@@ -56,7 +56,7 @@ def test_a_submitted_script_is_listed_shown_and_stopped_by_its_name(
     assert main(["logs", name, "--follow"]) == 2
     assert main(["stop", name]) == 0
     assert "is not there any more" in capsys.readouterr().out
-    assert server.names("tfjobs") == []
+    assert server.names("jobs") == []
     # Nothing is left but the name.
     assert os.listdir(name) == ["submitted.json"]
 
@@ -65,7 +65,7 @@ def test_a_dry_run_contacts_nobody(
     server: KubernetesServer, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ):
     server.refusal = (500, "InternalError", "down")
-    assert submit(server, "--dry-run", "--kind", "Job", "--gpus", "1") == 0
+    assert submit(server, "--dry-run", "--gpus", "1") == 0
     made = json.loads(capsys.readouterr().out)
     assert [each["kind"] for each in made["items"]] == ["Secret", "Service", "Job"]
     assert '"nvidia.com/gpu": "1"' in json.dumps(made)

@@ -17,6 +17,7 @@ from tfdistribute.cluster.checks import CLUSTER_CHECKS, check, check_at_start, c
 from tfdistribute.cluster.facts import facts_of_cluster
 from tfdistribute.cluster.ports import free_ports, listener
 from tfdistribute.cluster.spec import ClusterSpec, LocalCluster, Task
+from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.cluster.tf_config import (
     TfConfig,
     parse_tf_config,
@@ -257,6 +258,15 @@ def test_a_batch_that_cannot_be_divided_is_one_row():
     assert (
         of(ClusterSpec(chief=(A,), worker=(B, C), ps=("192.0.2.4:1",)), global_batch_size=8) == []
     )
+
+
+def test_a_batch_is_divided_by_every_number_of_workers():
+    cluster = SshCluster(hosts=("a", "b", "c", "d"), workers=(2, 4), devices_per_worker=2)
+    assert of(cluster, global_batch_size=48) == []
+    assert of(cluster, global_batch_size=32)[0].message == (
+        "A batch of 32 examples cannot be split evenly over every number of workers from 2 to 4."
+    )
+    assert of(cluster, global_batch_size=32)[0].fix == "Use a multiple of 24, or a smaller range."
 
 
 def test_all_mistakes_are_found_at_once():

@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from tfdistribute.bridge.clusters import read_cluster
-from tfdistribute.cluster.cluster_spec import read_cluster_spec
 from tfdistribute.cluster.slurm_environment import expand_nodes, read_slurm
+from tfdistribute.cluster.tf_config import read_cluster_spec
 from tfdistribute.errors import ClusterError
 
 STEP = {

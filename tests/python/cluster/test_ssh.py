@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -62,6 +63,10 @@ def test_tasks_are_dealt_to_the_hosts_in_turn_and_the_evaluator_is_beside_the_ch
     [
         ({"hosts": []}, ClusterError, "`hosts` is empty"),
         ({"workers": 0}, ArgumentError, "`workers`"),
+        ({"workers": [0, 2]}, ArgumentError, "`workers` must be at least 1"),
+        ({"workers": [3, 2]}, ArgumentError, r"or the fewest and the most, not \(3, 2\)"),
+        ({"workers": [1, 2, 3]}, ArgumentError, "or the fewest and the most"),
+        ({"workers": [1, 2], "ps": 1}, ArgumentError, "parameter servers .* fixed number"),
         ({"lease_s": 1}, ArgumentError, "`lease_s`"),
         ({"host_addresses": {"a": "1.2.3.4:5"}}, ClusterError, "not an address"),
         ({"host_addresses": {"c": "1.2.3.4"}}, ClusterError, "not for one of `hosts`"),
@@ -71,3 +76,17 @@ def test_tasks_are_dealt_to_the_hosts_in_turn_and_the_evaluator_is_beside_the_ch
 def test_a_mistake_is_named(fields: dict[str, Any], error: type[TfdistributeError], words: str):
     with pytest.raises(error, match=words):
         read(Cluster, {"kind": "ssh", "hosts": ["a", "b"], "workers": 2, **fields})
+
+
+def test_a_range_of_workers_begins_with_the_most():
+    cluster = read(Cluster, {"kind": "ssh", "hosts": ["a", "b", "c"], "workers": [2.0, 3.0]})
+    assert isinstance(cluster, SshCluster)
+    assert (cluster.workers, cluster.fewest_workers, cluster.most_workers) == ((2, 3), 2, 3)
+    assert cluster.training_processes == 3
+    assert read(Cluster, {"kind": cluster.kind, **dataclasses.asdict(cluster)}) == cluster
+
+
+@pytest.mark.parametrize("fields", [{"kind": "local"}, {"kind": "slurm", "nodes": 2}])
+def test_other_clusters_have_a_fixed_number_of_workers(fields: dict[str, Any]):
+    with pytest.raises(ArgumentError, match=r"must be a whole number, not \(1, 2\)"):
+        read(Cluster, {**fields, "workers": [1, 2]})

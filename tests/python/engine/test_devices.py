@@ -13,6 +13,7 @@ from tfdistribute.run_config import RunSettings, build, resolve_devices
 from tfdistribute.strategies import OneDevice
 
 
+@pytest.mark.slow
 def test_counts_start_no_device(run_python: Any):
     code = (
         "from tfdistribute import engine\n"
@@ -43,7 +44,7 @@ def devices_in_use(config: Any, place: str | None = None) -> set[str]:
 
 
 def test_the_one_device_of_a_strategy_is_used(tensorflow: Any, tmp_path: Path):
-    settings = RunSettings(train_distribute=OneDevice("CPU:1"))
+    settings = RunSettings(strategy=OneDevice("CPU:1"))
     devices = resolve_devices(settings)
     config = build(settings, devices)
     assert devices_in_use(config.session_config, devices.train[0][0]) >= {"CPU:1"}

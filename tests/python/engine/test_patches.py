@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tfdistribute.engine import patches
+from tfdistribute.engine.patches import patch_list
 from tfdistribute.errors import ArgumentError, BackendError
 
 ROOT = Path(__file__).parents[3]
@@ -24,7 +25,6 @@ HERE, PARTS = "engine/test_patches.py", "engine/model_parts/test_placement_of_pa
 # For each patch, the test that fails without it.
 PROOFS = {
     "deprecation_warnings": f"{HERE}::test_deprecated_functions_do_not_warn",
-    "call_location": "engine/repairs/test_call_location.py::test_a_deprecated_function_runs_without_a_python_caller",
     "dataset_tuning": "engine/repairs/test_dataset_tuning.py::test_what_passes_batches_on_to_devices_is_not_tuned",
     "generated_files": "engine/repairs/test_generated_files.py::test_generated_code_is_gone_when_the_process_has_ended",
     "all_reduce": "models/test_custom_equality.py::test_values_that_depend_on_variables_can_be_reduced_over_replicas",
@@ -127,7 +127,7 @@ def test_a_part_that_tensorflow_lacks_is_named_with_its_patch(
 ) -> None:
     module = SimpleNamespace(renamed=1)
     monkeypatch.setitem(sys.modules, "changed", module)
-    patch = patches.Patch("own", ("changed:function",), "", "")
+    patch = patch_list.Patch("own", ("changed:function",), "", "")
     monkeypatch.setitem(getattr(patches, "_BY_NAME"), "own", patch)  # noqa: B009
     with pytest.raises(BackendError, match=r"has no changed:function") as caught:
         patches.install("own", None)
@@ -140,7 +140,7 @@ def test_the_first_of_several_names_that_exists_is_replaced(
 ) -> None:
     module = SimpleNamespace(new=1)
     monkeypatch.setitem(sys.modules, "changed", module)
-    patch = patches.Patch("own", ("changed:old|new",), "", "")
+    patch = patch_list.Patch("own", ("changed:old|new",), "", "")
     monkeypatch.setitem(getattr(patches, "_BY_NAME"), "own", patch)  # noqa: B009
     assert patches.list_missing("own") == []
     with patches.patch_temporarily("own", 2):
@@ -159,7 +159,7 @@ def test_a_patch_in_a_block_ends_with_it_and_one_for_good_is_made_once(
 
     module = SimpleNamespace(function=original, value=1)
     monkeypatch.setitem(sys.modules, "changed", module)
-    patch = patches.Patch("own", ("changed:function", "changed:value"), "", "")
+    patch = patch_list.Patch("own", ("changed:function", "changed:value"), "", "")
     monkeypatch.setitem(getattr(patches, "_BY_NAME"), "own", patch)  # noqa: B009
     with pytest.raises(ZeroDivisionError), patches.patch_temporarily("own", twice, 2):
         assert (module.function(4), module.value) == (8, 2)
@@ -175,7 +175,7 @@ def test_a_patch_in_a_block_ends_with_it_and_one_for_good_is_made_once(
 def test_a_patch_that_does_not_exist_cannot_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(patches.VARIABLE, "all_reduce, other")
     with pytest.raises(ArgumentError, match="'other'"):
-        patches.is_on("call_location")
+        patches.is_on("dataset_tuning")
     monkeypatch.setenv(patches.VARIABLE, "all_reduce")
     assert not patches.is_on("all_reduce")
 
@@ -253,7 +253,10 @@ FOREIGN = {"tensorflow", "tensorflow_estimator", "keras", "tf_keras", "rpycall",
 FOREIGN_HERE = {"tfdistribute.engine.keras2"}
 CODE = {"__class__", "__bases__", "__code__", "__mro__", "__dict__"}
 # The first makes all changes, and the second puts back what a newer TensorFlow lacks: `newer_tensorflow`.
-CHANGING = {PACKAGE / "engine" / "patches.py", PACKAGE / "engine" / "newer_tensorflow.py"}
+CHANGING = {
+    PACKAGE / "engine" / "patches" / "__init__.py",
+    PACKAGE / "engine" / "newer_tensorflow.py",
+}
 
 
 def imported(node: ast.AST) -> Iterator[str]:

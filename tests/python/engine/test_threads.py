@@ -38,7 +38,7 @@ def model_fn(features, labels, mode):
 x = np.ones((512, 768), "float32")
 source = InMemory(
     (Column("x", "float", lambda: x, (768,)), Column("y", "float", lambda: np.ones(512, "float32"))),
-    response="y", batch_size=512, num_epochs=None,
+    response="y", batch_size=512, epochs=None,
 )
 class Steps(engine.tf.estimator.SessionRunHook):
     def __init__(self):
@@ -50,7 +50,7 @@ class Steps(engine.tf.estimator.SessionRunHook):
         self.after = work()
 
 def busy(**threads):
-    settings = RunSettings(train_distribute=OneDevice("CPU:0"), session_config=threads)
+    settings = RunSettings(strategy=OneDevice("CPU:0"), session_config=threads)
     hook = Steps()
     with tempfile.TemporaryDirectory() as directory:
         model = Custom(directory, model_fn)
@@ -65,6 +65,7 @@ busy(intra_op_parallelism_threads=3)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.versions
 @pytest.mark.timeout(120)
 def test_a_training_computes_with_the_threads_of_its_settings():

@@ -10,7 +10,7 @@ import pytest
 
 from tfdistribute.columns import Accepted
 from tfdistribute.errors import InputError
-from tfdistribute.inputs.accepted import check_values, not_accepted
+from tfdistribute.inputs.packed.layout import check_values, not_accepted
 
 
 def accepted(values: Collection[Any]) -> Accepted:

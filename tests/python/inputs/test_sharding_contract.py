@@ -138,6 +138,7 @@ def test_every_source_that_divides_its_rows_is_here():
     assert set(SOURCES) == set(Input.kinds) - {"dataset_function"}
 
 
+@pytest.mark.promise("Every row once")
 @pytest.mark.parametrize("kind", SOURCES)
 def test_one_to_five_workers_read_a_prime_number_of_rows_once(
     kind: str, tmp_path: Path, tensorflow: Any

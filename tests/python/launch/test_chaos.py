@@ -35,7 +35,7 @@ pytestmark = [
 LAST_STEP = 30
 # Time from a fault to its classed error.
 ERROR_S = float(os.environ.get("CHAOS_LIMIT_S", "60"))
-MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
+MULTI_WORKER = {"strategy": {"kind": "multi_worker"}}
 FIRST_SEED = int(os.environ.get("CHAOS_SEED", "1"))
 SEEDS = range(FIRST_SEED, FIRST_SEED + int(os.environ.get("CHAOS_RUNS", "4")))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import sys
 from pathlib import Path
@@ -12,9 +13,9 @@ from typing import Any
 import pytest
 from support.planted_files import PLANTS, Plant, is_kept, link
 
+from tfdistribute import storage
 from tfdistribute.cluster.spec import ClusterSpec, LocalCluster, Task
 from tfdistribute.errors import ArgumentError, ClusterError, UnsupportedError, from_values
-from tfdistribute.launch.deadlines import END_S, find_overdue
 from tfdistribute.launch.failures import error_failure, task_failure
 from tfdistribute.launch.host import hardware, private_directory
 from tfdistribute.launch.host.hardware import (
@@ -26,9 +27,15 @@ from tfdistribute.launch.host.hardware import (
 )
 from tfdistribute.launch.host.logs import LogReader, is_usable, level_of, open_log, tail
 from tfdistribute.launch.job import Job, read_job, write_job
-from tfdistribute.launch.progress import Progress
-from tfdistribute.launch.restart_policy import PORT_ATTEMPTS, Policy, next_action, pause_s
-from tfdistribute.launch.state import RESULT_FILE, read_json, replace
+from tfdistribute.launch.restart_policy import (
+    END_S,
+    PORT_ATTEMPTS,
+    Policy,
+    find_overdue,
+    next_action,
+    pause_s,
+)
+from tfdistribute.launch.state import RESULT_FILE, Progress
 from tfdistribute.launch.task_view import TaskView
 from tfdistribute.task_events import EventFile
 
@@ -177,6 +184,17 @@ def test_restarts_are_counted_and_port_clashes_are_not_among_them():
     assert [pause_s(count) for count in (1, 2, 3, 9)] == [0, 2, 4, 30]
 
 
+def test_hosts_that_are_lost_together_count_as_one_restart():
+    views = (lost(CHIEF, NOW - 5), runs(WORKER))
+    assert next_action(views, GANG, 2, 0, NOW).action == "fail"
+    again = next_action(views, GANG, 2, 0, NOW, {WORKER})
+    assert (again.action, again.cause, again.counts) == ("restart", CHIEF, False)
+    # The same host again, or another cause, is a new failure.
+    assert next_action(views, GANG, 2, 0, NOW, {CHIEF, WORKER}).action == "fail"
+    assert next_action((killed(CHIEF), runs(WORKER)), GANG, 2, 0, NOW, {WORKER}).action == "fail"
+    assert next_action(views, GANG, 1, 0, NOW).counts
+
+
 def test_a_script_that_caught_an_error_goes_on_and_only_its_end_counts():
     script = Policy(CHIEF, is_script=True)
     assert decided(failed(CHIEF, False), runs(WORKER), policy=script)[0] == "continue"
@@ -249,6 +267,24 @@ def test_progress_counts_what_was_lost_and_keeps_each_step_once():
     assert columns["training"]["seconds"] == [1, 2, 3, 3.5]
     assert columns["evaluation"] == [{"global_step": 4, "loss": 3}]
     assert columns["examples_per_second"] == pytest.approx((3 * 4 + 0.5 * 8) / 3.5)
+
+
+def test_progress_names_the_hosts_that_have_trained_from_which_step_to_which():
+    progress = Progress()
+    assert progress.as_columns()["workers"] == []
+    # The start from step 8 ended before its first checkpoint, and the hosts of the last two starts are the same.
+    for start, step, hosts in ((0, 9, "abc"), (8, 9, "b"), (8, 19, "ac"), (15, 30, "ac")):
+        progress.hosts = tuple(hosts)
+        progress.take({"event": "session", "time": 1.0, "step": start}, is_chief=True)
+        progress.take({"event": "step", "time": 1.0, "step": step}, is_chief=True)
+    rows = [
+        {"first_step": 0, "last_step": 8, "workers": 3, "hosts": "a, b, c"},
+        {"first_step": 8, "last_step": 30, "workers": 2, "hosts": "a, c"},
+    ]
+    assert progress.as_columns()["workers"] == rows
+    again = Progress()
+    again.restore(json.loads(json.dumps(progress.as_values())))
+    assert again.as_columns()["workers"] == rows
 
 
 def test_the_last_step_is_known_from_the_history_before_the_chief_has_ended():
@@ -394,11 +430,11 @@ def test_a_result_is_neither_read_from_a_link_nor_written_through_one(tmp_path: 
     (tmp_path / "logs").mkdir()
     result = tmp_path / "logs" / RESULT_FILE
     victim = link(result)
-    assert read_json(str(result)) is None
+    assert storage.read_object(str(result)) is None
     # The name that a writer could be expected to use.
     (tmp_path / "logs" / f"{RESULT_FILE}.{os.getpid()}.new").symlink_to(victim)
-    replace(str(result), {"state": "done"})
-    assert read_json(str(result)) == {"state": "done"}
+    storage.write_object(str(result), {"state": "done"})
+    assert storage.read_object(str(result)) == {"state": "done"}
     assert is_kept(victim)
 
 

@@ -18,8 +18,8 @@ from tfdistribute.launch.host import network
 # Private directories go to the test's own temporary directory.
 pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
 
-MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
-SERVERS = {"train_distribute": {"kind": "parameter_server"}}
+MULTI_WORKER = {"strategy": {"kind": "multi_worker"}}
+SERVERS = {"strategy": {"kind": "parameter_server"}}
 LAST_STEP = 30
 SECRET = "planted-secret-9f2c"
 
@@ -67,6 +67,7 @@ STOPS = {
 }
 
 
+@pytest.mark.promise("Restarts")
 @sampled("moment", STOPS, check=["in the middle"])
 def test_killed_tasks_restart_and_the_job_ends_with_the_same_weights(
     tensorflow: ModuleType,
@@ -134,6 +135,7 @@ def test_a_killed_parameter_server_restarts_alone(tensorflow: ModuleType, tmp_pa
     assert variables(job.model_dir)["global_step"] == LAST_STEP
 
 
+@pytest.mark.slow
 def test_with_a_parameter_server_only_the_killed_task_restarts(tmp_path: Path) -> None:
     stops = ["chief-0 step-14", "chief-0 save-20"]
     options = {"max_steps": LAST_STEP, "stops": stops, "config": SERVERS}

@@ -21,7 +21,7 @@ from tfdistribute.launch.host import network
 # Private directories go to the test's own temporary directory.
 pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
 
-MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
+MULTI_WORKER = {"strategy": {"kind": "multi_worker"}}
 
 # Delay of a late task. The result does not depend on it, so it is shorter than a minute.
 LATE_S = float(os.environ.get("TFDISTRIBUTE_TEST_LATE_S", "20"))
@@ -129,6 +129,7 @@ def test_a_worker_that_runs_out_of_data_fails_the_job_without_a_restart(
     assert failure["problem"].startswith("chief 0 ran out of data after step 5,")
 
 
+@pytest.mark.slow
 def test_a_full_disk_fails_the_job_and_keeps_the_last_checkpoint(tmp_path: Path):
     options = {"max_steps": 30, "stops": ["chief-0 step-14"], "config": MULTI_WORKER}
     job_directory, model = tmp_path / "job", tmp_path / "job" / "custom" / "model"

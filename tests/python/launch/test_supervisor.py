@@ -148,7 +148,8 @@ def test_the_root_cause_is_reported_and_not_the_errors_that_follow_it(
         },
         workers=3,
     )
-    assert time.monotonic() - began < 5
+    # One of them would sleep for a minute.
+    assert time.monotonic() - began < 30
     failure = state["failure"]
     assert (state["state"], state["restarts"]) == ("failed", 0)
     assert (failure["task"], failure["kind"], failure["exit"]) == ("worker 1", "input", 1)
@@ -226,6 +227,7 @@ def test_progress_of_any_kind_extends_the_time_to_the_first_step(tmp_path: Path,
     assert (state["state"], state["restarts"]) == ("done", 0), state["failure"]
 
 
+@pytest.mark.slow
 def test_the_seconds_that_were_really_waited_are_given(tmp_path: Path):
     state = run_job(
         tmp_path,
@@ -297,6 +299,7 @@ def test_a_server_that_is_frozen_from_the_start_is_named(tmp_path: Path):
     assert "The process of ps 0 (pid " in state["failure"]["problem"], state["failure"]
 
 
+@pytest.mark.slow
 def test_an_evaluation_that_never_ends_has_a_deadline(tmp_path: Path):
     # A task is not late while it is busy.
     waits = [("evaluate", 1), ("work", 2.5), ("print", "computed"), ("sleep", 60)]

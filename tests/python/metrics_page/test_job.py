@@ -12,7 +12,7 @@ from support.metrics_pages import shown
 from tfdistribute import history_file
 from tfdistribute.bridge.live_metrics import view_job
 from tfdistribute.launch import job_handle
-from tfdistribute.metrics_page.job import JobPages, metrics_of
+from tfdistribute.metrics_page import JobPages, metrics_of
 
 STATE: dict[str, Any] = {
     "state": "training",

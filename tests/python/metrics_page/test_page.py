@@ -6,9 +6,10 @@ import itertools
 import math
 from pathlib import Path
 
+import pytest
 from support.metrics_pages import shown
 
-from tfdistribute.metrics_page import Metrics, MetricsPage, thinned, title_of
+from tfdistribute.metrics_page import Metrics, MetricsPage, thin, title_of
 
 
 def test_numbers_that_json_does_not_have_are_null(tmp_path: Path):
@@ -39,14 +40,23 @@ def test_a_page_whose_directory_is_gone_does_not_end_the_training(tmp_path: Path
 
 def test_a_long_training_is_shown_by_losses_from_all_of_it():
     losses = [(step, 1 / step) for step in range(1, 100_001)]
-    few = thinned(losses, 500)
+    few = thin(losses, 500)
     assert (len(few), few[0], few[-1]) == (500, losses[0], losses[-1])
     gaps = {later[0] - earlier[0] for earlier, later in itertools.pairwise(few)}
     assert gaps <= {200, 201}
-    assert thinned(losses[:500], 500) == losses[:500]
+    assert thin(losses[:500], 500) == losses[:500]
 
 
 def test_the_heading_names_the_model_directory():
     assert title_of("/runs/cars/") == "Training in cars"
     assert title_of("gs://bucket/runs/cars") == "Training in cars"
     assert title_of(None) == "Training"
+
+
+def test_a_model_directory_in_the_home_directory_is_shown_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    model_dir = str(tmp_path / "runs" / "cars")
+    MetricsPage(str(tmp_path)).write(Metrics("Training in cars", "done", model_dir=model_dir))
+    assert shown(tmp_path)["model_dir"] == "~/runs/cars"

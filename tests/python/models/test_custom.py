@@ -91,10 +91,10 @@ def test_predictions_and_metrics_come_back_by_name(tmp_path: Path):
 
     function = described(model_fn, tmp_path)
     train(function, settings(), source(), steps=STEPS)
-    metrics = evaluate(function, settings(), source(num_epochs=1))
-    outputs = concatenate(predict(function, settings(), source(num_epochs=1)))["y"]
+    metrics = evaluate(function, settings(), source(epochs=1))
+    outputs = concatenate(predict(function, settings(), source(epochs=1)))["y"]
     labels = np.concatenate(
-        [batch[1] for batch in source(num_epochs=1).input_fn("evaluate", 1)().as_numpy_iterator()]
+        [batch[1] for batch in source(epochs=1).input_fn("evaluate", 1)().as_numpy_iterator()]
     )
     expected = np.abs(outputs - labels).mean()
     assert metrics["pair"] == pytest.approx(expected, rel=1e-5)
@@ -151,7 +151,7 @@ def test_layers_without_a_seed_follow_the_runs_seed(tmp_path: Path):
 
     def kernels(name: str, seed: int) -> list[Any]:
         function = described(model_fn, tmp_path / name)
-        train(function, settings(tf_random_seed=seed), source(), steps=1)
+        train(function, settings(seed=seed), source(), steps=1)
         return [value for key, value in variables(tmp_path / name).items() if "kernel" in key]
 
     first, again, other = kernels("first", 3), kernels("again", 3), kernels("other", 4)
@@ -182,7 +182,7 @@ def test_hooks_of_a_model_take_part(tmp_path: Path):
         function = described(model_fn, tmp_path / strategy)
         train(function, settings(strategy), source(), steps=10)
         assert variables(tmp_path / strategy)["global_step"] == 2
-        evaluate(function, settings(strategy), source(num_epochs=1))
+        evaluate(function, settings(strategy), source(epochs=1))
     assert seen == ["begin", "begin"]
 
 

@@ -85,7 +85,7 @@ def test_reported_losses_are_those_of_one_device(tmp_path: Path):
         function = described(with_optimizer("get_updates"), tmp_path / strategy)
         several = settings(strategy, eval_distribute=STRATEGIES[strategy])
         history = train(function, several, source(), steps=STEPS)
-        evaluation = evaluate(function, several, source(num_epochs=1))
+        evaluation = evaluate(function, several, source(epochs=1))
         return history.losses, evaluation["loss"]
 
     single, several = losses("none"), losses("mirrored")

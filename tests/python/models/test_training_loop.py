@@ -163,7 +163,7 @@ def test_two_optimizers_take_one_step_together(tmp_path: Path):
 def test_metrics_are_means_over_rows(tmp_path: Path):
     steps = loop(tmp_path)
     train(steps, settings(), source(), steps=3)
-    uneven = inputs.in_memory({"x": X, "y": Y}, batch_size=20, num_epochs=1, shuffle=False)
+    uneven = inputs.in_memory({"x": X, "y": Y}, batch_size=20, epochs=1, shuffle=False)
     predictions = concatenate(predict(steps, settings(), uneven))["y"]
     assert len(predictions) == ROWS
     expected = float(np.mean((Y.ravel() - predictions.ravel()) ** 2))
@@ -178,7 +178,7 @@ def test_a_verb_without_its_step_is_refused(tmp_path: Path, verb: Any):
     train(loop(tmp_path), settings(), source(), steps=1)
     bare = loop(tmp_path, eval_step=None, predict_step=None)
     with pytest.raises(ModelError, match=f"which {verb.__name__}\\(\\) needs") as caught:
-        list(verb(bare, settings(), source(num_epochs=1)))
+        list(verb(bare, settings(), source(epochs=1)))
     assert caught.value.remedy == f"Give `{caught.value.argument}` to training_loop()."
 
 

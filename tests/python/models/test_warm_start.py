@@ -136,9 +136,9 @@ def test_a_model_function_begins_with_the_variables_of_another_training(
         return read(Model, {"kind": "custom", "model_fn": model_fn, "model_dir": path, **fields})
 
     first = custom("first")
-    train(first, RunSettings(tf_random_seed=3), source(), steps=1)
+    train(first, RunSettings(seed=3), source(), steps=1)
     second = custom("second", warm_start_from={"ckpt_to_initialize_from": first.model_dir})
-    train(second, RunSettings(tf_random_seed=4), source(), steps=1)
+    train(second, RunSettings(seed=4), source(), steps=1)
     kernels = [variable_value(each.model_dir, "dense/kernel") for each in (first, second)]
     np.testing.assert_array_equal(*kernels)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,6 @@ from tfdistribute.errors import (
     TfdistributeError,
     UnsupportedError,
 )
-from tfdistribute.rules import findings
 from tfdistribute.run_config import (
     RULES,
     RunContext,
@@ -40,7 +40,7 @@ LOCAL = LocalCluster(workers=2)
 
 
 def fields(run: RunContext) -> list[str]:
-    return [finding.field for finding in findings(RULES, run)]
+    return [finding.field for rule in RULES for finding in rule.find(run)]
 
 
 def test_plain_settings_keep_every_rule():
@@ -64,7 +64,7 @@ def test_every_rule_is_a_sentence_with_a_remedy():
     ],
 )
 def test_threads_with_which_workers_wait_for_ever_are_refused(setting, value, shown):
-    settings = RunSettings(train_distribute=MultiWorker(), session_config={setting: value})
+    settings = RunSettings(strategy=MultiWorker(), session_config={setting: value})
     run = RunContext(settings, "train", tf_config=CLUSTER)
     with pytest.raises(RunConfigError) as caught:
         preflight(run)
@@ -77,12 +77,12 @@ def test_threads_with_which_workers_wait_for_ever_are_refused(setting, value, sh
 
 @pytest.mark.parametrize("strategy", [Mirrored(), OneDevice("CPU:0"), CentralStorage()])
 def test_a_strategy_of_one_machine_is_refused_in_a_cluster(strategy: Strategy):
-    run = RunContext(RunSettings(train_distribute=strategy), "train", tf_config=CLUSTER)
+    run = RunContext(RunSettings(strategy=strategy), "train", tf_config=CLUSTER)
     with pytest.raises(StrategyError) as caught:
         preflight(run)
     assert "(this process is worker 1) has 3 tasks." in caught.value.problem
     assert (caught.value.argument, caught.value.value) == (
-        "train_distribute",
+        "strategy",
         f"strategy_{strategy.kind}()",
     )
     assert fields(replace(run, tf_config=ALONE)) == []
@@ -94,7 +94,7 @@ def test_a_strategy_of_one_machine_is_refused_in_a_cluster(strategy: Strategy):
 )
 @pytest.mark.parametrize("verb", ["train", "train_and_evaluate"])
 def test_a_task_of_a_cluster_trains(strategy: Strategy | None, tf_config: TfConfig, verb: str):
-    settings = RunSettings(train_distribute=strategy, cluster=LOCAL)
+    settings = RunSettings(strategy=strategy, cluster=LOCAL)
     assert fields(RunContext(settings, verb, tf_config=tf_config)) == []
 
 
@@ -107,25 +107,31 @@ def test_a_task_of_a_cluster_trains(strategy: Strategy | None, tf_config: TfConf
             UnsupportedError,
             "this process is not one of its tasks",
         ),
-        (RunSettings(train_distribute=MultiWorker()), None, UnsupportedError, "there is none"),
+        (RunSettings(strategy=MultiWorker()), None, UnsupportedError, "there is none"),
         (
-            RunSettings(train_distribute=MultiWorker()),
+            RunSettings(strategy=MultiWorker()),
             SERVERS,
             StrategyError,
             "and the cluster of TF_CONFIG (this process is worker 1) has them (`ps`).",
         ),
         (
-            RunSettings(train_distribute=ParameterServer()),
+            RunSettings(strategy=ParameterServer()),
             CLUSTER,
             StrategyError,
             "(this process is worker 1) has no parameter servers (`ps`).",
         ),
-        (RunSettings(), CLUSTER, StrategyError, "`train_distribute` is NULL: each of 3 processes"),
+        (RunSettings(), CLUSTER, StrategyError, "`strategy` is NULL: each of 3 processes"),
         (
-            RunSettings(train_distribute=ParameterServer(), micro_batches=4),
+            RunSettings(strategy=ParameterServer(), micro_batches=4),
             SERVERS,
             RunConfigError,
             "`micro_batches` is 4, and with parameter servers each worker",
+        ),
+        (
+            RunSettings(strategy=MultiWorker(), compile=True),
+            CLUSTER,
+            RunConfigError,
+            "`compile` is TRUE, and the tasks of a cluster compile no steps.",
         ),
         (
             RunSettings(),
@@ -134,15 +140,13 @@ def test_a_task_of_a_cluster_trains(strategy: Strategy | None, tf_config: TfConf
             "needs exactly one chief, and that of TF_CONFIG has 0.",
         ),
         (
-            RunSettings(train_distribute=MultiWorker()),
+            RunSettings(strategy=MultiWorker()),
             TfConfig(CLUSTER.cluster, "evaluator", 1),
             ClusterError,
             "This process is evaluator 1 in TF_CONFIG",
         ),
         (
-            RunSettings(
-                train_distribute=MultiWorker(), cluster=ClusterSpec(("a:1",), ("b:1", "x:1"))
-            ),
+            RunSettings(strategy=MultiWorker(), cluster=ClusterSpec(("a:1",), ("b:1", "x:1"))),
             CLUSTER,
             ClusterError,
             "`cluster` has other addresses than the cluster of TF_CONFIG",
@@ -159,9 +163,28 @@ def test_what_cannot_train_in_a_cluster_is_refused(
     assert fields(RunContext(settings.for_verb("predict"), "predict")) == []
 
 
+@pytest.mark.parametrize(
+    ("fields", "replicas", "reason"),
+    [
+        ({"strategy": Mirrored()}, 2, "strategy_mirrored() has more than one device"),
+        ({"steps_per_run": 1}, 1, "`steps_per_run = 1` leaves no loop of steps"),
+        ({"precision": "mixed_bfloat16"}, 1, "`precision` is mixed_bfloat16"),
+    ],
+)
+def test_settings_with_which_no_step_is_compiled_are_refused_if_it_must_be(
+    fields: dict[str, Any], replicas: int, reason: str
+):
+    run = RunContext(RunSettings(**fields, compile=True), "train", replicas=replicas)
+    with pytest.raises(RunConfigError) as caught:
+        preflight(run)
+    assert caught.value.problem == f"`compile` is TRUE, and {reason}."
+    for other in (replace(run, verb="predict"), replace(run, settings=RunSettings(**fields))):
+        preflight(other)
+
+
 def test_a_worker_has_all_gpus_or_one_cpu():
     settings = RunSettings(
-        train_distribute=MultiWorker(), cluster=LocalCluster(workers=2, devices_per_worker=2)
+        strategy=MultiWorker(), cluster=LocalCluster(workers=2, devices_per_worker=2)
     )
     run = RunContext(settings, "train", tf_config=CLUSTER, devices=("/device:CPU:0",))
     with pytest.raises(StrategyError, match=r"`devices_per_worker` is 2, but .* has 1 here"):
@@ -170,7 +193,7 @@ def test_a_worker_has_all_gpus_or_one_cpu():
 
 def test_only_the_memory_of_gpus_is_limited():
     settings = RunSettings(
-        train_distribute=MultiWorker(), cluster=LocalCluster(workers=3, memory_limit_mb=512)
+        strategy=MultiWorker(), cluster=LocalCluster(workers=3, memory_limit_mb=512)
     )
     run = RunContext(settings, "train", tf_config=CLUSTER, devices=("/device:CPU:0",))
     with pytest.raises(StrategyError, match=r"`memory_limit_mb` is 512, which limits .* GPUs"):
@@ -184,20 +207,20 @@ def test_only_the_memory_of_gpus_is_limited():
         (
             Mirrored(),
             ClusterSpec(chief=("a:1",), worker=("b:1",), evaluator=("c",)),
-            "`train_distribute` is strategy_mirrored(), which uses one machine, and `cluster` has 3 tasks.",
+            "`strategy` is strategy_mirrored(), which uses one machine, and `cluster` has 3 tasks.",
             "Use strategy_multi_worker() or strategy_parameter_server(), or leave `cluster` out.",
         ),
         (
             OneDevice("CPU:0"),
             LocalCluster(workers=1, evaluator=False),
-            "`train_distribute` is strategy_one_device(), which uses one machine, and `cluster` has 1 task.",
+            "`strategy` is strategy_one_device(), which uses one machine, and `cluster` has 1 task.",
             "Use strategy_multi_worker() or strategy_parameter_server(), or leave `cluster` out.",
         ),
         (
             MultiWorker(),
             LocalCluster(workers=2, ps=1),
             (
-                "`train_distribute` is strategy_multi_worker(), which has no parameter servers, and `cluster` has "
+                "`strategy` is strategy_multi_worker(), which has no parameter servers, and `cluster` has "
                 "them (`ps`)."
             ),
             "Use strategy_parameter_server(), or leave `ps` out of the cluster.",
@@ -205,13 +228,13 @@ def test_only_the_memory_of_gpus_is_limited():
         (
             ParameterServer(),
             LocalCluster(workers=2),
-            "`train_distribute` is strategy_parameter_server(), and `cluster` has no parameter servers (`ps`).",
+            "`strategy` is strategy_parameter_server(), and `cluster` has no parameter servers (`ps`).",
             "Use strategy_multi_worker(), or a cluster such as local_cluster(workers = 2, ps = 1).",
         ),
         (
             None,
             LocalCluster(workers=3),
-            "`train_distribute` is NULL: each of 3 processes of `cluster` would train its own model.",
+            "`strategy` is NULL: each of 3 processes of `cluster` would train its own model.",
             "Use strategy_multi_worker().",
         ),
     ],
@@ -222,7 +245,7 @@ def test_a_strategy_that_does_not_suit_the_cluster_is_refused_before_tasks_start
     with pytest.raises(StrategyError) as caught:
         check_settings_of_tasks(strategy, cluster)
     assert (caught.value.problem, caught.value.remedy) == (problem, remedy)
-    assert caught.value.argument == "train_distribute"
+    assert caught.value.argument == "strategy"
     assert caught.value.value == ("NULL" if strategy is None else f"strategy_{strategy.kind}()")
     check_settings_of_tasks(strategy, None)
 
@@ -271,7 +294,7 @@ def test_estimators_of_version_1_are_not_evaluated_under_a_strategy(verb: str):
 
 
 def test_fewer_rows_than_replicas_are_refused():
-    run = RunContext(RunSettings(train_distribute=Mirrored(2)), "train", rows=1, replicas=2)
+    run = RunContext(RunSettings(strategy=Mirrored(2)), "train", rows=1, replicas=2)
     with pytest.raises(ShardingError, match="The input has 1 row, and strategy_mirrored"):
         preflight(run)
     assert fields(replace(run, rows=2)) == []
@@ -293,9 +316,9 @@ def test_an_odd_last_batch_is_refused_in_distributed_evaluation(
 
 def test_the_most_fundamental_refusal_comes_first_and_all_can_be_listed():
     settings = RunSettings(
-        train_distribute=Mirrored(2), cluster=ClusterSpec(chief=("x:1",), worker=("b:1",))
+        strategy=Mirrored(2), cluster=ClusterSpec(chief=("x:1",), worker=("b:1",))
     )
     run = RunContext(settings, "train", tf_config=CLUSTER, rows=1, replicas=2)
-    assert fields(run) == ["train_distribute", "cluster", "train_distribute"]
+    assert fields(run) == ["strategy", "cluster", "strategy"]
     with pytest.raises(StrategyError):
         preflight(run)

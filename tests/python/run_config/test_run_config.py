@@ -35,7 +35,9 @@ def test_every_setting_of_tensorflow_is_there_with_its_default(tensorflow: Any):
     parameters = inspect.signature(tensorflow.estimator.RunConfig.__init__).parameters
     names = set(parameters) - {"self"}
     ours = RunSettings()
-    assert set(vars(ours)) == names | {"cluster", "steps_per_run", "precision", "micro_batches"}
+    renamed = {"train_distribute": "strategy", "tf_random_seed": "seed"}
+    added = {"cluster", "steps_per_run", "precision", "micro_batches", "compile", "track"}
+    assert set(vars(ours)) == {renamed.get(name, name) for name in names} | added
     here, theirs = build(ours, ONE), tensorflow.estimator.RunConfig()
     different = {
         name
@@ -51,7 +53,7 @@ def test_every_setting_of_tensorflow_is_there_with_its_default(tensorflow: Any):
     ("name", "value"),
     [
         ("model_dir", "somewhere"),
-        ("tf_random_seed", None),
+        ("seed", None),
         ("save_summary_steps", 7),
         ("save_checkpoints_steps", 7),
         ("save_checkpoints_secs", 7.5),
@@ -67,7 +69,7 @@ def test_every_setting_of_tensorflow_is_there_with_its_default(tensorflow: Any):
 def test_each_setting_reaches_tensorflow(tensorflow: Any, name: str, value: Any):
     config = built(**{name: value})
     assert isinstance(config, tensorflow.estimator.RunConfig)
-    assert getattr(config, f"_{name}") == value
+    assert getattr(config, "_tf_random_seed" if name == "seed" else f"_{name}") == value
 
 
 def test_checkpoints_by_steps_switch_off_those_by_seconds(tensorflow: Any):
@@ -86,10 +88,10 @@ def test_a_models_directory_goes_before_the_settings_own(tensorflow: Any):
 
 
 def test_strategies_are_built_and_shared_where_they_are_the_same(logical_cpus: list[str]):
-    config = built(train_distribute=Mirrored(2), eval_distribute=Mirrored(2))
+    config = built(strategy=Mirrored(2), eval_distribute=Mirrored(2))
     assert config.train_distribute.num_replicas_in_sync == 2
     assert config.eval_distribute is config.train_distribute
-    other = built(train_distribute=Mirrored(2), eval_distribute=OneDevice("CPU:1"))
+    other = built(strategy=Mirrored(2), eval_distribute=OneDevice("CPU:1"))
     assert other.eval_distribute.num_replicas_in_sync == 1
     assert other.session_config.device_count["CPU"] == 2
 
@@ -107,10 +109,10 @@ def test_the_session_gets_the_cpus_that_the_strategy_names(
     logical_cpus: list[str], given: Any, expected: Any
 ):
     # With fewer, mirrored training hangs.
-    config = built(train_distribute=Mirrored(2), session_config=given)
+    config = built(strategy=Mirrored(2), session_config=given)
     assert dict(config.session_config.device_count) == expected
     assert config.session_config.placement_period == (given or {}).get("placement_period", 0)
-    assert built(train_distribute=Mirrored(1)).session_config is None
+    assert built(strategy=Mirrored(1)).session_config is None
 
 
 def test_a_device_function_of_the_user_places_operations(tensorflow: Any, tmp_path: Any):
@@ -159,7 +161,7 @@ def test_a_value_out_of_range_is_refused_by_name(settings: dict[str, Any], argum
             "save_checkpoints_steps",
         ),
         ({"experimental_distribute": {}}, RunConfigError, "experimental_distribute"),
-        ({"device_fn": print, "train_distribute": Mirrored()}, StrategyError, "device_fn"),
+        ({"device_fn": print, "strategy": Mirrored()}, StrategyError, "device_fn"),
     ],
 )
 def test_settings_that_exclude_each_other_are_refused(
@@ -174,25 +176,25 @@ def test_settings_are_read_as_r_sends_them():
     settings = read(
         RunSettings,
         {
-            "train_distribute": {"kind": "central_storage", "devices": ["GPU:0", "gpu:1"]},
-            "tf_random_seed": None,
+            "strategy": {"kind": "central_storage", "devices": ["GPU:0", "gpu:1"]},
+            "seed": None,
             "save_checkpoints_steps": 5.0,
             "save_checkpoints_secs": None,
             "session_config": {"gpu_options": {"allow_growth": True}},
         },
     )
     assert settings == RunSettings(
-        train_distribute=CentralStorage(("GPU:0", "GPU:1")),
-        tf_random_seed=None,
+        strategy=CentralStorage(("GPU:0", "GPU:1")),
+        seed=None,
         save_checkpoints_steps=5,
         session_config={"gpu_options": {"allow_growth": True}},
     )
 
 
 def test_a_verb_looks_only_at_the_strategies_that_it_uses():
-    settings = RunSettings(train_distribute=Mirrored(2), eval_distribute=Mirrored(3))
+    settings = RunSettings(strategy=Mirrored(2), eval_distribute=Mirrored(3))
     used = {
-        verb: (settings.for_verb(verb).train_distribute, settings.for_verb(verb).eval_distribute)
+        verb: (settings.for_verb(verb).strategy, settings.for_verb(verb).eval_distribute)
         for verb in ("train", "evaluate", "train_and_evaluate", "predict", "export")
     }
     assert used == {
@@ -265,7 +267,7 @@ def test_a_task_uses_the_threads_of_its_server(
 ):
     threads = {"inter_op_parallelism_threads": 2}
     assert build(RunSettings(session_config=threads), ONE).session_config.use_per_session_threads
-    settings = RunSettings(train_distribute=strategy, session_config=threads)
+    settings = RunSettings(strategy=strategy, session_config=threads)
     cluster = {"chief": ["a:1"], other: ["b:1"]}
     task = {"type": "chief", "index": 0}
     monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from tfdistribute.errors import InputError, RunConfigError, ShardingError, TfdistributeError
-from tfdistribute.rules import findings
 from tfdistribute.run_config import RULES, RunContext, RunSettings, preflight
 from tfdistribute.strategies import Mirrored, Tpu
 
@@ -19,7 +18,7 @@ def machine_with_a_tpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(rows: int | None = None, epochs: int | None = None, **fields: Any) -> RunContext:
-    settings = RunSettings(train_distribute=Tpu(), **fields)
+    settings = RunSettings(strategy=Tpu(), **fields)
     return RunContext(settings, "train", rows=rows, epochs=epochs, global_batch_size=16)
 
 
@@ -35,7 +34,7 @@ def run(rows: int | None = None, epochs: int | None = None, **fields: Any) -> Ru
     ],
 )
 def test_what_a_tpu_can_train_is_accepted(context: RunContext):
-    assert findings(RULES, context) == []
+    assert [finding for rule in RULES for finding in rule.find(context)] == []
 
 
 @pytest.mark.parametrize(
@@ -45,7 +44,7 @@ def test_what_a_tpu_can_train_is_accepted(context: RunContext):
             run(rows=100, epochs=1),
             ShardingError,
             "A TPU trains on batches of one size, and 100 rows are not a multiple of `batch_size` (16).",
-            "Let the input repeat without end (`num_epochs = NULL`) and give `steps`: 6 steps leave out 4 rows.",
+            "Let the input repeat without end (`epochs = NULL`) and give `steps`: 6 steps leave out 4 rows.",
         ),
         (
             run(rows=20, epochs=3),
@@ -57,9 +56,9 @@ def test_what_a_tpu_can_train_is_accepted(context: RunContext):
             run(rows=10, epochs=1),
             ShardingError,
             "10 rows are not a multiple of `batch_size` (16).",
-            "(`num_epochs = NULL`) and give `steps`.",
+            "(`epochs = NULL`) and give `steps`.",
         ),
-        (run(epochs=1), ShardingError, "the number of rows is not known.", "`num_epochs = NULL`"),
+        (run(epochs=1), ShardingError, "the number of rows is not known.", "`epochs = NULL`"),
         (
             replace(run(), strings=("cut", "color")),
             InputError,
@@ -101,10 +100,10 @@ def test_what_a_tpu_cannot_train_is_refused(
     assert remedy in str(caught.value.remedy)
     # The same data suits other strategies, unless the setting itself is the strategy.
     if context.settings.eval_distribute is None:
-        other = replace(context.settings, train_distribute=Mirrored(2))
+        other = replace(context.settings, strategy=Mirrored(2))
         preflight(replace(context, settings=other))
 
 
 def test_a_tpu_is_not_part_of_a_cluster():
     context = replace(run(), starts_tasks=True)
-    assert [each.field for each in findings(RULES, context)] == ["train_distribute"]
+    assert [each.field for rule in RULES for each in rule.find(context)] == ["strategy"]

@@ -263,7 +263,7 @@ def test_describing_and_resolving_strategies_does_not_import_tensorflow(
         "from tfdistribute.run_config import RunContext, RunSettings, preflight\n"
         "from tfdistribute.strategies import Mirrored\n"
         "Mirrored(2).resolve(4, 0)\n"
-        "preflight(RunContext(RunSettings(train_distribute=Mirrored(2)), 'train'))\n"
+        "preflight(RunContext(RunSettings(strategy=Mirrored(2)), 'train'))\n"
         "print('tensorflow' in sys.modules)\n"
     )
     assert run_python(code, timeout_s=30).stdout.strip() == "False"
@@ -303,7 +303,7 @@ def trained_loss(strategy: Strategy | None, model_dir: Path) -> tuple[float, dic
     """Train two epochs in two calls, then evaluate on one device."""
     import tensorflow as tf
 
-    settings = RunSettings(train_distribute=strategy)
+    settings = RunSettings(strategy=strategy)
     devices = resolve_devices(settings)
     estimator = tf.estimator.Estimator(model_fn, str(model_dir), build(settings, devices))
     batch = GLOBAL_BATCH // devices.replicas("train")
@@ -348,7 +348,7 @@ def test_every_strategy_of_one_machine_gives_the_weights_of_one_device(
 def test_central_storage_fails_without_the_hook_that_keeps_one_of_each_variable(
     tensorflow: Any, tmp_path: Path
 ):
-    settings = RunSettings(train_distribute=CentralStorage(2))
+    settings = RunSettings(strategy=CentralStorage(2))
     config = build(settings, resolve_devices(settings))
     estimator = tensorflow.estimator.Estimator(_model_with_new_variables, str(tmp_path), config)
     with pytest.raises(ValueError, match="At least two variables have the same name"):
@@ -357,7 +357,7 @@ def test_central_storage_fails_without_the_hook_that_keeps_one_of_each_variable(
 
 def test_central_storage_trains_and_evaluates_with_the_hook(tensorflow: Any, tmp_path: Path):
     strategy = CentralStorage(2)
-    settings = RunSettings(train_distribute=strategy, eval_distribute=strategy)
+    settings = RunSettings(strategy=strategy, eval_distribute=strategy)
     devices = resolve_devices(settings)
     config = build(settings, devices)
     estimator = tensorflow.estimator.Estimator(_model_with_new_variables, str(tmp_path), config)
@@ -376,7 +376,7 @@ def test_checkpoints_equal_those_of_one_device_and_training_continues(
     strategy: Strategy, tensorflow: Any, tmp_path: Path
 ):
     def train(strategy: Strategy | None, model_dir: Path, batch_size: int) -> set[str]:
-        settings = RunSettings(train_distribute=strategy)
+        settings = RunSettings(strategy=strategy)
         devices = resolve_devices(settings)
         estimator = tensorflow.estimator.Estimator(
             _model_with_new_variables, str(model_dir), build(settings, devices)
@@ -434,7 +434,7 @@ class Say(tf.estimator.SessionRunHook):
         devices = {{node.device[-5:] for graph in graphs for node in graph.node}}
         print("step done on", *sorted(devices), flush=True)
 
-settings = RunSettings(train_distribute=Mirrored(2))
+settings = RunSettings(strategy=Mirrored(2))
 config = build(settings, resolve_devices(settings))
 {change}
 def input_fn():
@@ -449,6 +449,7 @@ ENOUGH_CPUS = (
 
 @pytest.mark.oldest
 @sampled("start", ["", "tf.constant(1) + 1", ENOUGH_CPUS], check=["tf.constant(1) + 1"])
+@pytest.mark.slow
 def test_mirrored_training_ends_however_tensorflow_was_started(
     run_python: Callable[..., Any], tmp_path: Path, start: str
 ):
@@ -465,6 +466,7 @@ MADE_OUTSIDE_OF_GRAPHS = (
 )
 
 
+@pytest.mark.slow
 def test_without_device_count_everything_runs_on_one_cpu(
     run_python: Callable[..., Any], tmp_path: Path
 ):

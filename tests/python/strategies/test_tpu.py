@@ -27,7 +27,7 @@ def test_a_machine_without_a_tpu_is_refused_within_a_second_and_without_tensorfl
         "from tfdistribute.strategies import Tpu\n"
         "began = time.monotonic()\n"
         "try:\n"
-        "    preflight(RunContext(RunSettings(train_distribute=Tpu()), 'train'))\n"
+        "    preflight(RunContext(RunSettings(strategy=Tpu()), 'train'))\n"
         "except StrategyError as error:\n"
         "    print(error.problem)\n"
         "    print(error.remedy)\n"
@@ -73,7 +73,7 @@ def test_a_tensorflow_without_kernels_for_tpus_is_refused_before_it_looks_for_on
 ):
     for name in ("accel0", "libtpu.so"):
         (parts / name).touch()
-    preflight(RunContext(RunSettings(train_distribute=Tpu()), "train"))
+    preflight(RunContext(RunSettings(strategy=Tpu()), "train"))
     monkeypatch.setattr(engine, "is_started", lambda: True)
     monkeypatch.setattr(engine.tpu, "cores", lambda: pytest.fail("TensorFlow looked for a TPU."))
     began = time.monotonic()
@@ -82,7 +82,7 @@ def test_a_tensorflow_without_kernels_for_tpus_is_refused_before_it_looks_for_on
     assert time.monotonic() - began < 1
     version = tensorflow.__version__
     assert f"which lacks TPU kernels in TensorFlow {version}." in caught.value.problem
-    assert caught.value.argument == "train_distribute"
+    assert caught.value.argument == "strategy"
 
 
 def test_a_tpu_that_another_process_uses_is_an_error(

@@ -51,7 +51,7 @@ def source(
         "columns": [{"name": name, **columns[name]} for name in (*names, "y")],
         "response": "y",
         "batch_size": BATCH,
-        "num_epochs": epochs,
+        "epochs": epochs,
     }
 
 
@@ -236,7 +236,7 @@ def train(directory: Path, model: str, options: Mapping[str, Any]) -> dict[str, 
     from tfdistribute import bridge
 
     config = {
-        "tf_random_seed": SEED,
+        "seed": SEED,
         "save_checkpoints_steps": 10,
         **options.get("config", {}),
         **options.get("configs", {}).get(model, {}),

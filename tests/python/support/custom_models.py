@@ -25,8 +25,8 @@ X = numbers.normal(size=(ROWS, equality_models.FEATURES)).astype("float32")
 Y = (X @ np.array([1.0, -2.0, 0.5, 0.25]) + 0.1).astype("float32").reshape(-1, 1)
 
 
-def source(num_epochs: int | None = None) -> Input:
-    fields = {"batch_size": 12, "num_epochs": num_epochs, "shuffle": False}
+def source(epochs: int | None = None) -> Input:
+    fields = {"batch_size": 12, "epochs": epochs, "shuffle": False}
     return inputs.in_memory({"x": X, "y": Y}, **fields)
 
 
@@ -35,7 +35,7 @@ def described(model_fn: Any, directory: Path, **fields: Any) -> Model:
 
 
 def settings(strategy: str = "none", **fields: Any) -> RunSettings:
-    return strategies.settings(strategy, **{"tf_random_seed": 3, **fields})
+    return strategies.settings(strategy, **{"seed": 3, **fields})
 
 
 def trained(

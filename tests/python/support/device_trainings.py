@@ -38,7 +38,7 @@ v1 = tf.compat.v1
 
 STEPS, ROWS, FEATURES = 100, 96, 4
 CPU = "CPU:0"
-FIELDS = {"tf_random_seed": 3, "save_summary_steps": None}
+FIELDS = {"seed": 3, "save_summary_steps": None}
 
 numbers = np.random.default_rng(8)
 X = numbers.normal(size=(ROWS, FEATURES)).astype("float32")
@@ -46,12 +46,12 @@ Y = np.tanh(X @ np.array([1.0, -2.0, 0.5, 0.25])).astype("float32").reshape(-1, 
 
 
 def source(batch_size: int = 24) -> Input:
-    return inputs.in_memory({"x": X, "y": Y}, batch_size=batch_size, num_epochs=None, shuffle=False)
+    return inputs.in_memory({"x": X, "y": Y}, batch_size=batch_size, epochs=None, shuffle=False)
 
 
 def on(device: str, **fields: Any) -> RunSettings:
     strategy = {"kind": "one_device", "device": device}
-    return read(RunSettings, {**FIELDS, "train_distribute": strategy, **fields})
+    return read(RunSettings, {**FIELDS, "strategy": strategy, **fields})
 
 
 # Models ---------------------------------------------------------------------------------------------------------------
@@ -109,8 +109,9 @@ class Traced:
     def __init__(self, session: Any, devices: set[str]) -> None:
         self._session, self._devices = session, devices
 
-    def run(self, fetches: Any, feed_dict: Any = None) -> Any:
-        options, metadata = v1.RunOptions(output_partition_graphs=True), v1.RunMetadata()
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None) -> Any:
+        options = v1.RunOptions() if options is None else options
+        options.output_partition_graphs, metadata = True, v1.RunMetadata()
         values = self._session.run(fetches, feed_dict, options=options, run_metadata=metadata)
         self._devices.update(products(metadata))
         return values
@@ -209,7 +210,7 @@ def speeds(directory: Path, device: str, units: int, rows: int, steps: int) -> d
     }
     columns["y"] = columns["x0"] - columns["x1"]
     parquet.write_table(pa.table(columns), directory / "rows.parquet")
-    fields = {"response": "y", "batch_size": 512, "num_epochs": None}
+    fields = {"response": "y", "batch_size": 512, "epochs": None}
     paths = [str(directory / "rows.parquet")]
     memory = inputs.in_memory(columns, **fields)
     file = read(Input, {"kind": "parquet", "paths": paths, **fields})
@@ -285,7 +286,7 @@ def several_devices(
     alone, together = begun(parts if in_parts else custom, directory, "alone", "together")
     train(alone, on(CPU, **fields), source(), steps=STEPS)
     described = {**strategy, "devices": names}
-    settings = read(RunSettings, {**FIELDS, **fields, "train_distribute": described})
+    settings = read(RunSettings, {**FIELDS, **fields, "strategy": described})
     try:
         devices = traced(together, settings, STEPS, in_loop=False)
     except TfdistributeError as error:

@@ -33,7 +33,7 @@ BUCKET = "bucket"
 # The objects of this bucket can be neither read nor written.
 REFUSED = "refused"
 
-_TOKEN = "token"
+TOKEN = "token"
 _ROUTES = (
     (r"/upload/storage/v1/b/([^/]+)/o", "_upload"),
     (r"/storage/v1/b/([^/]+)/o/([^/]+)/rewriteTo/b/([^/]+)/o/([^/]+)", "_rewrite"),
@@ -97,7 +97,7 @@ class _Handler(BaseHTTPRequestHandler):
         address = urlsplit(self.path)
         self.query = {name: values[0] for name, values in parse_qs(address.query).items()}
         self.content = self._read_content()
-        if self.headers.get("Authorization") != f"Bearer {_TOKEN}":
+        if self.headers.get("Authorization") != f"Bearer {TOKEN}":
             return self._refuse(401, "Invalid Credentials")
         for pattern, route in _ROUTES:
             if found := re.fullmatch(pattern, address.path):
@@ -265,7 +265,7 @@ def gcs_store(directory: Path) -> Iterator[Store]:
                 # The tasks of a cluster would use the proxy, too.
                 "no_proxy": "localhost,127.0.0.1",
                 "CURL_CA_BUNDLE": str(directory / "certificate.pem"),
-                "GOOGLE_AUTH_TOKEN_FOR_TESTING": _TOKEN,
+                "GOOGLE_AUTH_TOKEN_FOR_TESTING": TOKEN,
                 "NO_GCE_CHECK": "true",
             },
         )

@@ -24,8 +24,8 @@ def hook(kind: str, **fields: Any) -> Hook:
     return read(Hook, {"kind": kind, **fields})
 
 
-def source(num_epochs: int | None = None, values: np.ndarray = Y) -> Input:
-    fields = {"batch_size": 8, "shuffle": False, "num_epochs": num_epochs}
+def source(epochs: int | None = None, values: np.ndarray = Y) -> Input:
+    fields = {"batch_size": 8, "shuffle": False, "epochs": epochs}
     return inputs.in_memory({"x": X, "y": values}, **fields)
 
 

@@ -155,6 +155,7 @@ acts = {
     "train": train, "step": step, "finish": finish, "fail": fail, "die": die, "child": child, "listen": listen,
     "evaluate": lambda number: tell("evaluation", step=number, metrics={"loss": 1 / number}),
     "batch": lambda number: tell("batch", verb="evaluate", step=number, examples_per_second=10.0),
+    "session": lambda number: tell("session", step=number, last_step=None),
     "checkpoint": lambda number: tell("checkpoint", step=number),
     "wait": lambda what: tell("waiting", **{"for": what}),
     "note": lambda text: tell("note", text=text),

@@ -72,7 +72,7 @@ MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
         TOKENS,
     ),
     "mixed precision": (lambda: _sequential((2,), *_mixed()), BOTH),
-    "dropout": (lambda: _sequential((2,), layers.Dense(64), layers.Dropout(0.5)), BOTH),
+    "dropout": (lambda: _sequential((2,), layers.Dense(64), layers.Dropout(0.5, seed=1)), BOTH),
 }
 
 OPTIMIZERS: dict[str, Callable[[], Any]] = {
@@ -115,15 +115,15 @@ def from_function(directory: Path, function: Callable[[], Any]) -> Model:
     return models.model("keras", directory, function=function)
 
 
-def source(name: str = "dense", num_epochs: int | None = None, batch_size: int = BATCH) -> Input:
+def source(name: str = "dense", epochs: int | None = None, batch_size: int = BATCH) -> Input:
     """Describe the rows of a model's input "x"."""
     data = MODELS[name][1]
-    fields = {"batch_size": batch_size, "num_epochs": num_epochs, "shuffle": False}
+    fields = {"batch_size": batch_size, "epochs": epochs, "shuffle": False}
     if data.ndim == 2:
         return inputs.in_memory({"x": data, "y": PRICE}, **fields)
     rows = lambda: (  # noqa: E731 - an input of more dimensions comes from a function
         tf.data.Dataset.from_tensor_slices(({"x": data}, PRICE))
-        .repeat(num_epochs)
+        .repeat(epochs)
         .batch(batch_size, drop_remainder=True)
     )
     return inputs.from_function(rows)

@@ -67,18 +67,18 @@ def from_file(directory: Path, path: Path, **fields: Any) -> Model:
 
 def settings(strategy: str = "none", evaluation: str = "none", **fields: Any) -> RunSettings:
     eval_distribute = strategies.STRATEGIES[evaluation]
-    fields = {"tf_random_seed": 5, "steps_per_run": 1, **fields}
+    fields = {"seed": 5, "steps_per_run": 1, **fields}
     return strategies.settings(strategy, eval_distribute=eval_distribute, **fields)
 
 
 def source(
     names: tuple[str, ...] = ("width", "height"),
     batch_size: int = BATCH,
-    num_epochs: int | None = None,
+    epochs: int | None = None,
 ) -> Input:
     data = {"width": WIDTH, "height": HEIGHT, "both": BOTH}
     columns = {**{name: data[name] for name in names}, "y": PRICE}
-    fields = {"batch_size": batch_size, "num_epochs": num_epochs, "shuffle": False}
+    fields = {"batch_size": batch_size, "epochs": epochs, "shuffle": False}
     return inputs.in_memory(columns, **fields)
 
 

@@ -1,7 +1,8 @@
 """Schemas of the objects that a job on Kubernetes consists of, and strict validation as by an API server.
 
 Trimmed to what a job may use. Names, types and required fields are those of the CRD of TFJob (Kubeflow's training
-operator, v1.8, group kubeflow.org/v1) and of Kubernetes 1.29.
+operator, v1.8, group kubeflow.org/v1), of the CRDs of TrainJob and TrainingRuntime (Kubeflow's Trainer, group
+trainer.kubeflow.org/v1alpha1, fields that versions 2.0 to 2.2 share), of JobSet (v1alpha2) and of Kubernetes 1.29.
 """
 
 from __future__ import annotations
@@ -130,6 +131,47 @@ def kind(required: tuple[str, ...] = (), **fields: Any) -> dict[str, Any]:
     return record(("apiVersion", "kind", "metadata", *required), **own, **fields)
 
 
+JOB = record(
+    ("template",),
+    activeDeadlineSeconds=INTEGER,
+    backoffLimit=INTEGER,
+    completionMode={"enum": ("NonIndexed", "Indexed")},
+    completions=INTEGER,
+    parallelism=INTEGER,
+    podFailurePolicy=record(
+        ("rules",),
+        rules=items(
+            record(
+                ("action",),
+                action={"enum": ("FailJob", "FailIndex", "Ignore", "Count")},
+                onExitCodes=record(
+                    ("operator", "values"),
+                    containerName=STRING,
+                    operator={"enum": ("In", "NotIn")},
+                    values=items(INTEGER),
+                ),
+            )
+        ),
+    ),
+    suspend=BOOLEAN,
+    template=POD,
+    ttlSecondsAfterFinished=INTEGER,
+)
+JOB_SET = record(
+    failurePolicy=record(maxRestarts=INTEGER),
+    network=record(enableDNSHostnames=BOOLEAN, publishNotReadyAddresses=BOOLEAN, subdomain=STRING),
+    replicatedJobs=items(
+        record(
+            ("name", "template"),
+            name=STRING,
+            replicas=INTEGER,
+            template=record(metadata=METADATA, spec=JOB),
+        )
+    ),
+    suspend=BOOLEAN,
+    ttlSecondsAfterFinished=INTEGER,
+)
+
 SCHEMAS = {
     "secrets": kind(type=STRING, data=values(STRING), stringData=values(STRING), immutable=BOOLEAN),
     "services": kind(
@@ -141,32 +183,33 @@ SCHEMAS = {
             type=STRING,
         )
     ),
-    "jobs": kind(
+    "jobs": kind(spec=JOB),
+    "trainjobs": kind(
         spec=record(
-            ("template",),
-            activeDeadlineSeconds=INTEGER,
-            backoffLimit=INTEGER,
-            completionMode={"enum": ("NonIndexed", "Indexed")},
-            completions=INTEGER,
-            parallelism=INTEGER,
-            podFailurePolicy=record(
-                ("rules",),
-                rules=items(
-                    record(
-                        ("action",),
-                        action={"enum": ("FailJob", "FailIndex", "Ignore", "Count")},
-                        onExitCodes=record(
-                            ("operator", "values"),
-                            containerName=STRING,
-                            operator={"enum": ("In", "NotIn")},
-                            values=items(INTEGER),
-                        ),
-                    )
-                ),
+            ("runtimeRef",),
+            managedBy=STRING,
+            runtimeRef=record(
+                ("name",),
+                apiGroup=STRING,
+                kind={"enum": ("TrainingRuntime", "ClusterTrainingRuntime")},
+                name=STRING,
             ),
             suspend=BOOLEAN,
-            template=POD,
-            ttlSecondsAfterFinished=INTEGER,
+            trainer=record(
+                args=items(STRING),
+                command=items(STRING),
+                env=CONTAINER["properties"]["env"],
+                image=STRING,
+                numNodes=INTEGER,
+                resourcesPerNode=CONTAINER["properties"]["resources"],
+            ),
+        )
+    ),
+    "trainingruntimes": kind(
+        spec=record(
+            mlPolicy=record(numNodes=INTEGER),
+            podGroupPolicy=record(coscheduling=record(scheduleTimeoutSeconds=INTEGER)),
+            template=record(metadata=METADATA, spec=JOB_SET),
         )
     ),
     "tfjobs": kind(

@@ -15,10 +15,15 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 _PATH = re.compile(
-    r"/api(?:s/(?P<group>[a-z0-9.]+))?/v1/namespaces/(?P<namespace>[a-z0-9-]+)"
+    r"/api(?:s/(?P<group>[a-z0-9.]+))?/v1(?:alpha1)?/namespaces/(?P<namespace>[a-z0-9-]+)"
     r"/(?P<kind>[a-z]+)(?:/(?P<name>[a-z0-9.-]+))?(?P<log>/log)?"
 )
-_GROUPS = {"tfjobs": "kubeflow.org", "jobs": "batch"}
+_GROUPS = {
+    "tfjobs": "kubeflow.org",
+    "jobs": "batch",
+    "trainjobs": "trainer.kubeflow.org",
+    "trainingruntimes": "trainer.kubeflow.org",
+}
 
 Object = dict[str, Any]
 
@@ -31,6 +36,7 @@ class KubernetesServer:
         objects: Objects by kind and name.
         logs: Text by pod.
         refusal: HTTP status, reason and message of every answer; None to answer.
+        api: Answers to questions for what the cluster has, by path.
     """
 
     def __init__(self) -> None:
@@ -38,6 +44,7 @@ class KubernetesServer:
         self.objects: dict[tuple[str, str], Object] = {}
         self.logs: dict[str, str] = {}
         self.refusal: tuple[int, str, str] | None = None
+        self.api: dict[str, Object] = {}
         self._made = 0
 
     def names(self, kind: str) -> list[str]:
@@ -54,6 +61,8 @@ class KubernetesServer:
     def answer(self, method: str, path: str, body: bytes) -> tuple[int, Any]:
         if self.refusal is not None:
             return _status(*self.refusal)
+        if path in self.api:
+            return 200, self.api[path]
         parts = urlsplit(path)
         found = _PATH.fullmatch(parts.path)
         if found is None or found["group"] != _GROUPS.get(found["kind"]):
@@ -87,6 +96,10 @@ class KubernetesServer:
             return _status(422, "Invalid", f'{value["kind"]} "{name}" is invalid: {wrong[0]}')
         if (kind, name) in self.objects:
             return _status(409, "AlreadyExists", f'{kind} "{name}" already exists')
+        runtime = value["spec"]["runtimeRef"]["name"] if kind == "trainjobs" else None
+        if runtime is not None and ("trainingruntimes", runtime) not in self.objects:
+            message = f'admission webhook denied the request: TrainingRuntime "{runtime}" not found'
+            return _status(403, "Forbidden", message)
         self._made += 1
         value["metadata"]["uid"] = f"uid-{self._made}"
         self.objects[kind, name] = value

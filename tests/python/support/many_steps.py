@@ -30,9 +30,9 @@ WORDS = np.array(["red", "green", "blue"], object)
 CODES = numbers.integers(0, 3, ROWS)
 
 
-def source(num_epochs: int | None = EPOCHS, label: Any = Y, batch_size: int = BATCH) -> Input:
+def source(epochs: int | None = EPOCHS, label: Any = Y, batch_size: int = BATCH) -> Input:
     columns = {"x": X, "word": Factor(CODES, WORDS), "y": label}
-    return in_memory(columns, batch_size=batch_size, num_epochs=num_epochs)
+    return in_memory(columns, batch_size=batch_size, epochs=epochs)
 
 
 def custom(model_fn: Any) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def described(name: str | dict[str, Any], directory: Path) -> Model:
 
 
 def settings(steps_per_run: int | str, strategy: str = "none", **fields: Any) -> RunSettings:
-    fields = {"tf_random_seed": 3, **fields, "steps_per_run": steps_per_run}
+    fields = {"seed": 3, **fields, "steps_per_run": steps_per_run}
     return strategies.settings(strategy, **fields)
 
 
@@ -127,7 +127,7 @@ def trained(
         described(model, directory),
         settings(steps_per_run, strategy, **fields),
         data or source(),
-        hooks=read_hooks([{"kind": "history_saver", "every_n_step": 1}, *hooks]),
+        hooks=read_hooks([{"kind": "history_saver", "every_n_steps": 1}, *hooks]),
         steps=steps,
     )
     return variables(directory), history

@@ -14,7 +14,7 @@ IMAGE = "registry.example.org/cars:1"
 
 
 def kubernetes(**fields: Any) -> KubernetesCluster:
-    return KubernetesCluster(**{"image": IMAGE, "workers": 2, **fields})
+    return KubernetesCluster(**{"image": IMAGE, "workers": 2, "job_kind": "TFJob", **fields})
 
 
 def vertex(**fields: Any) -> VertexCluster:

@@ -25,7 +25,7 @@ from tfdistribute.training.export import export_savedmodel
 from tfdistribute.training.train import train
 
 STEPS, ROWS, BATCH = 20, 48, 8
-SETTINGS = RunSettings(tf_random_seed=11, save_summary_steps=0)
+SETTINGS = RunSettings(seed=11, save_summary_steps=0)
 
 numbers = np.random.default_rng(1)
 X = numbers.normal(size=ROWS).astype("float32")
@@ -66,12 +66,12 @@ def _custom(features: Any, labels: Any, mode: str) -> Any:
     return {"mode": mode, "loss": loss, "train_op": train_op}
 
 
-def source(name: str, num_epochs: int | None = None) -> Input:
+def source(name: str, epochs: int | None = None) -> Input:
     if name in ("custom", "keras"):
-        return keras_models.source(batch_size=BATCH, num_epochs=num_epochs)
+        return keras_models.source(batch_size=BATCH, epochs=epochs)
     label = CLASSES % 2 if name == "dnn_classifier" else CLASSES.astype("float32")
     columns = {"x": X, "word": Factor(WORDS, ["a", "b", "c"]), "y": label}
-    return in_memory(columns, batch_size=BATCH, num_epochs=num_epochs, shuffle=False)
+    return in_memory(columns, batch_size=BATCH, epochs=epochs, shuffle=False)
 
 
 def trained(name: str, directory: Path) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def trained(name: str, directory: Path) -> dict[str, Any]:
         "losses": [float(loss) for loss in history.losses],
         "evaluation": {
             key: float(value)
-            for key, value in evaluate(model, SETTINGS, source(name, num_epochs=1)).items()
+            for key, value in evaluate(model, SETTINGS, source(name, epochs=1)).items()
         },
     }
 
@@ -98,7 +98,7 @@ def exported(name: str, directory: Path, target: Path) -> dict[str, Any]:
     """Export what is in the directory; return the predictions."""
     model = described(name, directory)
     export_savedmodel(model, SETTINGS, str(target), request=source(name))
-    found = concatenate(predict(model, SETTINGS, source(name, num_epochs=1)))
+    found = concatenate(predict(model, SETTINGS, source(name, epochs=1)))
     return {key: np.asarray(value).tolist() for key, value in found.items() if key != "classes"}
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tfdistribute.launch.places.channel import CommandChannel
 from tfdistribute.launch.places.remote import RemotePlace
 from tfdistribute.launch.places.transport import Transport
 
@@ -18,6 +22,7 @@ MARK = "TFDISTRIBUTE_TEST_MARK"
 # kill the agent. Some hosts answer as ssh does when something is wrong.
 _FAKE_SSH = r"""#!/bin/sh
 while [ "$1" != -- ]; do shift; done
+if [ -e "$0.$2.away" ]; then echo "ssh: connect to host $2: No route to host" >&2; exit 255; fi
 case "$2" in
   nokey*) echo "me@nokey: Permission denied (publickey)." >&2; exit 255 ;;
   changed*) echo "Host key verification failed." >&2; exit 255 ;;
@@ -45,7 +50,7 @@ def remote_place(
 ) -> Iterator[RemotePlace]:
     """A connected place on this machine."""
     place = RemotePlace(
-        "node-a", Transport(lambda command: command, python=python, lease_s=lease_s), str(home)
+        "node-a", Transport(CommandChannel, python=python, lease_s=lease_s), str(home)
     )
     place.connect()
     try:
@@ -83,3 +88,51 @@ def soon(is_true: Callable[[], object], seconds: float = 8) -> bool:
             return True
         time.sleep(0.05)
     return False
+
+
+def processes_that_name(name: bytes) -> list[str]:
+    """Command lines of processes of a job, by the name of its private directory."""
+    found: list[str] = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (path / "cmdline").read_bytes().replace(b"\0", b" ")
+            if name in (path / "environ").read_bytes() or name in line:
+                found.append(line.decode())
+        except OSError:
+            continue
+    return [line for line in found if line and "pytest" not in line]
+
+
+def ancestor(pid: int, words: str) -> int:
+    """The nearest process above ``pid`` whose command line contains ``words``."""
+    while words not in Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8"):
+        pid = _parent(pid)
+        assert pid > 1
+    return pid
+
+
+def kill_tree(pid: int) -> None:
+    """Kill a process and all its descendants, at once for any of them."""
+    os.kill(pid, signal.SIGSTOP)
+    children = [int(each.name) for each in Path("/proc").iterdir() if each.name.isdecimal()]
+    for each in children:
+        with contextlib.suppress(OSError):
+            if _parent(each) == pid:
+                kill_tree(each)
+    os.kill(pid, signal.SIGKILL)
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def end_with_input(process: subprocess.Popen[str]) -> None:
+    """End a process that leads a group, and ends with its standard input; kill what is left of the group."""
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.close()
+    try:
+        process.wait(30)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)

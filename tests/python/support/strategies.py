@@ -33,4 +33,4 @@ every_strategy = sampled("strategy", KINDS, check=["none", "mirrored"])
 
 def settings(strategy: str = "none", **fields: Any) -> RunSettings:
     """Make run settings that train under a strategy."""
-    return read(RunSettings, {"train_distribute": STRATEGIES[strategy], **fields})
+    return read(RunSettings, {"strategy": STRATEGIES[strategy], **fields})

@@ -19,11 +19,10 @@ from tfdistribute.inputs import Input
 from tfdistribute.models import Wrapped
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training import concatenate, predict
-from tfdistribute.training.distribute import distribute
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_savedmodel
 from tfdistribute.training.specs import EvalSpec, TrainSpec
-from tfdistribute.training.train import train
+from tfdistribute.training.train import distribute, train
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
 
 ROWS, STEPS = 32, 4
@@ -36,13 +35,13 @@ MIRRORED = {"kind": "mirrored", "devices": 2}
 CENTRAL = {"kind": "central_storage", "devices": 2}
 
 
-def source(label: Any = Y, num_epochs: int | None = None) -> Input:
-    fields = {"batch_size": 8, "shuffle": False, "num_epochs": num_epochs}
+def source(label: Any = Y, epochs: int | None = None) -> Input:
+    fields = {"batch_size": 8, "shuffle": False, "epochs": epochs}
     return in_memory({"x": X, "y": label}, **fields)
 
 
 def settings(strategy: Any = None, **fields: Any) -> RunSettings:
-    return read(RunSettings, {"train_distribute": strategy, "tf_random_seed": 2, **fields})
+    return read(RunSettings, {"strategy": strategy, "seed": 2, **fields})
 
 
 def canned(tf: Any, folder: Path) -> Any:
@@ -99,6 +98,7 @@ def as_model(estimator: Any, **fields: Any) -> Wrapped:
 HOW = {"mirrored on threads": (MIRRORED, False), "central storage on one thread": (CENTRAL, True)}
 
 
+@pytest.mark.slow
 @sampled(
     ("name", "how"),
     [(name, how) for name in MAKERS for how in HOW],
@@ -133,6 +133,7 @@ def test_a_copy_learns_on_two_devices_what_the_original_learns_on_one(
         )
 
 
+@pytest.mark.slow
 @sampled("name", MAKERS, check=["canned", "v1 classifier"])
 def test_every_verb_takes_an_estimator_as_it_is(tensorflow: Any, tmp_path: Path, name: str) -> None:
     tf, label = tensorflow, label_of(name)

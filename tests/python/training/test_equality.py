@@ -63,10 +63,10 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 
-def source(model: str, num_epochs: int | None = None) -> Input:
+def source(model: str, epochs: int | None = None) -> Input:
     columns = {**FEATURES, "colour": Factor(FEATURES["colour"], COLOURS)}
     columns["y"] = CLASS if model == "deep" else NUMBER
-    return in_memory(columns, batch_size=BATCH, num_epochs=num_epochs, shuffle=False)
+    return in_memory(columns, batch_size=BATCH, epochs=epochs, shuffle=False)
 
 
 def described(model: str, directory: Path) -> Model:
@@ -74,7 +74,7 @@ def described(model: str, directory: Path) -> Model:
 
 
 def settings(strategy: str, steps_per_run: int | str = 1) -> RunSettings:
-    return strategies.settings(strategy, tf_random_seed=SEED, steps_per_run=steps_per_run)
+    return strategies.settings(strategy, seed=SEED, steps_per_run=steps_per_run)
 
 
 def trained_variables(directory: Path) -> dict[str, Any]:
@@ -162,6 +162,7 @@ ONE_STEP = [
 MANY_STEPS = [("sparse", "central storage"), ("deep", "none"), ("wide and deep", "mirrored")]
 
 
+@pytest.mark.promise("The same numbers")
 @sampled(("model", "strategy"), PAIRS, check=ONE_STEP)
 def test_every_strategy_gives_the_numbers_of_tensorflow_on_one_device(
     tensorflow: Any, reference: Any, runs: list[int], tmp_path: Path, model: str, strategy: str
@@ -169,7 +170,7 @@ def test_every_strategy_gives_the_numbers_of_tensorflow_on_one_device(
     description = described(model, tmp_path)
     train(description, settings(strategy, 1), source(model), steps=STEPS)
     assert runs == []
-    loss = evaluate(description, settings(strategy), source(model, num_epochs=1))["loss"]
+    loss = evaluate(description, settings(strategy), source(model, epochs=1))["loss"]
     expected, expected_loss = reference(model)
     assert_alike(trained_variables(tmp_path), expected, rtol=1e-6, atol=1e-6)
     assert loss == pytest.approx(expected_loss, rel=1e-6)

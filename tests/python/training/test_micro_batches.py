@@ -59,10 +59,7 @@ def custom(directory: Path) -> Model:
 
 @functools.cache
 def one_of_keras_3() -> Any:
-    # Another one would begin with other weights, and with some a small loss in bfloat16 is off by two hundredths.
-    k3 = pytest.importorskip("support.keras3_models")
-    k3.keras.utils.set_random_seed(2)
-    return k3.built("dense")
+    return pytest.importorskip("support.keras3_models").built("dense")
 
 
 def keras_3(directory: Path) -> Model:
@@ -79,19 +76,19 @@ KINDS: dict[str, Any] = {
 }
 
 
-def source(kind: str, num_epochs: int | None = None) -> Input:
+def source(kind: str, epochs: int | None = None) -> Input:
     if kind == "custom":
-        return custom_models.source(num_epochs)
+        return custom_models.source(epochs)
     if kind == "keras 3":
-        return pytest.importorskip("support.keras3_models").source(num_epochs=num_epochs)
-    return keras_models.source(num_epochs=num_epochs)
+        return pytest.importorskip("support.keras3_models").source(epochs=epochs)
+    return keras_models.source(epochs=epochs)
 
 
 def trained(
     kind: str, directory: Path, strategy: str = "none", steps: int = STEPS, **fields: Any
 ) -> tuple[Model, dict[str, Any], Any]:
     description = KINDS[kind](directory)
-    settings = strategies.settings(strategy, **{"tf_random_seed": 5, "steps_per_run": 1, **fields})
+    settings = strategies.settings(strategy, **{"seed": 5, "steps_per_run": 1, **fields})
     history = train(description, settings, source(kind), steps=steps)
     return description, checkpoints.variables(directory), history
 
@@ -112,6 +109,7 @@ CHECKED = [
 ]
 
 
+@pytest.mark.slow
 @sampled(("kind", "strategy"), PAIRS, check=CHECKED)
 def test_micro_batches_change_no_number(tmp_path: Path, runs: list[int], kind: str, strategy: str):
     if kind == "keras 3" and strategy == "mirrored in parts":
@@ -140,13 +138,15 @@ def test_central_storage_refuses_optimizers_that_clip(tmp_path: Path, setting: s
     assert caught.value.remedy == "Use strategy_mirrored(), which clips as one device does."
 
 
+@pytest.mark.slow
 @sampled("kind", list(KINDS), check=["canned"])
 def test_bfloat16_keeps_losses_and_checkpoints(tmp_path: Path, kind: str):
     _, _, plain = trained(kind, tmp_path / "float32")
     mixed = "mixed_bfloat16"
     description, variables, history = trained(kind, tmp_path / "mixed", precision=mixed)
-    # The loss of a sum grows fortyfold here, and the differences with it.
-    rtol = 2e-2 if kind == "canned sum" else 1e-2
+    # The loss of a sum grows fortyfold here, and the differences with it. That of Keras 3 falls to a twentieth: it is
+    # the square of a difference of larger numbers, which are rounded to 1/256.
+    rtol = 2e-2 if kind in ("canned sum", "keras 3") else 1e-2
     np.testing.assert_allclose(history.losses, plain.losses, rtol=rtol)
     assert {each.dtype.name for each in variables.values()} <= {"float32", "int64"}
     # Each goes on with the checkpoint of the one before.
@@ -161,6 +161,7 @@ def test_bfloat16_keeps_losses_and_checkpoints(tmp_path: Path, kind: str):
 
 
 @sampled("strategy", ["none", "mirrored"], check=["mirrored"])
+@pytest.mark.slow
 def test_the_scaled_loss_of_float16_changes_no_number(tmp_path: Path, strategy: str):
     _, whole, _ = trained("canned", tmp_path / "whole", strategy)
     _, scaled, history = trained(

@@ -39,7 +39,7 @@ def test_a_temporary_directory_that_went_with_its_session_is_said_to_have(tmp_pa
     assert was_temporary(gone)
     with pytest.raises(ModelDirectoryError, match="was deleted when its R session ended") as caught:
         require_checkpoint(gone, None, "predict")
-    for way in ("save_model()", "bundle::bundle()", "give the estimator a `model_dir`"):
+    for way in ("save_estimator()", "bundle::bundle()", "give the estimator a `model_dir`"):
         assert way in str(caught.value.remedy)
     # The session lives, and the model was not trained yet.
     (tmp_path / "RtmpAb12").mkdir()

@@ -116,6 +116,7 @@ def test_all_of_a_stage_is_on_its_device(tmp_path: Path):
     assert where.of_products(backward=True) == {"CPU:0": 4, "CPU:1": 8, "CPU:2": 8}
 
 
+@pytest.mark.slow
 def test_a_checkpoint_goes_on_on_one_device_and_back(tmp_path: Path):
     piped, together = model_parts.in_pipeline(micro_batches=4), model_parts.placed()
     ways = [(piped, "mirrored in parts"), (together, "none")]
@@ -125,10 +126,11 @@ def test_a_checkpoint_goes_on_on_one_device_and_back(tmp_path: Path):
     assert difference(variables(tmp_path / "a"), variables(tmp_path / "b")) < 1e-6
 
 
+@pytest.mark.slow
 def test_a_model_in_parts_evaluates_predicts_and_is_exported_on_one_device(tmp_path: Path):
     function = described(model_parts.in_pipeline(micro_batches=4), tmp_path)
     train(function, settings("model parallel"), source(), steps=2)
-    once = source(num_epochs=1)
+    once = source(epochs=1)
     loss = evaluate(function, settings(), once)["loss"]
     parts = {"kind": "model_parallel", "devices": 2}
     assert evaluate(function, settings(eval_distribute=parts), once)["loss"] == pytest.approx(
@@ -159,5 +161,5 @@ def test_each_stage_of_r_is_called_once_per_device_and_verb(tmp_path: Path):
     train(function, settings("mirrored in parts"), source(), steps=1)
     assert sorted(calls) == [0, 0, 1, 1, 2, 2]
     calls.clear()
-    evaluate(function, settings(), source(num_epochs=1))
+    evaluate(function, settings(), source(epochs=1))
     assert calls == [0, 1, 2]

@@ -37,7 +37,7 @@ def test_an_uneven_last_batch_of_an_evaluation_is_refused_before_training(
     tensorflow: Any, tmp_path: Path
 ):
     del tensorflow
-    settings = read(RunSettings, {"train_distribute": MIRRORED, "eval_distribute": MIRRORED})
+    settings = read(RunSettings, {"strategy": MIRRORED, "eval_distribute": MIRRORED})
     with pytest.raises(TfdistributeError) as caught:
         train_and_evaluate(
             line(tmp_path),
@@ -51,7 +51,7 @@ def test_an_uneven_last_batch_of_an_evaluation_is_refused_before_training(
 
 def test_fewer_rows_than_replicas_are_refused_by_the_verb(tensorflow: Any, tmp_path: Path):
     del tensorflow
-    settings = read(RunSettings, {"train_distribute": MIRRORED})
+    settings = read(RunSettings, {"strategy": MIRRORED})
     with pytest.raises(ShardingError):
         train(line(tmp_path), settings, source(1, 2))
 
@@ -63,7 +63,7 @@ def test_epochs_tell_the_step_at_which_a_training_will_end(tensorflow: Any, tmp_
         train(
             line(tmp_path),
             RunSettings(),
-            source(8, 4, num_epochs=2, shuffle=False),
+            source(8, 4, epochs=2, shuffle=False),
             listener=events.append,
         )
     steps = [event for event in events if event["event"] == "step"]
@@ -72,13 +72,13 @@ def test_epochs_tell_the_step_at_which_a_training_will_end(tensorflow: Any, tmp_
 
 
 def test_the_inputs_own_seed_goes_before_the_runs_and_zero_is_a_seed():
-    seed = run_seed(RunSettings(tf_random_seed=0))
+    seed = run_seed(RunSettings(seed=0))
     assert source(4, 2, seed=7).shuffle_seed(seed) == 7
     assert source(4, 2).shuffle_seed(seed) == 0
 
 
 def test_without_any_seed_every_run_has_another():
-    settings = RunSettings(tf_random_seed=None)
+    settings = RunSettings(seed=None)
     assert len({run_seed(settings) for _ in range(5)}) > 1
 
 

@@ -32,7 +32,7 @@ from tfdistribute.training.predict import concatenate, predict
 from tfdistribute.training.train import train
 
 v1 = tf.compat.v1
-pytestmark = pytest.mark.usefixtures("tensorflow")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 
 STEPS = 30
 
@@ -40,7 +40,7 @@ STEPS = 30
 def settings(tpu_fields: dict[str, Any] | None = None, **fields: Any) -> RunSettings:
     """Make settings that train on a TPU; on one device without its fields."""
     strategy = None if tpu_fields is None else {"kind": "tpu", **tpu_fields}
-    return read(RunSettings, {"train_distribute": strategy, "tf_random_seed": 3, **fields})
+    return read(RunSettings, {"strategy": strategy, "seed": 3, **fields})
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ X, Y = custom_models.X, custom_models.Y[:, 0]
 
 def numbers(**fields: Any) -> Input:
     data = {"wide": X[:, 0], "high": X[:, 1], "y": Y}
-    return in_memory(data, **{"batch_size": 12, "num_epochs": None, "shuffle": False, **fields})
+    return in_memory(data, **{"batch_size": 12, "epochs": None, "shuffle": False, **fields})
 
 
 def loop(directory: Path) -> Model:
@@ -175,7 +175,7 @@ def test_tensorflows_own_loop_takes_the_steps_and_hooks_see_the_last_of_each_run
 
 def test_training_ends_where_the_data_does_and_goes_on_elsewhere(one_core: None, tmp_path: Path):
     model = canned("linear_regressor")(tmp_path / "a")
-    history = train(model, settings({}), numbers(num_epochs=4))
+    history = train(model, settings({}), numbers(epochs=4))
     # In one run: the number of steps was known.
     assert history.steps == [16]
     checkpoint = newest_checkpoint(str(tmp_path / "a"))
@@ -190,7 +190,7 @@ def test_evaluation_and_prediction_run_on_the_host(one_core: None, tmp_path: Pat
     model = canned("dnn_regressor", hidden_units=[4])(tmp_path)
     train(model, settings({}), numbers(), steps=10)
     # A batch of another size and a string are nothing to a CPU.
-    rows = numbers(num_epochs=1, batch_size=31)
+    rows = numbers(epochs=1, batch_size=31)
     predicted = concatenate(predict(model, settings({}), rows))["predictions"]
     loss = evaluate(model, settings({}), rows)["average_loss"]
     assert loss == pytest.approx(float(np.mean((predicted[:, 0] - Y) ** 2)), rel=1e-5)
@@ -303,7 +303,7 @@ def test_batches_that_a_tpu_cannot_take_are_refused_by_name(
 
 def test_a_history_of_a_tpu_is_that_of_its_runs(one_core: None, tmp_path: Path):
     model = custom_models.described(equality_models.dense_with_sgd, tmp_path)
-    hooks = read_hooks([{"kind": "history_saver", "every_n_step": 4}])
+    hooks = read_hooks([{"kind": "history_saver", "every_n_steps": 4}])
     history: History = train(
         model, settings({"steps_per_run": 6}), custom_models.source(), steps=24, hooks=hooks
     )

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tfdistribute import engine, plan, versions
 from tfdistribute.cluster.checks import check, check_tf_configs
-from tfdistribute.cluster.cluster_spec import read_cluster_spec
 from tfdistribute.cluster.facts import facts_of_cluster
+from tfdistribute.cluster.hosts import HostsCluster
+from tfdistribute.cluster.managed import KubernetesCluster
 from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.slurm_environment import read_slurm
-from tfdistribute.cluster.spec import Cluster
-from tfdistribute.cluster.ssh import SshCluster
-from tfdistribute.cluster.tf_config import read_tf_config
-from tfdistribute.launch.host.hardware import devices_of_tasks
-from tfdistribute.launch.places.connect_hosts import check_ssh_cluster
+from tfdistribute.cluster.spec import PS, Cluster
+from tfdistribute.cluster.tf_config import read_cluster_spec, read_tf_config
+from tfdistribute.launch.host.hardware import available_cores, devices_of_tasks
+from tfdistribute.launch.places.connect_hosts import check_hosts_cluster, measure_hosts
+from tfdistribute.launch.platforms.kubectl import Kubernetes
 from tfdistribute.launch.slurm.client import check_slurm_cluster
+from tfdistribute.plan import speed
 from tfdistribute.run_config import check_settings_of_tasks
 from tfdistribute.strategies import Strategy
 
@@ -28,14 +30,23 @@ def check_cluster(
     devices_per_worker: int,
     batch_size: int | None = None,
     environment: dict[str, str] | None = None,
+    send_members: Callable[[], Any] | None = None,
 ) -> list[dict[str, Any]]:
-    """List the mistakes of a described cluster; ``environment`` is that of the tasks on other hosts."""
+    """List the mistakes of a described cluster.
+
+    Args:
+        environment: Variables of tasks on other hosts.
+        send_members: Called again and again while hosts are connected; None if nobody here starts them.
+    """
     devices = devices_of_tasks(cluster, os.environ)
     problems = check(facts_of_cluster(cluster, devices_per_worker, batch_size, devices))
-    if isinstance(cluster, SshCluster):
-        problems += check_ssh_cluster(cluster, environment or {}, versions.tensorflow())
     if isinstance(cluster, SlurmCluster):
         problems += check_slurm_cluster(cluster)
+    elif isinstance(cluster, HostsCluster):
+        wait = send_members or (lambda: False)
+        problems += check_hosts_cluster(cluster, environment or {}, versions.tensorflow(), wait)
+    if isinstance(cluster, KubernetesCluster):
+        problems += Kubernetes(cluster).check()
     return _as_rows(problems)
 
 
@@ -70,6 +81,43 @@ def plan_tasks(
     devices = devices_of_tasks(cluster, os.environ, logical_cpus=cpus)
     check_settings_of_tasks(strategy, cluster, "plan", devices)
     return _as_rows(plan.plan(cluster, workload, strategy))
+
+
+def plan_speeds(
+    cluster: Cluster,
+    batch_sizes: tuple[int, int, int],
+    model_dirs: tuple[str, str, str],
+    environment: dict[str, str],
+) -> dict[str, Any]:
+    """Measure the network between the hosts of a cluster, and predict the speed for numbers of workers.
+
+    Trainings have written the costs of ``Prediction`` into ``model_dirs``.
+    """
+    whole, part, pair = map(speed.read_cost, model_dirs, batch_sizes)
+    network = None
+    machines = speed.Machines(len(available_cores()) or 1, ("this machine",), are_all=True)
+    if isinstance(cluster, HostsCluster):
+        facts = measure_hosts(cluster, environment)
+        names = [cluster.host_of(task) for task in cluster.tasks if task.trains]
+        hosts = [facts[each] for each in [*names, *cluster.names_of_hosts[len(names) :]]]
+        network = speed.Network(
+            max(each["round_trip_s"] for each in hosts), min(each["bytes_per_s"] for each in hosts)
+        )
+        machines = speed.Machines(
+            min(len(each["cores"]) for each in hosts) or 1,
+            tuple(f"{each['boot']} {each['cores']}" for each in hosts),
+        )
+    servers = sum(task.type == PS for task in cluster.tasks)
+    speeds = speed.Prediction((whole, part, pair), machines, network, servers).speeds(
+        cluster.training_processes
+    )
+    return {
+        "speeds": _as_rows(speeds),
+        "best": speed.best(speeds).workers,
+        "step": dataclasses.asdict(whole),
+        "cores": machines.cores,
+        "network": None if network is None else dataclasses.asdict(network),
+    }
 
 
 def _as_rows(values: Sequence[Any]) -> list[dict[str, Any]]:

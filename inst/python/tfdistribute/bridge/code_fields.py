@@ -16,13 +16,12 @@ from tfdistribute.descriptions import Description
 # Text that is compared with known names or with names in the data, or becomes part of a name.
 NAMES = frozenset(
     (
-        # load_model() chooses the directory.
+        # load_estimator() chooses the directory.
         "Model.model_dir",
         *("Canned.weight_column", "Canned.loss_reduction", "Classifier.label_vocabulary"),
         *("Linear.sparse_combiner", "Deep.activation_fn"),
         *("Combined.dnn_activation_fn", "Combined.linear_sparse_combiner"),
-        *("Custom.model_class", "Custom.loss_reduction"),
-        *("TrainingLoop.model_class", "TrainingLoop.loss_reduction"),
+        *("FunctionModel.model_class", "FunctionModel.loss_reduction"),
         *("KerasModel.matrix_features", "KerasModel.weights"),
         *("NamedOptimizer.name", "NamedOptimizer.settings"),
         *("NamedInitializer.name", "NamedInitializer.settings"),
@@ -31,12 +30,13 @@ NAMES = frozenset(
         *("VocabularyList.vocabulary_list", "VocabularyList.dtype", "VocabularyFile.dtype"),
         *("Crossed.keys", "Weighted.weight_feature_key", "Weighted.dtype"),
         *("Embedding.combiner", "Embedding.tensor_name_in_ckpt"),
-        *("CentralStorage.devices", "Mirrored.devices", "Mirrored.cross_device"),
-        *("ModelParallel.devices", "MultiWorker.communication", "MultiWorker.compression"),
+        *("DeviceStrategy.devices", "Mirrored.cross_device"),
+        *("MultiWorker.communication", "MultiWorker.compression"),
         # strategy_tpu() accepts only "local".
         *("OneDevice.device", "Tpu.address", "Tpu.steps_per_run"),
         *("RunSettings.save_summary_steps", "RunSettings.log_step_count_steps"),
         *("RunSettings.steps_per_run", "RunSettings.precision", "RunSettings.protocol"),
+        "RunSettings.compile",
         # TensorFlow's ConfigProto has no field for a command or a file.
         "RunSettings.session_config",
     )
@@ -57,6 +57,8 @@ CODE = frozenset(
         *("WarmStart.ckpt_to_initialize_from", "Embedding.ckpt_to_load_from"),
         # Hosts, programs with their options, lines of shell, images, environment variables, open ports.
         "RunSettings.cluster",
+        # A server that the history is sent to.
+        "RunSettings.track",
         *("RunSettings.device_fn", "RunSettings.experimental_distribute", "RunSettings.model_dir"),
     )
 )

@@ -7,44 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from tfdistribute import engine, history_file
-from tfdistribute.bridge import clusters, jobs, model_files, rows, tensors, verification
+from tfdistribute import engine, history_file, training
+from tfdistribute.bridge import clusters, jobs, model_files, rows
 from tfdistribute.bridge.doctor import report
-from tfdistribute.bridge.estimators import read_estimator
 from tfdistribute.bridge.live_metrics import LiveMetrics, view_history, view_job
 from tfdistribute.checkpoints.newest import newest_checkpoint
+from tfdistribute.cluster.engines.spark import address_of
 from tfdistribute.cluster.ports import free_ports
-from tfdistribute.inputs import Input
+from tfdistribute.inputs import Input, spark
 from tfdistribute.inputs.functions import serialized_dataset
 from tfdistribute.launch import job_handle
 from tfdistribute.launch.host import private_directory
+from tfdistribute.launch.slurm import client
 from tfdistribute.launch.warm_pool import session
 from tfdistribute.models import FeatureColumn, Model, parse_example_spec_with_label, safe_key
 from tfdistribute.run_config import RunSettings, build_run_config
-from tfdistribute.training import (
-    EvalSpec,
-    History,
-    TrainSpec,
-    concatenate,
-    distribute,
-    evaluate,
-    evaluate_shard,
-    export_keras_model,
-    export_savedmodel,
-    global_step,
-    predict,
-    predict_shard,
-    read_history,
-    train,
-    train_and_evaluate,
-    trained_columns,
-    variable_names,
-    variable_value,
-    weights,
-)
+from tfdistribute.training import verification
 from tfdistribute.training.hooks import HookContext, as_hooks, read_hooks
 from tfdistribute.training.multi_worker.idle_process import await_task
 from tfdistribute.training.preparation import prepare_estimator
+from tfdistribute.training.specs import read_estimator
 
 Wire = Mapping[str, Any]
 Hooks = tuple[Any, ...] | None
@@ -52,8 +34,6 @@ Listener = Callable[..., Any] | None
 
 
 class _Opaque:
-    """A Python value that R holds without converting it."""
-
     def __init__(self, value: Any) -> None:
         self.value = value
 
@@ -69,41 +49,41 @@ def _train(
     model, settings = read_estimator(estimator)
     hooks = tuple(read_hooks(hooks))
     with LiveMetrics(page, model.model_dir, listener) as live:
-        history = train(model, settings, input, hooks=hooks, listener=live.listener, **options)
+        history = training.train(
+            model, settings, input, hooks=hooks, listener=live.listener, **options
+        )
         live.end(history)
     return _history(history, model)
 
 
 def _train_and_evaluate(
     estimator: Wire,
-    train_spec: TrainSpec,
-    eval_spec: EvalSpec,
+    train_spec: training.TrainSpec,
+    eval_spec: training.EvalSpec,
     listener: Listener = None,
     page: str | None = None,
 ) -> dict[str, Any]:
     model, settings = read_estimator(estimator)
     with LiveMetrics(page, model.model_dir, listener) as live:
-        history = train_and_evaluate(model, settings, train_spec, eval_spec, listener=live.listener)
+        history = training.train_and_evaluate(
+            model, settings, train_spec, eval_spec, listener=live.listener
+        )
         live.end(history)
     return _history(history, model)
 
 
-def _training_history(model_dir: str) -> dict[str, Any]:
-    return _as_vectors({**read_history(model_dir), "model_dir": model_dir})
-
-
 def _model_facts(model_dir: str) -> dict[str, Any]:
     evaluations = history_file.read_evaluations(model_dir)
-    shapes = weights(model_dir)
+    shapes = training.weights(model_dir)
     return {
         "weights": [{"name": name, "shape": list(shapes[name])} for name in sorted(shapes)],
-        "global_step": global_step(model_dir),
+        "global_step": training.global_step(model_dir),
         "evaluation": evaluations[-1] if evaluations else {},
     }
 
 
-def _history(history: History, model: Model) -> dict[str, Any]:
-    step = global_step(model.model_dir)
+def _history(history: training.History, model: Model) -> dict[str, Any]:
+    step = training.global_step(model.model_dir)
     return _as_vectors({**history.as_columns(), "global_step": step, "model_dir": model.model_dir})
 
 
@@ -124,8 +104,8 @@ def _evaluate(
     model, settings = read_estimator(estimator)
     options |= {"hooks": tuple(read_hooks(hooks))}
     if as_task:
-        return evaluate_shard(model, settings, input, **options)
-    return evaluate(model, settings, input, listener=listener, **options)
+        return training.evaluate_shard(model, settings, input, **options)
+    return training.evaluate(model, settings, input, listener=listener, **options)
 
 
 def _predict(
@@ -141,11 +121,18 @@ def _predict(
     model, settings = read_estimator(estimator)
     options |= {"predict_keys": predict_keys, "hooks": tuple(read_hooks(hooks))}
     if as_task:
-        return predict_shard(model, settings, input, **options)
+        return training.predict_shard(model, settings, input, **options)
     # Iterators and hooks show the user each batch.
     source = input if by_batch or hooks else input.in_large_batches()
-    batches = predict(model, settings, source, listener=listener, **options)
-    return _Opaque(batches) if by_batch else _as_r(concatenate(batches))
+    batches = training.predict(model, settings, source, listener=listener, **options)
+    return _Opaque(batches) if by_batch else _as_r(training.concatenate(batches))
+
+
+def _predict_spark(
+    estimator: Wire, predict_keys: tuple[str, ...] | None = None, **options: Any
+) -> Any:
+    model, settings = read_estimator(estimator)
+    return training.predict_table(model, settings, predict_keys=predict_keys, **options)
 
 
 def _take_result(job: Wire) -> dict[str, Any]:
@@ -181,20 +168,12 @@ def _export_savedmodel(
 ) -> str:
     model, settings = read_estimator(estimator)
     request = serving_input_receiver_fn if input is None else input
-    return export_savedmodel(model, settings, export_dir_base, request=request, **options)
-
-
-def _python_estimator(estimator: Wire) -> Any:
-    return prepare_estimator("train_and_evaluate", *read_estimator(estimator))
-
-
-def _export_keras_model(estimator: Wire, path: str, **options: Any) -> str:
-    return export_keras_model(read_estimator(estimator)[0], path, **options)
+    return training.export_savedmodel(model, settings, export_dir_base, request=request, **options)
 
 
 def _distribute(estimator: Any, config: RunSettings) -> Any:
     # The model function of an estimator in R may call R.
-    return distribute(estimator, config, calls_r=True)
+    return training.distribute(estimator, config, calls_r=True)
 
 
 def _parse_example_spec(
@@ -233,25 +212,24 @@ def _input_layer(
     )
 
 
-def _logical_device(index: int) -> Any:
-    # R counts from 1.
-    return engine.model_parts.logical_device(index, first=1)
-
-
-def _logical_devices() -> int:
-    return engine.model_parts.logical_devices()
-
-
 def _pipeline(inputs: Any, stages: tuple[Callable[..., Any], ...], micro_batches: int) -> Any:
     return engine.model_parts.pipeline(inputs, stages, micro_batches)
 
 
-def _session_hook(hook: Wire) -> Any:
-    return next(iter(as_hooks([hook], HookContext("train"))), None)
+def _missing_name(path: tuple[str, ...]) -> None:
+    raise engine.tensorflow_1.missing_name(path)
 
 
-def _tensorflow() -> Any:
-    return engine.tf
+def _tensor_function(name: str, values: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    return engine.tensors.function(name, values, **options)
+
+
+def _tensor_operation(operator: str, operands: tuple[Any, ...]) -> Any:
+    return engine.tensors.operation(operator, operands)
+
+
+def _tensor_subset(tensor: Any, positions: tuple[Any, ...], drop: bool) -> Any:
+    return engine.tensors.subset(tensor, positions, drop)
 
 
 engine.when_started(lambda: engine.tensorflow_1.explain_missing_names())
@@ -268,62 +246,78 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "compare_runs": verification.compare_runs,
     "copy_file": model_files.copy_file,
     "dataset_columns": serialized_dataset.column_names,
-    "describe_column": tensors.describe_column,
+    "describe_column": lambda column: engine.features.describe_column(column),
     "distribute": _distribute,
     "evaluate": _evaluate,
     "explain_difference": verification.explain_difference,
-    "export_keras_model": _export_keras_model,
+    "export_keras_model": lambda estimator, path, **options: training.export_keras_model(
+        read_estimator(estimator)[0], path, **options
+    ),
     "export_savedmodel": _export_savedmodel,
     "free_ports": free_ports,
     "idle_processes": session.waiting_states,
     "input_layer": _input_layer,
     "job_logs": job_handle.job_logs,
     "job_news": jobs.job_news,
-    "job_script": jobs.job_script,
+    "job_script": client.script_of,
     "job_state": job_handle.job_state,
     "last_job": job_handle.last_job,
     "latest_checkpoint": newest_checkpoint,
     "load_model": model_files.load_model,
-    "logical_device": _logical_device,
-    "logical_devices": _logical_devices,
-    "missing_name": tensors.missing_name,
+    # R counts from 1.
+    "logical_device": lambda index: engine.model_parts.logical_device(int(index), first=1),
+    "logical_devices": lambda: engine.model_parts.logical_devices(),
+    "missing_name": _missing_name,
     "model_facts": _model_facts,
-    "named_matrix": tensors.named_matrix,
+    "named_matrix": lambda features: engine.features.named_matrix(features),
     "next_batch": _next_batch,
     "open_job": jobs.open_job,
     "pack_inputs": jobs.pack_inputs,
     "parse_example_spec": _parse_example_spec,
     "pipeline": _pipeline,
+    "plan_speeds": clusters.plan_speeds,
     "plan_tasks": clusters.plan_tasks,
     "predict": _predict,
+    "predict_spark": _predict_spark,
     "prepare_job": jobs.prepare_job,
     "prepare_tensorflow": engine.prepare,
-    "python_estimator": _python_estimator,
+    "python_estimator": lambda estimator: prepare_estimator(
+        "train_and_evaluate", *read_estimator(estimator)
+    ),
     "python_report": report,
     "read_cluster": clusters.read_cluster,
     "remove_job_directory": jobs.remove_job_directory,
+    "remove_spark_rows": spark.remove_rows,
     "save_model": model_files.save_model,
     "serialize_dataset": serialized_dataset.serialize,
-    "session_hook": _session_hook,
+    "session_hook": lambda hook: next(iter(as_hooks([hook], HookContext("train"))), None),
+    "spark_address": address_of,
+    "spark_columns": spark.column_types,
+    "spark_summary": spark.summarize,
+    "spark_table": spark.open_table,
+    "spark_view": lambda table, name: table.createOrReplaceTempView(name),
     "start_job": jobs.start_job,
     "stop_job": job_handle.stop_job,
     "take_result": _take_result,
     "task_event": jobs.task_event,
-    "tensor_dim": tensors.tensor_dim,
-    "tensor_function": tensors.tensor_function,
-    "tensor_operation": tensors.tensor_operation,
-    "tensor_subset": tensors.tensor_subset,
-    "tensorflow": _tensorflow,
+    "tensor_dim": lambda tensor: engine.tensors.dimensions(tensor),
+    "tensor_function": _tensor_function,
+    "tensor_operation": _tensor_operation,
+    "tensor_subset": _tensor_subset,
+    "tensorflow": lambda: engine.tf,
     "train": _train,
     "train_and_evaluate": _train_and_evaluate,
-    "trained_columns": trained_columns,
-    "training_history": _training_history,
-    "variable_names": variable_names,
-    "variable_value": variable_value,
+    "trained_columns": training.trained_columns,
+    "training_history": lambda model_dir: _as_vectors(
+        {**training.read_history(model_dir), "model_dir": model_dir}
+    ),
+    "variable_names": training.variable_names,
+    "variable_value": training.variable_value,
     "view_history": view_history,
     "view_job": view_job,
     "write_manifest": jobs.write_manifest,
     "write_shards": rows.write_shards,
+    "write_spark_rows": spark.write_rows,
 }
 
 # Functions that may take long and that Ctrl-C ends at once. Others end first: a job that is being started must not be
@@ -336,9 +330,12 @@ INTERRUPTIBLE = frozenset(
         "export_savedmodel",
         "next_batch",
         "predict",
+        "predict_spark",
+        "spark_summary",
         "train",
         "train_and_evaluate",
         "variable_value",
         "write_shards",
+        "write_spark_rows",
     }
 )

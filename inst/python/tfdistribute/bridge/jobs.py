@@ -18,7 +18,8 @@ from tfdistribute.errors import ArgumentError, ClusterError, InputError, RunConf
 from tfdistribute.files import is_remote
 from tfdistribute.inputs import Column, Input, write_packed
 from tfdistribute.launch import job_handle
-from tfdistribute.launch.host import logs, private_directory
+from tfdistribute.launch.host import logs, network, private_directory
+from tfdistribute.launch.host import tracking as trackers_of_jobs
 from tfdistribute.launch.host.hardware import devices_of_tasks
 from tfdistribute.launch.job import READING, Job, must_launch
 from tfdistribute.launch.job_handle import Handle
@@ -32,8 +33,9 @@ from tfdistribute.run_config import check_settings_of_tasks
 from tfdistribute.strategies import Strategy
 from tfdistribute.training.model_directory import require_checkpoint
 from tfdistribute.training.multi_worker.results import TaskResults
-from tfdistribute.training.remote.access import check_access
-from tfdistribute.training.remote.lease import check_free
+from tfdistribute.training.remote.lease import check_access, check_free
+from tfdistribute.training.specs import read_estimator
+from tfdistribute.training.tracking import tracking
 
 
 def prepare_job(
@@ -47,9 +49,7 @@ def prepare_job(
     checkpoint_path: str | None = None,
     input: Input | None = None,  # noqa: A002 - the project's word, in both languages
 ) -> dict[str, Any] | None:
-    """Check a job.
-
-    With ``offline``, remote storage is not contacted.
+    """Check a job; with ``offline``, remote storage is not contacted.
 
     Args:
         strategy: Of the verb.
@@ -72,7 +72,13 @@ def prepare_job(
     if isinstance(cluster, ManagedCluster):
         managed_job.check_model_dir(cluster, workload.model_dir)
         if steps is not None and (offline or not is_remote(workload.model_dir)):
-            raise _no_steps(steps, workload.model_dir)
+            raise ArgumentError(
+                f'`steps` is {steps}, but where the training in "{workload.model_dir}" begins is only known in the '
+                "containers.",
+                "Use `max_steps`, the step at which the training ends.",
+                argument="steps",
+                value=str(steps),
+            )
     if is_remote(workload.model_dir) and not offline:
         check_access(workload.model_dir)
         check_free(workload.model_dir)
@@ -80,7 +86,7 @@ def prepare_job(
 
 
 def open_job(cluster: Cluster, model_dir: str | None = None, **fields: Any) -> str:
-    """Make the private directory of a job that was checked; ``fields`` are those of ``launch.job.Job``.
+    """Make the private directory of a job that was checked; ``fields`` belong to ``launch.job.Job``.
 
     The processes of this machine begin to load TensorFlow, or wait already: see ``launch.warm_pool``.
     """
@@ -95,30 +101,43 @@ def open_job(cluster: Cluster, model_dir: str | None = None, **fields: Any) -> s
 
 
 def remove_job_directory(directory: str) -> None:
-    """Remove the private directory of a job that was not started, with the processes that were prepared for it."""
     session.end_waiting(directory)
     private_directory.remove(directory)
 
 
 def pack_inputs(inputs: tuple[dict[str, Any], ...], directories: tuple[str, ...]) -> None:
-    """Pack inputs of columns in memory into files that the tasks of a job map."""
     for each, directory in zip(inputs, directories, strict=True):
         columns = [read(Column, column) for column in each["columns"]]
         write_packed(columns, directory, each.get("response"))
 
 
-def start_job(directory: str, task_file: str, cluster: Cluster, **fields: Any) -> dict[str, Any]:
-    """Start a job whose tasks read ``task_file``, with further ``fields`` of ``launch.job.Job``."""
+def start_job(
+    directory: str,
+    task_file: str,
+    cluster: Cluster,
+    tracked: dict[str, Any] | None = None,
+    **fields: Any,
+) -> dict[str, Any]:
+    """Start a job whose tasks read ``task_file``, with further ``fields`` of ``launch.job.Job``.
+
+    ``tracked`` has the ``estimator`` and the ``global_batch_size`` of a training with a tracker.
+    """
     if isinstance(cluster, ManagedCluster):
         handle = managed_job.submit(_describe(directory, cluster, fields))
         private_directory.remove(directory)
         return handle
+    addresses = [each for role in cluster.addresses.values() for each in role]
     own = {
         "id": private_directory.job_id(directory),
         "directory": directory,
         "digest": private_directory.digest_of(task_file),
         "tensorflow": versions.tensorflow(),
+        "services": [each for each in network.named_services(task_file) if each not in addresses],
     }
+    if tracked is not None:
+        own["tracking"] = tracking(
+            *read_estimator(tracked["estimator"]), tracked.get("global_batch_size")
+        )
     job = read(Job, {**fields, **own, "cluster": cluster})
     return submit_job(job) if isinstance(job.cluster, SlurmCluster) else start_supervisor(job)
 
@@ -126,6 +145,9 @@ def start_job(directory: str, task_file: str, cluster: Cluster, **fields: Any) -
 def job_news(job: Handle, position: str | None = None, level: str = "warning") -> dict[str, Any]:
     """Read the news of a job as ``job_handle.job_news``, and prepare processes for the next one when it is done."""
     news = job_handle.job_news(job, position, level)
+    problem = trackers_of_jobs.finish(str(job.get("directory"))) if news["ended"] else None
+    if problem is not None:
+        news["state"]["notes"].append(problem)
     if news["state"]["state"] == "done":
         session.keep(str(job.get("directory")))
     return news
@@ -145,18 +167,14 @@ def take_result(job: Handle) -> dict[str, Any]:
     return result
 
 
-def job_script(cluster: SlurmCluster, model_dir: str | None = None) -> str:
-    return client.script_of(cluster, model_dir)
-
-
 def write_manifest(
     directory: str, task_file: str, path: str, cluster: ManagedCluster, **fields: Any
 ) -> dict[str, Any]:
-    """Write what a platform would be sent to a file, without contacting it. ``task_file`` is in ``directory``.
+    """Write the request to a platform into a file, without contacting it. ``task_file`` is in ``directory``.
 
     Returns:
-        ``archive``, a file that was written beside it, and ``staged``, where that must be copied to before the manifest
-        is sent; both None if the manifest holds everything.
+        ``archive``, a file that was written beside it, and ``staged``, the place to copy it to before the manifest is
+        sent; both None if the manifest holds everything.
     """
     del task_file
     job = _describe(directory, cluster, fields)
@@ -169,7 +187,7 @@ def write_manifest(
     if staged is None:
         return {"archive": None, "staged": None}
     beside = f"{os.path.splitext(path)[0]}.tar.gz"
-    _write_private(beside, archive.content)
+    _write_private(beside, archive)
     return {"archive": beside, "staged": staged}
 
 
@@ -180,7 +198,6 @@ def _describe(directory: str, cluster: ManagedCluster, fields: dict[str, Any]) -
 
 
 def _write_private(path: str, content: bytes) -> None:
-    """Write a file that only its owner can read: it holds the model and data."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with open(descriptor, "wb") as file:
         os.fchmod(descriptor, 0o600)
@@ -219,19 +236,10 @@ def _check_reading(
         )
 
 
-def _no_steps(steps: int, model_dir: str) -> ArgumentError:
-    return ArgumentError(
-        f'`steps` is {steps}, but where the training in "{model_dir}" begins is only known in the containers.',
-        "Use `max_steps`, the step at which the training ends.",
-        argument="steps",
-        value=str(steps),
-    )
-
-
 def task_event(event: str, fields: dict[str, Any] | None = None) -> None:
     """Emit an event of a task; "started" also prepares its signal handler.
 
-    A failure that Python has emitted is not emitted again: R knows less about it.
+    A failure that Python has emitted is not emitted again, because R has fewer facts about it.
     """
     if event == "started":
         task_events.emit_started()

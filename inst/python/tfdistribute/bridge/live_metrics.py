@@ -9,8 +9,7 @@ from typing import Any
 from tfdistribute import history_file
 from tfdistribute.errors import TfdistributeError
 from tfdistribute.launch import job_handle
-from tfdistribute.metrics_page import Metrics, MetricsPage, thinned, title_of
-from tfdistribute.metrics_page.job import metrics_of, request_page
+from tfdistribute.metrics_page import Metrics, MetricsPage, metrics_of, request_page, thin, title_of
 from tfdistribute.training.history import History, Listener
 
 # Losses come ten times a second; a page shows half as many.
@@ -18,8 +17,6 @@ _MOST_LOSSES = 2000
 
 
 class LiveMetrics:
-    """The metrics page of the training inside a block, which its listener writes; the events are passed on."""
-
     def __init__(
         self, directory: str | None, model_dir: str | None, listener: Listener | None
     ) -> None:
@@ -49,7 +46,7 @@ class LiveMetrics:
             self._first = self._first or (event["step"], time.monotonic())
             self._losses.append((event["step"], event["loss"]))
             if len(self._losses) > _MOST_LOSSES:
-                self._losses = thinned(self._losses)
+                self._losses = thin(self._losses)
         elif event["event"] == "evaluation":
             self._evaluations.append({name: event[name] for name in event if name != "event"})
         due = self._page is not None and self._page.is_due
@@ -95,7 +92,7 @@ class LiveMetrics:
 
 
 def view_job(job: job_handle.Handle, directory: str) -> None:
-    """Make the page of a job in a directory; a supervisor on this machine keeps it current while the job runs."""
+    """Make the page of a job; a supervisor on this machine keeps it current while the job runs."""
     page = MetricsPage(directory)
     if job.get("slurm_id"):
         # Its supervisor is on another machine, and saves the losses in model_dir.
@@ -123,7 +120,7 @@ def view_history(
     examples_per_second: float | None = None,
     stopped_by: str | None = None,
 ) -> None:
-    """Write the page of a training that has ended; a missing number is None or NaN."""
+    """Write the page of a training that has ended, in which a missing number is None or NaN."""
     MetricsPage(directory).write(
         Metrics(
             title_of(model_dir),

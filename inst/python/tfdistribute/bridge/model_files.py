@@ -9,13 +9,13 @@ from typing import Any
 
 from tfdistribute import storage, versions
 from tfdistribute.bridge.code_fields import code_in, files_in
-from tfdistribute.bridge.estimators import read_estimator
 from tfdistribute.checkpoints.contents import files_of
 from tfdistribute.errors import ModelError
 from tfdistribute.files import is_remote
 from tfdistribute.model_file import read_model_file, untrusted, write_model_file
 from tfdistribute.training.model_directory import OWN_FILES, require_checkpoint
-from tfdistribute.training.remote.access import access_error
+from tfdistribute.training.remote.lease import access_error
+from tfdistribute.training.specs import read_estimator
 
 
 def save_model(
@@ -29,7 +29,7 @@ def save_model(
     overwrite: bool = False,
 ) -> None:
     """Write a trained model to one file; ``files`` are paths by their names in a model directory."""
-    prefix = require_checkpoint(model_dir, checkpoint_path, "save_model")
+    prefix = require_checkpoint(model_dir, checkpoint_path, "save_estimator")
     for file in files.values():
         if not storage.exists(file):
             raise ModelError(
@@ -55,7 +55,6 @@ def save_model(
 
 
 def _local_checkpoint(prefix: str, directory: str) -> str:
-    """Return the prefix of a checkpoint on this machine: of a copy in the directory if it is remote."""
     if not is_remote(prefix):
         return prefix
     for file in files_of(prefix):
@@ -72,7 +71,6 @@ def _local_file(path: str, directory: str) -> str:
 
 
 def load_model(path: str, model_dir: str, trusted: bool) -> dict[str, Any]:
-    """Restore a model directory from a model file; return its ``description``, ``files`` and ``versions``."""
     manifest = read_model_file(path, model_dir, own=OWN_FILES, trusted=trusted)
     return {
         "description": manifest.description,
@@ -84,7 +82,7 @@ def load_model(path: str, model_dir: str, trusted: bool) -> dict[str, Any]:
 def check_model(
     estimator: Mapping[str, Any], path: str, files: tuple[str, ...], trusted: bool
 ) -> None:
-    """Check what a model file describes: ArgumentError if it is no model.
+    """Check the description in a model file: ArgumentError if it is no model.
 
     ModelError if it reads a file that is not a member, or holds code and is not trusted.
     """
@@ -94,7 +92,7 @@ def check_model(
         if not any(f"{each}/".startswith(f"{name}/") for each in files):
             raise ModelError(
                 f'`path` "{path}" does not hold the file that its model needs as `{field}`: "{named}".',
-                "Give a file that save_model() wrote.",
+                "Give a file that save_estimator() wrote.",
                 argument="path",
                 value=path,
             )
@@ -104,7 +102,6 @@ def check_model(
 
 
 def copy_file(path: str, to: str) -> None:
-    """Copy the file of a Keras model to a model directory, which may be remote."""
     try:
         storage.of(to).make_directory(os.path.dirname(to))
         storage.copy(path, to)

@@ -23,20 +23,18 @@ _NO_AUTOGRAPH = "autograph_info__"
 
 
 def install() -> None:
-    """Guard the R functions of this session, including those that Python has already. Idempotent.
+    """Guard the R functions of this session, including functions that Python has already. Idempotent.
 
     This must be R's thread. In a process without R it does nothing.
     """
     if "rpycall" not in sys.modules:
         return
     # Every function of R calls one of the two targets.
-    guard = _guarded(threading.get_ident(), _hands_calls_over())
+    hands_over = hasattr(
+        importlib.import_module("rpytools.thread"), "safe_call_r_function_on_main_thread"
+    )
+    guard = _guarded(threading.get_ident(), hands_over)
     patches.install("r_functions", guard, guard)
-
-
-def _hands_calls_over() -> bool:
-    threads = importlib.import_module("rpytools.thread")
-    return hasattr(threads, "safe_call_r_function_on_main_thread")
 
 
 def _guarded(r_thread: int, hands_over: bool) -> Callable[..., Any]:
@@ -56,7 +54,6 @@ def _guarded(r_thread: int, hands_over: bool) -> Callable[..., Any]:
 
 
 def _is_in_tensorflow(thread: int) -> bool:
-    """Return whether a thread waits inside TensorFlow, and cannot run R."""
     frame = sys._current_frames().get(thread)
     while frame is not None:
         if str(frame.f_globals.get("__name__")).partition(".")[0] == "tensorflow":

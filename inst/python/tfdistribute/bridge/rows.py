@@ -21,23 +21,20 @@ _ROWS_AT_ONCE = 4096
 
 def check_sharding(
     input: Wire,  # noqa: A002
-    workers: float,
-    replicas: float | None,
-    epochs: float,
+    workers: int,
+    replicas: int | None,
+    epochs: int,
 ) -> dict[str, Any]:
-    source = read(Input, _with_fields(input, num_epochs=epochs))
+    source = read(Input, _with_fields(input, epochs=epochs))
     with translate_errors("check_sharding"):
-        audit = audit_sharding(source, int(workers), None if replicas is None else int(replicas))
+        audit = audit_sharding(source, workers, replicas)
     workers_read = {
         field.name: [getattr(worker, field.name) for worker in audit.workers]
         for field in dataclasses.fields(PipelineAudit)
     }
     return {
+        **dataclasses.asdict(audit),
         "ok": audit.ok,
-        "rows": audit.rows,
-        "rows_missing": audit.rows_missing,
-        "rows_repeated": audit.rows_repeated,
-        "rows_unknown": audit.rows_unknown,
         "steps_agree": audit.steps_agree,
         # Arrays, with NaN for unknown values: a list of one would reach R as a scalar.
         "workers": {name: np.array(each, dtype=float) for name, each in workers_read.items()},
@@ -48,17 +45,16 @@ def write_shards(
     format: str,  # noqa: A002
     input: Wire,  # noqa: A002
     directory: str,
-    shards: float,
+    shards: int,
     listener: Any = None,
 ) -> None:
     called = None if listener is None else as_callable(listener)
-    in_order = _with_fields(input, num_epochs=1, shuffle=False, batch_size=_ROWS_AT_ONCE)
+    in_order = _with_fields(input, epochs=1, shuffle=False, batch_size=_ROWS_AT_ONCE)
     with translate_errors(f"write_{format}"):
-        write_input(read(Input, in_order), format, directory, int(shards), called)
+        write_input(read(Input, in_order), format, directory, shards, called)
 
 
 def _with_fields(input: Wire, **fields: Any) -> Wire:  # noqa: A002
-    """Replace the given fields, except those that an input does not have."""
     if "source" in input:
         return {**input, "source": _with_fields(input["source"], **fields)}
     return {**input, **{name: value for name, value in fields.items() if name in input}}

@@ -18,7 +18,7 @@ _FIELDS = {"language", "code", "uses"}
 
 @dataclass(frozen=True)
 class Code:
-    """A function without the process that it lives in.
+    """A function without its process.
 
     Args:
         language: Language with its version, which decides how code is represented; empty if the name is compared.
@@ -32,7 +32,7 @@ class Code:
 
     @classmethod
     def from_values(cls, values: Any) -> Code | None:
-        """Read what R knows about a function; None for anything else."""
+        """Read R's facts about a function; None for anything else."""
         if not isinstance(values, Mapping) or set(cast("Mapping[str, Any]", values)) != _FIELDS:
             return None
         known = cast("Mapping[str, Any]", values)
@@ -60,7 +60,7 @@ def code_of_python(function: Callable[..., Any]) -> Code | None:
 
 
 def _parts(code: types.CodeType) -> Iterator[tuple[Any, ...]]:
-    """Yield the instructions, constants and names of a function and of those inside it, without their places."""
+    """Yield the instructions, constants and names of a function and of its inner functions, without their places."""
     inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
     constants = [_constant(each) for each in code.co_consts if not isinstance(each, types.CodeType)]
     yield code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars

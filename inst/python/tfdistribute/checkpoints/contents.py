@@ -22,8 +22,6 @@ from tfdistribute.files import is_remote
 
 _FOOTER_BYTES = 48
 _FOOTER_END = (0xDB4775248B80FB57).to_bytes(8, "little")
-# After each block: its kind of compression, and its checksum.
-_TRAILER_BYTES = 5
 _READ_BYTES = 1 << 22
 
 # Numbers of the fields of a BundleEntryProto.
@@ -36,11 +34,11 @@ _verified: dict[str, tuple[object, bool]] = {}
 
 
 class _BrokenError(Exception):
-    """The files do not hold what was written."""
+    pass
 
 
 class _UnknownFormatError(Exception):
-    """The files are in a format that this module does not read."""
+    pass
 
 
 @dataclass(frozen=True)
@@ -54,13 +52,11 @@ class _Tensor:
 
 
 def is_whole(prefix: str) -> bool:
-    """Return whether a checkpoint can be restored: all of its files exist, and hold what was written.
+    """Return whether a checkpoint can be restored: all of its files exist, and their checksums are right.
 
     All of it is read, but only once in a process while its files stay the same. On remote storage, whose files are
-    either whole or not there, only the index is read, and the sizes of the others are compared with it.
-
-    Args:
-        prefix: Path without the ending, such as "models/m/model.ckpt-200".
+    either whole or not there, only the index is read, and the sizes of the others are compared with it. ``prefix`` is
+    the path without the ending, such as "models/m/model.ckpt-200".
     """
     signature = signature_of(prefix)
     known = _verified.get(prefix)
@@ -86,14 +82,14 @@ def files_of(prefix: str) -> list[str]:
 
 
 def signature_of(prefix: str) -> object:
-    """Return what changes with the files of a checkpoint: their names, sizes and times."""
-    found: list[tuple[str, storage.Status]] = []
+    """Return the names, sizes and times of the files of a checkpoint, by which a change is noticed."""
+    statuses: list[tuple[str, storage.Status]] = []
     for file in files_of(prefix):
         try:
-            found.append((file, storage.of(file).status(file)))
+            statuses.append((file, storage.of(file).status(file)))
         except OSError:
             continue
-    return found
+    return statuses
 
 
 def _verify(prefix: str) -> None:
@@ -133,7 +129,6 @@ def _verify_tensor(file: BinaryIO, tensor: _Tensor) -> None:
 
 
 def _read_index(prefix: str) -> tuple[int, list[_Tensor]]:
-    """Read the number of shards, and the tensors in the order of their bytes."""
     table = storage.read_bytes(f"{prefix}.index")
     if len(table) < _FOOTER_BYTES or not table.endswith(_FOOTER_END):
         raise _BrokenError
@@ -169,7 +164,6 @@ def _tensor(fields: dict[int, int | bytes]) -> _Tensor:
 
 
 def _handle(data: bytes, position: int) -> tuple[tuple[int, int], int]:
-    """Read the offset and the size of a block, and return the position after them."""
     offset, position = _varint(data, position)
     size, position = _varint(data, position)
     return (offset, size), position
@@ -198,11 +192,7 @@ def _entries(table: bytes, handle: tuple[int, int]) -> Iterator[tuple[bytes, byt
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Iterate over the fields of a message of Protocol Buffers.
-
-    Source:
-        https://protobuf.dev/programming-guides/encoding/
-    """
+    """Iterate over the fields of a protobuf message (https://protobuf.dev/programming-guides/encoding)."""
     position = 0
     while position < len(message):
         tag, position = _varint(message, position)
@@ -221,7 +211,6 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
-    """Read a number, and return the position after it."""
     value = shift = 0
     while True:
         byte = data[position]

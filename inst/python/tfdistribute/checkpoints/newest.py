@@ -1,13 +1,16 @@
 """The newest whole checkpoint of a model directory, and repair of a directory whose newest one is broken.
 
 A full disk, a power loss or a failing disk can leave a newest checkpoint that TensorFlow cannot read, so that every
-start fails. Training then continues from the newest checkpoint whose contents are whole.
+start fails. Training then continues from the newest checkpoint whose contents are whole. ``tidy`` removes what killed
+writers left behind.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+from fnmatch import fnmatchcase
 
 from tfdistribute import storage
 from tfdistribute.checkpoints.contents import files_of, is_whole
@@ -26,7 +29,7 @@ _STATE_LINES = re.compile(
 def listed_checkpoint(model_dir: str) -> str | None:
     """Return the prefix of the checkpoint that model_dir names as its newest, whole or not; None without any.
 
-    If the file that names it is broken, this is the one with the highest step.
+    If the file that names it is broken, this is the checkpoint with the highest step.
 
     Source:
         The text file ``checkpoint`` that tf.compat.v1.train.Saver keeps.
@@ -35,9 +38,9 @@ def listed_checkpoint(model_dir: str) -> str | None:
     storage.of(model_dir)
     if not storage.is_file(os.path.join(model_dir, STATE)):
         return None
-    found = _NEWEST.search(_state(model_dir) or "")
-    if found is not None:
-        return os.path.join(model_dir, os.path.basename(found.group(1)))
+    match = _NEWEST.search(_state(model_dir) or "")
+    if match is not None:
+        return os.path.join(model_dir, os.path.basename(match.group(1)))
     return max(_prefixes(model_dir), key=_step, default=None)
 
 
@@ -54,13 +57,12 @@ def newest_checkpoint(model_dir: str) -> str | None:
 
 
 def newest_step(model_dir: str) -> int:
-    """Return the step of ``newest_checkpoint``; 0 if there is none."""
     prefix = newest_checkpoint(model_dir)
     return 0 if prefix is None else max(_step(prefix), 0)
 
 
 def broken_newest(model_dir: str) -> str | None:
-    """Describe what is broken, as the beginning of a sentence; None if the newest checkpoint is whole."""
+    """Describe the broken file, as the beginning of a sentence; None if the newest checkpoint is whole."""
     listed, whole = _listed(model_dir)
     if listed is not None and not whole:
         return f'The newest checkpoint, {os.path.basename(listed)} in "{model_dir}", is broken'
@@ -73,13 +75,9 @@ def broken_newest(model_dir: str) -> str | None:
 def repair(model_dir: str) -> list[str]:
     """Set a broken newest checkpoint aside, so that training continues from the newest whole one.
 
-    The files are kept, with ".broken" appended to their names. Nothing else may write to model_dir meanwhile.
-
-    Returns:
-        Sentences for the user on what was done; empty if the newest checkpoint is whole.
-
-    Raises:
-        ModelDirectoryError: a pipe or a device is in the place of the file that names the newest checkpoint.
+    The files are kept, with ".broken" appended to their names. Nothing else may write to model_dir meanwhile. Returns
+    sentences for the user; none if the newest checkpoint is whole. Raises ModelDirectoryError if a pipe or a device is
+    in the place of the file that names the newest checkpoint.
     """
     broken = broken_newest(model_dir)
     if broken is None:
@@ -100,15 +98,14 @@ def repair(model_dir: str) -> list[str]:
         place.remove(state)
         continues = "starts again, because there is no other"
     else:
-        found = _prefixes(model_dir)
-        kept = [each for each in found if _step(each) <= from_step and is_whole(each)]
-        name_newest(model_dir, *(os.path.basename(each) for each in sorted(kept, key=_step)))
+        prefixes = _prefixes(model_dir)
+        usable = [each for each in prefixes if _step(each) <= from_step and is_whole(each)]
+        name_newest(model_dir, *(os.path.basename(each) for each in sorted(usable, key=_step)))
         continues = f"continues from {os.path.basename(newest)}"
     return [f'{broken}: it is kept with the ending "{BROKEN}", and training {continues}.']
 
 
 def name_newest(model_dir: str, *names: str) -> None:
-    """Write the file that names the checkpoints of a model directory, oldest first."""
     lines = [f'model_checkpoint_path: "{names[-1]}"']
     lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]
     path = os.path.join(model_dir, STATE)
@@ -131,7 +128,6 @@ def _listed(model_dir: str) -> tuple[str | None, bool]:
 
 
 def _state(model_dir: str) -> str | None:
-    """Read the file that names the newest checkpoint; None if it is broken."""
     try:
         text = storage.read_bytes(os.path.join(model_dir, STATE)).decode()
     except (OSError, UnicodeDecodeError):
@@ -141,10 +137,30 @@ def _state(model_dir: str) -> str | None:
 
 def _prefixes(model_dir: str) -> list[str]:
     names = storage.of(model_dir).names(model_dir)
-    found = (name.removesuffix(".index") for name in names if name.endswith(".index"))
-    return [os.path.join(model_dir, name) for name in found if _STEP.search(name)]
+    prefixes = (name.removesuffix(".index") for name in names if name.endswith(".index"))
+    return [os.path.join(model_dir, name) for name in prefixes if _STEP.search(name)]
 
 
 def _step(prefix: str) -> int:
-    found = _STEP.search(prefix)
-    return int(found.group(1)) if found else -1
+    match = _STEP.search(prefix)
+    return int(match.group(1)) if match else -1
+
+
+def tidy(model_dir: str) -> None:
+    """Remove incomplete checkpoints and directories of workers, which killed writers have left.
+
+    No other process may write to model_dir meanwhile.
+    """
+    place = storage.of(model_dir)
+    with contextlib.suppress(OSError):
+        for name in place.names(model_dir):
+            left = os.path.join(model_dir, name)
+            if _matches(name, "tmp_worker_*", "tmp_chief_*", "*.ckpt-*_temp"):
+                place.remove_directory(left)
+            elif _matches(name, "*.tempstate*"):
+                with contextlib.suppress(OSError):
+                    place.remove(left)
+
+
+def _matches(name: str, *patterns: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

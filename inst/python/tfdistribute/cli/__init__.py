@@ -32,7 +32,6 @@ _STARTING = ("launch", "submit", "run-task")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one command; SystemExit after the help (0), or for wrong arguments (2)."""
     parser = argparse.ArgumentParser(
         "python -m tfdistribute",
         description="Check, plan, start and supervise TensorFlow clusters.",
@@ -65,3 +64,16 @@ def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     given = list(arguments)
     place = given.index("--") if "--" in given else len(given)
     return given[:place], given[place + 1 :]
+
+
+def count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def add_work_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--batch-size", type=count, help="examples of one training step")
+    parser.add_argument(
+        "--devices-per-worker", type=count, default=1, help="devices of each process that trains"
+    )

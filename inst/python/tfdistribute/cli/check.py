@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-from tfdistribute.cli.arguments import add_work_arguments
+from tfdistribute.cli import add_work_arguments
 from tfdistribute.cluster.checks import check_tf_configs
 
 

@@ -1,4 +1,4 @@
-"""Arguments that describe the cluster of a job: processes here, on hosts, or on nodes of Slurm."""
+"""Arguments that describe the cluster of a job: processes here, on hosts, on nodes of Slurm, or in actors of Ray."""
 
 from __future__ import annotations
 
@@ -7,24 +7,30 @@ import shlex
 import sys
 from typing import Any
 
-from tfdistribute.cli.arguments import count
+from tfdistribute.cli import count
+from tfdistribute.cluster.engines.ray import PLACEMENTS, RayCluster
 from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import NETWORKS, Cluster, LocalCluster
 from tfdistribute.cluster.ssh import SshCluster
 
-# Arguments that only some clusters have, by what must be given with them.
+# Arguments that only some clusters have, by the argument that they need.
 _OF_SLURM = ("nodes", "time_limit", "partition", "account", "option", "setup", "stop_signal")
 _ONLY_WITH = {
     "--slurm": (*_OF_SLURM, "no_requeue", "no_wait"),
     "--hosts": ("ssh",),
-    "--hosts or --slurm": ("rscript", "python", "environment", "lease"),
+    "--ray": ("cpus_per_worker", "gpus_per_worker", "placement"),
+    "--hosts, --slurm or --ray": ("rscript", "python", "environment", "lease"),
 }
 
 
 def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
     defaults = LocalCluster(workers=1)
     add = parser.add_argument
-    add("--workers", type=count, help="processes that train, the chief included")
+    add(
+        "--workers",
+        type=_workers,
+        help="processes that train, the chief included; 2-4 for the fewest and the most",
+    )
     add("--ps", type=int, default=defaults.ps, help="parameter servers")
     add("--no-evaluator", action="store_true", help="start no process that evaluates")
     seconds = {
@@ -43,6 +49,12 @@ def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
     add("--network", choices=NETWORKS, help="where the tasks listen on this machine")
     _add_of_hosts(parser.add_argument_group("hosts that ssh reaches"))
     _add_of_slurm(parser.add_argument_group("nodes of Slurm"))
+    _add_of_ray(parser.add_argument_group("actors of Ray"))
+
+
+def _workers(text: str) -> int | tuple[int, int]:
+    fewest, _, most = text.partition("-")
+    return (count(fewest), count(most)) if fewest and most else count(text)
 
 
 def _add_of_hosts(group: Any) -> None:
@@ -73,28 +85,36 @@ def _add_of_slurm(group: Any) -> None:
     add("--no-wait", action="store_true", help="return when the job is submitted")
 
 
+def _add_of_ray(group: Any) -> None:
+    add = group.add_argument
+    add("--ray", metavar="ADDRESS", help='"auto", "host:port" or "ray://host:port"')
+    add("--cpus-per-worker", type=count)
+    add("--gpus-per-worker", type=count)
+    add("--placement", choices=PLACEMENTS)
+
+
 def cluster_mistake(arguments: argparse.Namespace) -> str | None:
-    if arguments.slurm and arguments.hosts is not None:
-        return "--hosts and --slurm exclude each other"
+    elsewhere = {
+        "--hosts": arguments.hosts is not None,
+        "--slurm": arguments.slurm,
+        "--ray": arguments.ray is not None,
+    }
+    if sum(elsewhere.values()) > 1:
+        return " and ".join(each for each in elsewhere if elsewhere[each]) + " exclude each other"
     if not arguments.workers and not arguments.hosts and not (arguments.slurm and arguments.nodes):
         return "--workers, --hosts or --slurm --nodes is missing"
-    is_given = {
-        "--slurm": arguments.slurm,
-        "--hosts": arguments.hosts is not None,
-        "--hosts or --slurm": arguments.slurm or arguments.hosts is not None,
-    }
+    is_given = {**elsewhere, "--hosts, --slurm or --ray": any(elsewhere.values())}
     for needed, names in _ONLY_WITH.items():
         given = next((name for name in names if getattr(arguments, name)), None)
         if given is not None and not is_given[needed]:
             return f"--{given.replace('_', '-')} is given without {needed}"
-    if arguments.network is not None and is_given["--hosts or --slurm"]:
+    if arguments.network is not None and any(elsewhere.values()):
         return "--network is for processes on this machine"
     wrong = next((each for each in arguments.environment or () if "=" not in each), None)
     return None if wrong is None else f"--environment {wrong!r} is not NAME=VALUE"
 
 
 def cluster_of(arguments: argparse.Namespace) -> Cluster:
-    """Return the cluster that arguments without a mistake describe."""
     fields: dict[str, Any] = {
         "ps": arguments.ps,
         "evaluator": not arguments.no_evaluator,
@@ -106,6 +126,8 @@ def cluster_of(arguments: argparse.Namespace) -> Cluster:
         return _slurm_cluster(arguments, fields)
     if arguments.hosts is not None:
         return _ssh_cluster(arguments, fields)
+    if arguments.ray is not None:
+        return _ray_cluster(arguments, fields)
     network = arguments.network or LocalCluster(workers=1).network
     return LocalCluster(arguments.workers, network=network, **fields)
 
@@ -116,7 +138,7 @@ def _ssh_cluster(arguments: argparse.Namespace, fields: dict[str, Any]) -> SshCl
         hosts=hosts,
         workers=arguments.workers or len(hosts),
         python=arguments.python or "python3",
-        **_given(ssh=arguments.ssh and tuple(arguments.ssh)),
+        **_without_empty(ssh=arguments.ssh and tuple(arguments.ssh)),
         **_of_hosts(arguments),
         **fields,
     )
@@ -134,7 +156,19 @@ def _slurm_cluster(arguments: argparse.Namespace, fields: dict[str, Any]) -> Slu
         setup=tuple(arguments.setup or ()),
         requeue=not arguments.no_requeue,
         python=arguments.python or sys.executable,
-        **_given(stop_signal_s=arguments.stop_signal),
+        **_without_empty(stop_signal_s=arguments.stop_signal),
+        **_of_hosts(arguments),
+        **fields,
+    )
+
+
+def _ray_cluster(arguments: argparse.Namespace, fields: dict[str, Any]) -> RayCluster:
+    given = {name: getattr(arguments, name) for name in _ONLY_WITH["--ray"]}
+    return RayCluster(
+        address=arguments.ray,
+        workers=arguments.workers,
+        python=arguments.python or sys.executable,
+        **_without_empty(**given),
         **_of_hosts(arguments),
         **fields,
     )
@@ -142,9 +176,10 @@ def _slurm_cluster(arguments: argparse.Namespace, fields: dict[str, Any]) -> Slu
 
 def _of_hosts(arguments: argparse.Namespace) -> dict[str, Any]:
     environment = dict(each.split("=", 1) for each in arguments.environment or ())
-    return _given(rscript=arguments.rscript, lease_s=arguments.lease, environment=environment)
+    return _without_empty(
+        rscript=arguments.rscript, lease_s=arguments.lease, environment=environment
+    )
 
 
-def _given(**fields: Any) -> dict[str, Any]:
-    """Return the fields that are not left to the class."""
+def _without_empty(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value}

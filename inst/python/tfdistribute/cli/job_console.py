@@ -1,4 +1,4 @@
-"""Console output of a running job."""
+"""Text that a running job shows on the console."""
 
 from __future__ import annotations
 
@@ -11,13 +11,10 @@ from typing import Any
 from tfdistribute.cli import job_text
 from tfdistribute.launch.host.logs import LogReader
 
-# Interval between two lines of progress.
 _PROGRESS_EVERY_S = 10.0
 
 
 class JobConsole:
-    """Printer of the changes between the states of a job."""
-
     def __init__(self, level: str) -> None:
         self._level = level
         self._position: str | None = None
@@ -46,7 +43,6 @@ class JobConsole:
             self._phase = state["state"]
             if state["message"] not in notes:
                 lines.append(f"{state['state']}: {state['message']}")
-            # The whole table of tasks is printed if there are problems.
             if state["state"] in ("restarting", "failed"):
                 lines += job_text.table(state)
         now = time.monotonic()

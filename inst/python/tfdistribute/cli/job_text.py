@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
+
+from tfdistribute.files import json_values
 
 _HEADER = ("task", "pid", "state", "step", "examples/s")
 
@@ -60,13 +61,4 @@ def failure(state: Mapping[str, Any]) -> list[str]:
 
 def as_json(value: Any) -> str:
     """Return valid JSON: numbers that are not finite become null."""
-    return json.dumps(_finite(value), indent=2)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        items = cast("Mapping[Any, Any]", value).items()
-        return {str(name): _finite(each) for name, each in items}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_finite(each) for each in cast("Sequence[Any]", value)]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return json.dumps(json_values(value), indent=2)

@@ -1,4 +1,4 @@
-"""Command that runs a script in a cluster of processes: on this machine, on hosts, or on nodes of Slurm."""
+"""Command that runs a script in a cluster of processes: here, on hosts, on nodes of Slurm, or in actors of Ray."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def script_mistake(script: Path) -> str | None:
 
 
 def _mistake(arguments: argparse.Namespace) -> str | None:
-    is_here = arguments.hosts is None and not arguments.slurm
+    is_here = arguments.hosts is None and not arguments.slurm and arguments.ray is None
     is_r = arguments.script.suffix != ".py"
     if is_here and is_r and shutil.which("Rscript") is None:
         return "Rscript is not on the PATH"
@@ -91,7 +91,6 @@ def _run_by_slurm(
 
 
 def _follow(handle: Mapping[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
-    """Show a submitted job until it ends, and return its last state. Ctrl-C stops it."""
     console = JobConsole(arguments.level)
     try:
         while (state := job_state(handle))["ended"] is None:
@@ -121,7 +120,6 @@ def _job(
 
 
 def _command(arguments: argparse.Namespace, cluster: Cluster, directory: str) -> list[str]:
-    """Return the command of every task. The script is sent to hosts with the files of the job."""
     script, is_r = arguments.script, arguments.script.suffix != ".py"
     if isinstance(cluster, HostsCluster):
         sent = os.path.join(directory, "script", script.name)
@@ -134,7 +132,6 @@ def _command(arguments: argparse.Namespace, cluster: Cluster, directory: str) ->
 
 
 def _environment(cluster: Cluster) -> dict[str, str]:
-    """Return the variables of every task. A Python script here or on nodes imports this package from the same place."""
     given = cluster.environment if isinstance(cluster, HostsCluster) else {}
     if isinstance(cluster, SshCluster):
         return given

@@ -37,11 +37,11 @@ def run(arguments: argparse.Namespace) -> int:
     if submitted is not None:
         return _of_platform(submitted, arguments)
     # The logs of a job that runs are not remote yet.
-    found = find_job(name) if is_remote(name) or not storage.exists(name) else None
+    job = find_job(name) if is_remote(name) or not storage.exists(name) else None
     beneath = os.path.join(name, "logs")
     directory = beneath if storage.is_directory(beneath) else name
-    if found is not None and found["logs"]:
-        directory = str(found["logs"])
+    if job is not None and job["logs"]:
+        directory = str(job["logs"])
     rows = written_logs(directory)
     if not rows and not (arguments.follow and find_job(directory) is not None):
         print(f"logs: no task has logged anything in {directory!r}", file=sys.stderr)

@@ -7,7 +7,7 @@ import dataclasses
 import json
 import os
 
-from tfdistribute.cli.arguments import add_work_arguments, count
+from tfdistribute.cli import add_work_arguments, count
 from tfdistribute.cluster.spec import Cluster, LocalCluster
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.descriptions import read
@@ -43,8 +43,8 @@ def _cluster(arguments: argparse.Namespace) -> Cluster | None:
         return LocalCluster(
             arguments.workers, arguments.ps, devices_per_worker=arguments.devices_per_worker
         )
-    found = read_tf_config(os.environ)
-    return None if found is None else read(Cluster, {**found.cluster, "kind": "addresses"})
+    config = read_tf_config(os.environ)
+    return None if config is None else read(Cluster, {**config.cluster, "kind": "addresses"})
 
 
 def _text(row: TaskPlan) -> str:

@@ -10,7 +10,6 @@ from tfdistribute.launch.platforms.entrypoint import run_task
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the epilogue: what the task runs comes after ``--``."""
     parser.epilog = "The command of the task follows --. Exit codes from 128 on mean that another start may help."
 
 

@@ -16,7 +16,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Let the chief write its checkpoint, end all tasks, and wait until they are gone."""
     job = read_handle(arguments.job) or find_job(arguments.job)
     if job is None:
         print(f"stop: no job of this user runs as or in {arguments.job!r}", file=sys.stderr)

@@ -11,8 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tfdistribute.cli import job_text
-from tfdistribute.cli.arguments import count
+from tfdistribute.cli import count, job_text
 from tfdistribute.cli.launch import script_mistake
 from tfdistribute.cluster.managed import (
     JOB_KINDS,
@@ -44,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--staging", help="remote directory for the script; a Kubernetes secret by default")
     add("--environment", action="append", default=[], metavar="NAME=VALUE")
     add("--time-limit", type=float, help="seconds after which the platform ends the job")
-    add("--kind", choices=JOB_KINDS, default="TFJob", help="kind of the Kubernetes job")
+    add("--job-kind", choices=JOB_KINDS, default=JOB_KINDS[0], help="kind of the Kubernetes job")
+    add("--queue", help="local queue of Kueue, on Kubernetes")
     add("--namespace", default="default", help="namespace of Kubernetes")
     add("--gpus", type=int, default=0, help="GPUs of each container, on Kubernetes")
     add("--volume", action="append", default=[], metavar="PATH=CLAIM", help="on Kubernetes")
@@ -85,8 +85,8 @@ def run(arguments: argparse.Namespace) -> int:
     (home, *_) = logs.log_directories(job.id, None, os.getcwd())
     save_handle(handle, home)
     name = os.path.relpath(home)
-    shown = f"job {job.id} was submitted; `logs`, `stop` and `list` know it as {name}"
-    print(job_text.as_json(handle) if arguments.json else shown)
+    text = f"job {job.id} was submitted; `logs`, `stop` and `list` know it as {name}"
+    print(job_text.as_json(handle) if arguments.json else text)
     return 0
 
 
@@ -122,7 +122,8 @@ def _cluster(arguments: argparse.Namespace) -> ManagedCluster:
             **common,
         )
     return KubernetesCluster(
-        job_kind=arguments.kind,
+        job_kind=arguments.job_kind,
+        queue=arguments.queue,
         namespace=arguments.namespace,
         gpus=arguments.gpus,
         volumes=_pairs(arguments.volume),

@@ -27,7 +27,6 @@ _LOOPBACK_NAMES = ("localhost", "localhost.localdomain", "ip6-localhost")
 
 # A name service that is down would block for half a minute.
 LOOKUP_TIMEOUT_S = 0.5
-# Lookups at the same time.
 _LOOKUPS = 64
 
 _NO_PROXY = "no_grpc_proxy"
@@ -35,8 +34,6 @@ _NO_PROXY = "no_grpc_proxy"
 
 @dataclass(frozen=True)
 class Address:
-    """Host and port of a task."""
-
     host: str
     port: int | None  # None if the address has no usable port.
 
@@ -50,22 +47,18 @@ class Address:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether the host is the loopback: on every machine, the machine itself."""
         if self.is_ip_address:
             return ipaddress.ip_address(self.host).is_loopback
         return self.host in _LOOPBACK_NAMES
 
     @property
     def key(self) -> tuple[str, int | None]:
-        """Equal for conflicting addresses: all names of the loopback are one host."""
+        """Text and port that two addresses share if they conflict, as all names of the loopback do."""
         return ("localhost" if self.is_loopback else self.host, self.port)
 
 
 def parse_address(text: str) -> Address | None:
-    """Split an address such as "host-a:2222" or "[::1]:2222", with or without a port.
-
-    None if the text is not an address, for example because a shell would interpret a character in it.
-    """
+    """Split an address such as "host-a:2222" or "[::1]:2222", with or without a port; None for any other text."""
     match = _ADDRESS.fullmatch(text)
     if match is None:
         return None
@@ -75,7 +68,6 @@ def parse_address(text: str) -> Address | None:
 
 
 def has_wrong_port(text: str) -> bool:
-    """Return whether an address names a port that is not one, such as "host-a:99999"."""
     match, address = _ADDRESS.fullmatch(text), parse_address(text)
     return match is not None and bool(match[2]) and address is not None and address.port is None
 
@@ -89,7 +81,7 @@ def no_port(task: object, text: str) -> Finding:
 
 
 def same_addresses(texts: Mapping[_Task, str], keys: Mapping[_Task, Hashable]) -> Iterator[Finding]:
-    """Find the tasks whose addresses, or whatever represents them, are those of an earlier task."""
+    """Find the tasks whose addresses, or the keys that represent them, repeat an earlier task's."""
     first: dict[Hashable, object] = {}
     for task, key in keys.items():
         other = first.setdefault(key, task)
@@ -104,7 +96,7 @@ def same_addresses(texts: Mapping[_Task, str], keys: Mapping[_Task, Hashable]) -
 def resolve_hosts(
     addresses: Iterable[Address], timeout_s: float = LOOKUP_TIMEOUT_S
 ) -> dict[str, set[str]]:
-    """Look up the IP addresses of hosts in parallel; hosts not found within ``timeout_s`` are left out."""
+    """Look up the IP addresses of hosts in parallel, without hosts that are not found within ``timeout_s``."""
     ip_addresses: dict[str, set[str]] = {}
     names: queue.SimpleQueue[str] = queue.SimpleQueue()
     for address in {each.host: each for each in addresses}.values():
@@ -154,11 +146,10 @@ def _is_own(address: str) -> bool:
 
 @contextlib.contextmanager
 def without_proxy(addresses: Iterable[str]) -> Generator[None]:
-    """Let gRPC connect to tasks directly inside the block, not through the proxy that variables name for the web.
+    """Let gRPC connect to tasks directly inside the block, and not through the proxy of the web.
 
     Source:
-        https://grpc.github.io/grpc/core/md_doc_environment_variables.html, ``no_grpc_proxy``, which replaces
-        ``no_proxy`` where it is set.
+        https://grpc.github.io/grpc/core/md_doc_environment_variables.html, ``no_grpc_proxy``
     """
     parsed_addresses = (parse_address(text) for text in addresses)
     hosts = {address.host for address in parsed_addresses if address is not None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from tfdistribute.cluster.facts import ClusterFacts, facts_of_tf_configs
 from tfdistribute.cluster.spec import EVALUATOR, ROLES, TRAINING_ROLES
 from tfdistribute.cluster.tf_config import TfConfig, parse_tf_config
 from tfdistribute.errors import ClusterError
-from tfdistribute.rules import Finding, findings
+from tfdistribute.rules import Finding
 
 # TensorFlow's largest clusters have hundreds of tasks.
 MOST_TASKS = 10_000
@@ -19,11 +20,9 @@ MOST_TASKS = 10_000
 
 @dataclass(frozen=True)
 class ClusterRule:
-    """One row of the table."""
-
     rule: str
     find: Callable[[ClusterFacts], Iterator[Finding]]
-    # Others may only look wrong then: names resolve slowly, this process holds the port.
+    # Others may look wrong only then, because names resolve slowly and this process holds the port.
     at_start: bool = True
 
 
@@ -33,10 +32,7 @@ def check(facts: ClusterFacts) -> list[Finding]:
 
 
 def check_at_start(config: TfConfig) -> None:
-    """Check the cluster of a process that is about to train as one of its tasks; ClusterError for a mistake.
-
-    TensorFlow would wait for ever, train alone, or abort the process.
-    """
+    """Raise ClusterError if TensorFlow would wait for ever, train alone or abort as a task of this cluster."""
     facts = facts_of_tf_configs((config,))
     mistakes = _findings([rule for rule in CLUSTER_CHECKS if rule.at_start], facts)
     if mistakes:
@@ -69,7 +65,7 @@ def check_tf_configs(
 
 def _findings(rules: Sequence[ClusterRule], facts: ClusterFacts) -> list[Finding]:
     # Each of the other rules would report, or look up, thousands of addresses.
-    return list(_too_many_tasks(facts)) or findings(rules, facts)
+    return list(_too_many_tasks(facts)) or [each for rule in rules for each in rule.find(facts)]
 
 
 # Roles and tasks --------------------------------------------------------------------------------------------
@@ -241,11 +237,21 @@ def _too_few_devices(facts: ClusterFacts) -> Iterator[Finding]:
         )
 
 
-def _batch_does_not_divide(facts: ClusterFacts) -> Iterator[Finding]:
+def batch_does_not_divide(facts: ClusterFacts) -> Iterator[Finding]:
     batch, processes = facts.global_batch_size, facts.count("chief", "worker")
+    fewest = facts.fewest_workers or processes
     # With parameter servers each worker takes whole batches.
     parts = facts.devices_per_worker * (1 if facts.count("ps") else processes)
-    if batch is not None and parts > 0 and batch % parts:
+    if batch is not None and fewest < processes:
+        multiple = facts.devices_per_worker * math.lcm(*range(fewest, processes + 1))
+        if batch % multiple:
+            yield Finding(
+                "batch_size",
+                f"A batch of {batch} examples cannot be split evenly over every number of workers from {fewest} to "
+                f"{processes}.",
+                f"Use a multiple of {multiple}, or a smaller range.",
+            )
+    elif batch is not None and parts > 0 and batch % parts:
         lower = batch // parts * parts
         yield Finding(
             "batch_size",
@@ -282,7 +288,7 @@ CLUSTER_CHECKS: tuple[ClusterRule, ...] = (
     ClusterRule("The ports of this machine's tasks are free.", _ports_taken, at_start=False),
     ClusterRule("A process has as many devices as asked for.", _too_few_devices, at_start=False),
     ClusterRule(
-        "The batch can be split evenly over the replicas.", _batch_does_not_divide, at_start=False
+        "The batch can be split evenly over the replicas.", batch_does_not_divide, at_start=False
     ),
     ClusterRule(
         "TF_CONFIG is set before TensorFlow is started.", _tf_config_is_late, at_start=False

@@ -19,8 +19,6 @@ from tfdistribute.cluster.tf_config import TfConfig
 
 @dataclass(frozen=True)
 class ClusterFacts:
-    """Facts that the checks read."""
-
     # As in the ``cluster`` of TF_CONFIG; a role may be any text.
     roles: Mapping[str, tuple[str, ...]]
     evaluator: tuple[str, ...] = ()  # Hosts, which ``cluster`` does not list.
@@ -30,6 +28,7 @@ class ClusterFacts:
     # That a process of this machine can have, by their full names; empty if not known.
     devices: tuple[str, ...] = ()
     global_batch_size: int | None = None
+    fewest_workers: int | None = None  # With which a training goes on; None if the number is fixed.
     # Further TF_CONFIGs, which should have the same cluster.
     others: tuple[TfConfig, ...] = field(default=())
     tf_config_is_late: bool = False  # Set after TensorFlow was started.
@@ -46,7 +45,6 @@ class ClusterFacts:
 
     @cached_property
     def addresses(self) -> dict[Task, Address]:
-        """Addresses of these tasks, parsed, without those that cannot be."""
         parsed = {task: parse_address(text) for task, text in self.texts.items()}
         return {task: address for task, address in parsed.items() if address is not None}
 
@@ -61,7 +59,6 @@ class ClusterFacts:
         return resolve_hosts([*self.addresses.values(), *self.evaluator_addresses.values()])
 
     def listener_on(self, address: Address) -> Listener | None:
-        """Return the process that listens at an address of this machine; None for other machines."""
         if address.port is None or not is_this_machine(self.ip_addresses.get(address.host, ())):
             return None
         return listener(address.port)
@@ -76,7 +73,7 @@ def facts_of_cluster(
     global_batch_size: int | None = None,
     devices: tuple[str, ...] = (),
 ) -> ClusterFacts:
-    """Collect the facts of a cluster, whose own ``devices_per_worker``, if any, replaces the argument."""
+    """Collect the facts of a cluster, whose own ``devices_per_worker`` replaces the argument."""
     roles = dict(cluster.addresses)
     evaluator = roles.pop(EVALUATOR, ())
     return ClusterFacts(
@@ -87,6 +84,7 @@ def facts_of_cluster(
         devices_per_worker=getattr(cluster, "devices_per_worker", devices_per_worker),
         devices=devices,
         global_batch_size=global_batch_size,
+        fewest_workers=getattr(cluster, "fewest_workers", None),
     )
 
 

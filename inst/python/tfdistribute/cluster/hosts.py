@@ -7,36 +7,21 @@ from dataclasses import dataclass, field
 
 from tfdistribute.cluster.spec import (
     EVALUATOR,
-    MOST_PROCESSES,
     STALL_TIMEOUT_S,
-    Cluster,
+    StartedCluster,
     Supervision,
     Task,
-    unknown_addresses,
 )
-from tfdistribute.descriptions import check_maximum, check_minimum, check_text
+from tfdistribute.descriptions import check_text
 from tfdistribute.errors import ArgumentError
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
-_MINIMUM = {
-    "workers": 1,
-    "ps": 0,
-    "devices_per_worker": 1,
-    "lease_s": 5,
-    "start_timeout_s": 1,
-    "stall_timeout_s": 1,
-    "restarts": 0,
-}
-
 
 @dataclass(frozen=True, kw_only=True)
-class HostsCluster(Cluster):
-    """Processes on hosts; addresses and ports are found when they are started."""
+class HostsCluster(StartedCluster):
+    """Processes on hosts, with the evaluator on the host of the chief."""
 
-    workers: int
-    ps: int = 0
-    evaluator: bool = True  # On the host of the chief.
     devices_per_worker: int = 1
     rscript: str = "Rscript"
     python: str | None = None  # None for that of the session.
@@ -49,10 +34,7 @@ class HostsCluster(Cluster):
     restarts: int = 3
 
     def __post_init__(self) -> None:
-        for name, minimum in _MINIMUM.items():
-            check_minimum(name, getattr(self, name), minimum)
-        for name in ("workers", "ps"):
-            check_maximum(name, getattr(self, name), MOST_PROCESSES)
+        super().__post_init__()
         for name in ("rscript", "python", "libraries", "environment"):
             check_text(name, getattr(self, name))
         for name in self.environment:
@@ -65,24 +47,18 @@ class HostsCluster(Cluster):
 
     @property
     def names_of_hosts(self) -> tuple[str, ...]:
-        """The hosts, in the order in which they get tasks."""
         raise NotImplementedError
 
     @property
     def given_addresses(self) -> dict[str, str]:
-        """Addresses by host at which the tasks reach each other; those of other hosts are found."""
+        """Addresses by host at which the tasks reach each other, as far as the user names them."""
         return {}
-
-    @property
-    def addresses(self) -> dict[str, tuple[str, ...]]:
-        return unknown_addresses(self.workers, self.ps, self.evaluator)
 
     @property
     def supervision(self) -> Supervision:
         return Supervision(self.start_timeout_s, self.stall_timeout_s, self.restarts, "open")
 
     def host_of(self, task: Task) -> str:
-        """Return the host of a task: those that train in turn, servers likewise, the evaluator beside the chief."""
         number = task.index + (task.type == "worker")
         hosts = self.names_of_hosts
         return hosts[0 if task.type == EVALUATOR else number % len(hosts)]

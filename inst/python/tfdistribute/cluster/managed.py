@@ -9,63 +9,35 @@ from typing import ClassVar
 
 from tfdistribute.cluster.spec import (
     EVALUATOR,
-    MOST_PROCESSES,
     STALL_TIMEOUT_S,
-    Cluster,
+    StartedCluster,
     Supervision,
-    unknown_addresses,
 )
-from tfdistribute.descriptions import check_choice, check_maximum, check_minimum, check_text
+from tfdistribute.descriptions import check_choice, check_text
 from tfdistribute.errors import ArgumentError, ClusterError
 from tfdistribute.files import is_remote
 
-# What a name in Kubernetes can be: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/. Names of
-# tasks are made from that of the job, and must not be longer than 63 characters.
-_LABEL = r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?"
+# Names in Kubernetes: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/. Names of tasks
+# contain the job's name, and have at most 63 characters.
 _NAMESPACE = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _OBJECT = r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?"
-_IMAGE = r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}"
-_MEMORY = r"[0-9]+(\.[0-9]+)?([KMGTPE]i?|k|m)?"
-_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
-_MOUNT = r"(/[A-Za-z0-9._-]+)+"
-_PROJECT = r"[a-z0-9][a-z0-9:.-]{0,61}[a-z0-9]"
-_LOCATION = r"[a-z]+(-[a-z]+)*[0-9]+"
-_MACHINE = r"[a-z][a-z0-9-]{0,61}[a-z0-9]"
-_ACCELERATOR = r"[A-Z][A-Z0-9_]{0,61}"
 _ACCOUNT = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,251}"
 
-JOB_KINDS = ("TFJob", "Job")
-
-_MINIMUM = {
-    "workers": 1,
-    "ps": 0,
-    "gpus": 0,
-    "accelerators": 1,
-    "cpus": 0.001,
-    "time_limit_s": 1,
-    "start_timeout_s": 1,
-    "stall_timeout_s": 1,
-    "restarts": 0,
-}
+# The first one is part of every Kubernetes; the others need an operator of Kubeflow.
+JOB_KINDS = ("Job", "TrainJob", "TFJob")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ManagedCluster(Cluster):
-    """Containers of one image, of which each runs one task."""
-
-    # How an error speaks of the platform.
+class ManagedCluster(StartedCluster):
     platform: ClassVar[str] = ""
     # What text can be, and an example, by field.
     patterns: ClassVar[dict[str, tuple[str, str]]] = {
-        "image": (_IMAGE, "registry.example.org/cars:1"),
-        "name": (_LABEL, "cars"),
-        "environment": (_VARIABLE, "OMP_NUM_THREADS"),
+        "image": (r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}", "registry.example.org/cars:1"),
+        "name": (r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", "cars"),
+        "environment": (r"[A-Za-z_][A-Za-z0-9_]*", "OMP_NUM_THREADS"),
     }
 
     image: str
-    workers: int
-    ps: int = 0
-    evaluator: bool = True
     name: str = "tfdistribute"
     # Everybody who may look at the job can read it.
     environment: dict[str, str] = field(default_factory=dict[str, str])
@@ -77,12 +49,7 @@ class ManagedCluster(Cluster):
     stall_timeout_s: float = STALL_TIMEOUT_S
 
     def __post_init__(self) -> None:
-        for name, minimum in _MINIMUM.items():
-            value = getattr(self, name, None)
-            if value is not None:
-                check_minimum(name, value, minimum)
-        for name in ("workers", "ps"):
-            check_maximum(name, getattr(self, name), MOST_PROCESSES)
+        super().__post_init__()
         for name, (pattern, example) in self.patterns.items():
             for text in _texts(getattr(self, name)):
                 if re.fullmatch(pattern, text) is None:
@@ -102,10 +69,6 @@ class ManagedCluster(Cluster):
             )
 
     @property
-    def addresses(self) -> dict[str, tuple[str, ...]]:
-        return unknown_addresses(self.workers, self.ps, self.evaluator)
-
-    @property
     def supervision(self) -> Supervision:
         return Supervision(self.start_timeout_s, self.stall_timeout_s, 0, "open")
 
@@ -118,7 +81,6 @@ class ManagedCluster(Cluster):
         return 'Give remote storage, such as "gs://bucket/model".'
 
     def counts(self, evaluates: bool) -> dict[str, int]:
-        """Return the number of tasks by role, without roles that have none, in TensorFlow's order."""
         counts = {role: len(each) for role, each in self.addresses.items()}
         return {role: count for role, count in counts.items() if evaluates or role != EVALUATOR}
 
@@ -129,19 +91,19 @@ class ManagedCluster(Cluster):
 
 @dataclass(frozen=True, kw_only=True)
 class KubernetesCluster(ManagedCluster, kind="kubernetes"):
-    """Pods of a Kubernetes cluster."""
-
     platform: ClassVar[str] = "Kubernetes"
     patterns: ClassVar[dict[str, tuple[str, str]]] = {
         **ManagedCluster.patterns,
         "namespace": (_NAMESPACE, "default"),
-        "memory": (_MEMORY, "16Gi"),
+        "queue": (_NAMESPACE, "team-queue"),
+        "memory": (r"[0-9]+(\.[0-9]+)?([KMGTPE]i?|k|m)?", "16Gi"),
         "secrets": (_OBJECT, "storage-key"),
         "service_account": (_OBJECT, "trainer"),
     }
 
-    job_kind: str = "TFJob"
+    job_kind: str = JOB_KINDS[0]
     namespace: str = "default"
+    queue: str | None = None  # A local queue of Kueue.
     gpus: int = 0
     cpus: float | None = None
     memory: str | None = None
@@ -156,7 +118,10 @@ class KubernetesCluster(ManagedCluster, kind="kubernetes"):
         check_text("kubectl", self.kubectl)
         check_choice("job_kind", self.job_kind, JOB_KINDS)
         for path, claim in self.volumes.items():
-            if re.fullmatch(_MOUNT, path) is None or re.fullmatch(_OBJECT, claim) is None:
+            if (
+                re.fullmatch(r"(/[A-Za-z0-9._-]+)+", path) is None
+                or re.fullmatch(_OBJECT, claim) is None
+            ):
                 raise ClusterError(
                     f"`volumes` holds {claim!r} for {path!r}, which Kubernetes does not accept.",
                     'Give names of claims with paths as their names: c("/models" = "models-claim").',
@@ -186,15 +151,13 @@ class KubernetesCluster(ManagedCluster, kind="kubernetes"):
 
 @dataclass(frozen=True, kw_only=True)
 class VertexCluster(ManagedCluster, kind="vertex"):
-    """Replicas of a custom job of Vertex AI."""
-
     platform: ClassVar[str] = "Vertex AI"
     patterns: ClassVar[dict[str, tuple[str, str]]] = {
         **ManagedCluster.patterns,
-        "project": (_PROJECT, "my-project"),
-        "location": (_LOCATION, "europe-west4"),
-        "machine_type": (_MACHINE, "n1-standard-8"),
-        "accelerator": (_ACCELERATOR, "NVIDIA_TESLA_T4"),
+        "project": (r"[a-z0-9][a-z0-9:.-]{0,61}[a-z0-9]", "my-project"),
+        "location": (r"[a-z]+(-[a-z]+)*[0-9]+", "europe-west4"),
+        "machine_type": (r"[a-z][a-z0-9-]{0,61}[a-z0-9]", "n1-standard-8"),
+        "accelerator": (r"[A-Z][A-Z0-9_]{0,61}", "NVIDIA_TESLA_T4"),
         "service_account": (_ACCOUNT, "trainer@my-project.iam.gserviceaccount.com"),
         "network": (r"projects/[0-9]+/global/networks/[a-z0-9-]+", "projects/1/global/networks/a"),
         "staging": (r"gs://[a-z0-9][^\s]*", "gs://bucket/jobs"),
@@ -206,7 +169,7 @@ class VertexCluster(ManagedCluster, kind="vertex"):
     accelerator: str | None = None
     accelerators: int = 1
     network: str | None = None  # Full name of a network with which the job is peered.
-    restart: bool = True  # Of the whole job, when a replica was restarted.
+    restarts: bool = True  # Of the whole job, when a replica was restarted.
 
     def __post_init__(self) -> None:
         super().__post_init__()

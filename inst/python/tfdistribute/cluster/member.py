@@ -14,8 +14,6 @@ from tfdistribute.cluster.tf_config import TfConfig
 
 @dataclass(frozen=True)
 class Member:
-    """One task of a cluster and its relation to the other tasks."""
-
     # Addresses by role, without the evaluator, which does not listen.
     cluster: dict[str, tuple[str, ...]]
     task: Task
@@ -31,7 +29,6 @@ class Member:
 
     @property
     def training_tasks(self) -> tuple[tuple[Task, str], ...]:
-        """Tasks that compute gradients with their addresses, by rank."""
         return tuple(each for each in self._tasks(*TRAINING_ROLES) if each[0].trains)
 
     @property
@@ -70,7 +67,6 @@ class Member:
 
     @property
     def address(self) -> str:
-        """Address at which this process listens; empty for an evaluator."""
         addresses = self.cluster.get(self.task.type, ())
         return addresses[self.task.index] if self.task.index < len(addresses) else ""
 
@@ -81,7 +77,6 @@ class Member:
 
     @property
     def job_name(self) -> str:
-        """Name of the training that this process takes part in, the same in each of its tasks."""
         directory = os.environ.get(task_events.JOB)
         if directory:
             return os.path.basename(os.path.normpath(directory))
@@ -91,8 +86,7 @@ class Member:
     def needed(self) -> tuple[tuple[Task, str], ...]:
         """The other tasks without which this one cannot take a step.
 
-        With parameter servers these are the servers and the chief, which initialises the variables; without them,
-        every task that trains.
+        With parameter servers, the chief is one, because it initializes the variables.
         """
         with_servers = (*self.servers, *self.training_tasks[:1])
         others = with_servers if self.servers else self.training_tasks
@@ -102,8 +96,8 @@ class Member:
     def watched(self) -> tuple[tuple[Task, str], ...]:
         """The tasks whose signs of life this one watches.
 
-        Among tasks in step, the chief watches all and tells them what it finds, so that watching does not grow with
-        the square of their number.
+        In step, only the chief watches all and tells the others, so watching does not grow with the square of the
+        tasks.
         """
         chief = self.chief
         if not self.in_step or self.is_chief or chief is None:

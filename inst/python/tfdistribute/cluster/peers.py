@@ -13,23 +13,16 @@ from tfdistribute.cluster.spec import Task
 TasksWithAddresses = Sequence[tuple[Task, str]]
 
 _DESCRIPTORS = "/proc/self/fd"
-# Timeout of one attempt to connect.
 _CONNECT_S = 2.0
 
 
 def is_listening(address: str) -> bool:
-    """Return whether something listens at "host:port"; the connection is closed at once.
-
-    The kernel accepts connections for a frozen process too.
-    """
+    """Return whether something listens at "host:port"; the kernel accepts for a frozen process, too."""
     return connection_error(address) is None
 
 
 def connection_error(address: str) -> OSError | None:
-    """Return why no connection to "host:port" can be made; None if something listens there.
-
-    A ``ConnectionRefusedError`` comes from a host that can be reached, so its process has ended or has not begun.
-    """
+    """Return why no connection can be made, or None; ConnectionRefusedError if the host can be reached."""
     place = parse_address(address)
     if place is None or place.port is None:
         return OSError(f"no port in {address}")
@@ -41,11 +34,7 @@ def connection_error(address: str) -> OSError | None:
 
 
 def disconnect(address: str) -> None:
-    """Shut down the connections of this process to "host:port", so that requests to a frozen process end.
-
-    Source:
-        https://man7.org/linux/man-pages/man5/proc_pid_fd.5.html; systems without this directory are left as they are.
-    """
+    """Shut down this process's connections to "host:port", so that requests to a frozen process end (Linux only)."""
     place = parse_address(address)
     if place is None or not os.path.isdir(_DESCRIPTORS):
         return
@@ -69,5 +58,4 @@ def _connection(descriptor: int) -> socket.socket:
 
 
 def format_tasks(tasks: TasksWithAddresses) -> str:
-    """Format tasks for a message: "worker 0 (host:port), worker 1 (host:port)"."""
     return ", ".join(f"{task} ({address})" for task, address in tasks)

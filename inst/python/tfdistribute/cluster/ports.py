@@ -14,8 +14,6 @@ _LISTENING = "0A"
 
 @dataclass(frozen=True)
 class Listener:
-    """The process that listens on a port."""
-
     pid: int | None = None  # None if this user may not see it.
     name: str | None = None
 
@@ -24,10 +22,7 @@ class Listener:
 
 
 def listener(port: int) -> Listener | None:
-    """Return the listener on a TCP port of this machine; None if the port is free.
-
-    TensorFlow's server binds a port on all network interfaces, so a listener on any of them conflicts with it.
-    """
+    """Return the listener on a TCP port of any network interface, as TensorFlow's server binds all; None if free."""
     if not Path("/proc/net/tcp").exists():
         return None if _can_be_bound(port) else Listener()
     sockets = {inode for taken, inode in _listening() if taken == port}
@@ -45,7 +40,6 @@ def free_ports(count: int) -> tuple[int, ...]:
 
 
 def _listening() -> Iterator[tuple[int, str]]:
-    """Return ports and the inodes of their sockets, from the kernel's tables."""
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         with contextlib.suppress(OSError):
             for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:

@@ -54,7 +54,7 @@ _REFUSED = {
 
 @dataclass(frozen=True, kw_only=True)
 class SlurmCluster(HostsCluster, kind="slurm"):
-    """Processes on nodes that Slurm allocates; the supervisor runs on the first of them."""
+    """Processes on nodes that Slurm allocates. The supervisor runs on the first of them."""
 
     nodes: int
     time_limit: str | None = None  # As sbatch takes it; None for that of the partition.
@@ -71,7 +71,7 @@ class SlurmCluster(HostsCluster, kind="slurm"):
         check_minimum("nodes", self.nodes, 1)
         check_minimum("stop_signal_s", self.stop_signal_s, 10)
         check_maximum("stop_signal_s", self.stop_signal_s, _MOST_SIGNAL_S)
-        check_maximum("nodes", self.nodes, self.workers + self.ps)
+        check_maximum("nodes", self.nodes, self.most_workers + self.ps)
         for name in ("partition", "account"):
             text = getattr(self, name)
             if text is not None and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.,@-]*", text) is None:

@@ -23,10 +23,10 @@ _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
 
 def read_slurm(environment: Mapping[str, str]) -> TfConfig | None:
-    """Read the cluster of the tasks of one srun: task 0 is the chief, the others are workers.
+    """Read the cluster of the tasks of one srun; None outside Slurm, and for a single task.
 
-    None outside Slurm, and for a single task. ClusterError if a job of several tasks runs this process outside srun.
-    The variables: https://slurm.schedmd.com/srun.html, "OUTPUT ENVIRONMENT VARIABLES".
+    Task 0 is the chief. ClusterError if a job of several tasks runs this process outside srun. The variables are
+    listed at https://slurm.schedmd.com/srun.html, "OUTPUT ENVIRONMENT VARIABLES".
     """
     job = environment.get(_JOB, "")
     if not job:
@@ -89,7 +89,6 @@ def _expand(part: str, text: str) -> list[str]:
 
 
 def _expand_counts(text: str) -> list[int]:
-    """List the counts in a text such as "2(x3),1"."""
     counts: list[int] = []
     for part in text.split(","):
         match = _COUNT.fullmatch(part)
@@ -100,7 +99,7 @@ def _expand_counts(text: str) -> list[int]:
 
 
 def _first_port(job: int, step: int) -> int:
-    """Return the first port of a step: all its tasks must know it without asking each other."""
+    """Return the first port of a step, which all tasks must know without asking each other."""
     blocks = _PORTS // _TASKS_OF_NODE
     return _FIRST_PORT + (job + 101 * step) % blocks * _TASKS_OF_NODE
 

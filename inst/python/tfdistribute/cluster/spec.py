@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tfdistribute.cluster.addresses import (
     has_wrong_port,
@@ -12,7 +13,7 @@ from tfdistribute.cluster.addresses import (
     same_addresses,
 )
 from tfdistribute.descriptions import Description, check_choice, check_maximum, check_minimum
-from tfdistribute.errors import ClusterError
+from tfdistribute.errors import ArgumentError, ClusterError
 
 # The roles in the `cluster` of TF_CONFIG, in TensorFlow's order; an evaluator is not part of it.
 TRAINING_ROLES = ("chief", "worker", "ps")
@@ -23,24 +24,27 @@ EVALUATOR = "evaluator"
 START_PATIENCE = 5
 ROLES = (*TRAINING_ROLES, EVALUATOR)
 
-# Default deadlines of a cluster.
 START_TIMEOUT_S = 60.0
 STALL_TIMEOUT_S = 300.0
 # Least time without a sign of life after which a task counts as lost.
 _SILENCE_S = 30.0
 
-# Networks that the tasks of a local cluster may use.
 NETWORKS = ("auto", "private", "open")
 
 # More processes of one kind do not fit on a machine: each that trains takes about 650 MB.
 MOST_PROCESSES = 1000
 
-# Minimum values of the fields of a local cluster.
+# Least values of fields of all clusters.
 _MINIMUM = {
     "workers": 1,
     "ps": 0,
     "devices_per_worker": 1,
     "memory_limit_mb": 1,
+    "gpus": 0,
+    "accelerators": 1,
+    "cpus": 0.001,
+    "lease_s": 5,
+    "time_limit_s": 1,
     "start_timeout_s": 1,
     "stall_timeout_s": 1,
     "restarts": 0,
@@ -48,14 +52,11 @@ _MINIMUM = {
 
 
 def silence_s(stall_timeout_s: float) -> float:
-    """Return after how many seconds without a sign of life a task counts as lost: a tenth of the stall timeout."""
     return min(stall_timeout_s, max(_SILENCE_S, stall_timeout_s / 10))
 
 
 @dataclass(frozen=True)
 class Task(Description):
-    """One process of a cluster."""
-
     type: str  # "chief", "worker", "ps" or "evaluator"; any text until it is checked.
     index: int = 0
 
@@ -68,17 +69,12 @@ class Task(Description):
 
 
 def chief_of(tasks: Iterable[Task]) -> Task | None:
-    """Return the task that writes checkpoints: the chief, or worker 0 if there is none; None if no task trains.
-
-    The tasks must be in TensorFlow's order of roles.
-    """
+    """Return the task that writes checkpoints, the chief or worker 0, of tasks in TensorFlow's order of roles."""
     return next((task for task in tasks if task.trains), None)
 
 
 @dataclass(frozen=True)
 class Supervision:
-    """How the tasks of a job are supervised; fields as in ``LocalCluster``."""
-
     start_timeout_s: float
     stall_timeout_s: float
     restarts: int = 3
@@ -87,11 +83,8 @@ class Supervision:
 
 @dataclass(frozen=True)
 class Cluster(Description):
-    """Base of all clusters: the tasks of one training."""
-
     @property
     def supervision(self) -> Supervision:
-        """How its tasks are supervised if a job starts them."""
         raise NotImplementedError
 
     @property
@@ -101,12 +94,10 @@ class Cluster(Description):
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        """Every task, in TensorFlow's order of roles."""
         return tuple(task for task, _ in self.tasks_at_addresses())
 
     @property
     def training_processes(self) -> int:
-        """Tasks that compute gradients: chief and workers."""
         return sum(task.trains for task in self.tasks)
 
     @property
@@ -120,7 +111,6 @@ class Cluster(Description):
                 yield Task(role, index), address
 
     def __str__(self) -> str:
-        """Describe the cluster: "a cluster of 3 tasks (chief 0, worker 0, evaluator 0)"."""
         tasks = self.tasks
         return (
             f"a cluster of {len(tasks)} task{'' if len(tasks) == 1 else 's'} "
@@ -132,9 +122,8 @@ class Cluster(Description):
 class ClusterSpec(Cluster, kind="addresses"):
     """A cluster whose addresses are known.
 
-    Only what can never become right is refused here: text that is not an address, because addresses reach command
-    lines, a port that is not one, and an address that is written twice. ``checks`` finds all other mistakes, such as a
-    missing port or two chiefs.
+    Construction only rejects errors that cannot be mended, because addresses reach command lines; ``checks`` finds
+    others.
     """
 
     chief: tuple[str, ...] = ()
@@ -188,19 +177,65 @@ class ClusterSpec(Cluster, kind="addresses"):
         return Supervision(self.start_timeout_s, self.stall_timeout_s)
 
 
-def unknown_addresses(workers: int, ps: int, evaluator: bool) -> dict[str, tuple[str, ...]]:
-    """Return empty text for each task by role; the chief is one of the workers."""
-    counts = {"chief": 1, "worker": workers - 1, PS: ps, EVALUATOR: int(evaluator)}
-    return {role: ("",) * count for role, count in counts.items() if count}
+@dataclass(frozen=True)
+class StartedCluster(Cluster):
+    """A cluster whose processes are started for a job, and whose addresses are chosen then."""
+
+    can_lose_hosts: ClassVar[bool] = False
+
+    # The chief included; the fewest and the most if the training goes on without lost hosts.
+    workers: int | tuple[int, ...]
+    ps: int = 0
+    evaluator: bool = True
+
+    def __post_init__(self) -> None:
+        for name, minimum in _MINIMUM.items():
+            value = self.fewest_workers if name == "workers" else getattr(self, name, None)
+            if value is not None:
+                check_minimum(name, value, minimum)
+        check_maximum("workers", self.most_workers, MOST_PROCESSES)
+        check_maximum("ps", self.ps, MOST_PROCESSES)
+        if isinstance(self.workers, tuple):
+            self._check_range(self.workers)
+
+    def _check_range(self, workers: tuple[int, ...]) -> None:
+        if not self.can_lose_hosts or len(workers) != 2 or workers[0] > workers[1]:
+            as_range = ", or the fewest and the most" if self.can_lose_hosts else ""
+            raise ArgumentError(
+                f"`workers` must be a whole number{as_range}, not {workers}.",
+                argument="workers",
+                value=str(workers),
+            )
+        if self.ps:
+            raise ArgumentError(
+                f"`workers` is {workers}, and a training with parameter servers (`ps` = {self.ps}) has a fixed number "
+                "of workers.",
+                "Use one number: the other workers of such a training go on without a lost one.",
+                argument="workers",
+                value=str(workers),
+            )
+
+    @property
+    def fewest_workers(self) -> int:
+        return min(self.workers, default=0) if isinstance(self.workers, tuple) else self.workers
+
+    @property
+    def most_workers(self) -> int:
+        return max(self.workers, default=0) if isinstance(self.workers, tuple) else self.workers
+
+    @property
+    def addresses(self) -> dict[str, tuple[str, ...]]:
+        counts = {
+            "chief": 1,
+            "worker": self.most_workers - 1,
+            PS: self.ps,
+            EVALUATOR: int(self.evaluator),
+        }
+        return {role: ("",) * count for role, count in counts.items() if count}
 
 
 @dataclass(frozen=True)
-class LocalCluster(Cluster, kind="local"):
-    """Processes of this machine, whose ports are chosen when they are started."""
-
-    workers: int
-    ps: int = 0
-    evaluator: bool = True
+class LocalCluster(StartedCluster, kind="local"):
     devices_per_worker: int = 1
     memory_limit_mb: float | None = None  # Of each process on each GPU.
     # To the first step; START_PATIENCE times as long for a task that computes.
@@ -211,17 +246,8 @@ class LocalCluster(Cluster, kind="local"):
     network: str = "auto"
 
     def __post_init__(self) -> None:
-        for name, minimum in _MINIMUM.items():
-            value = getattr(self, name)
-            if value is not None:
-                check_minimum(name, value, minimum)
-        for name in ("workers", "ps"):
-            check_maximum(name, getattr(self, name), MOST_PROCESSES)
+        super().__post_init__()
         check_choice("network", self.network, NETWORKS)
-
-    @property
-    def addresses(self) -> dict[str, tuple[str, ...]]:
-        return unknown_addresses(self.workers, self.ps, self.evaluator)
 
     @property
     def supervision(self) -> Supervision:

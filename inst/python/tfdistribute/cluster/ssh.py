@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from tfdistribute.cluster.addresses import parse_address
 from tfdistribute.cluster.hosts import HostsCluster
@@ -18,7 +19,7 @@ _HOST = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class SshCluster(HostsCluster, kind="ssh"):
-    """Processes on hosts that are reached by ssh."""
+    can_lose_hosts: ClassVar[bool] = True
 
     hosts: tuple[str, ...]  # A host that is named several times gets as many of the tasks.
     # At which the tasks reach each other; those of other hosts are found.
@@ -39,9 +40,6 @@ class SshCluster(HostsCluster, kind="ssh"):
                     argument="hosts",
                     value=host,
                 )
-        self._check_addresses()
-
-    def _check_addresses(self) -> None:
         for host, text in self.host_addresses.items():
             address = parse_address(text)
             if host not in self.hosts or address is None or ":" in text.rpartition("]")[2]:

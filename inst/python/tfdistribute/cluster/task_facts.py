@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import Task
 from tfdistribute.descriptions.comparison import USES
 from tfdistribute.errors import (
@@ -28,21 +27,11 @@ _MOST_SHARING = 8
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """What one task is about to do; None for what it does not know.
+    """The facts of one task; None for a fact that it does not know.
 
-    Args:
-        task: Name of the task, such as "worker 0".
-        process: Random name of its process.
-        training: Number of the training in its process, from 1.
-        cluster: Addresses by role.
-        work: Checksum of the descriptions of what is trained, with their data and functions.
-        variables: Shapes of the model's trainable variables, by name.
-        step: Global step at which the task begins.
-        first_step: Global step at which the job began, before any restart.
-        mark: Text that the chief has written into model_dir.
-        passes: The passes over a training step that are switched off.
-        machine: Text that tasks have in common if they can share memory.
-        socket: Name of the socket through which the task shares memory; None if it does not.
+    ``process`` is a random name, ``training`` counts from 1 in the process, ``work`` is a checksum of the
+    descriptions with their data and functions, and ``first_step`` is the global step at which the job began. The
+    chief has written ``mark`` into model_dir. Tasks with one ``machine`` can share memory, through ``socket``.
     """
 
     task: str
@@ -69,7 +58,6 @@ class TaskFacts:
 
     @classmethod
     def from_text(cls, text: str) -> TaskFacts:
-        """Read the facts of another task, which may run another version of this package."""
         values = cast("dict[str, Any]", parse_json(text))
         names = {field.name for field in dataclasses.fields(cls)}
         return cls(**{name: value for name, value in values.items() if name in names})
@@ -81,12 +69,6 @@ class TaskFacts:
 
 @dataclass(frozen=True)
 class _Field:
-    """A fact that two tasks must share.
-
-    Args:
-        in_step: Whether only tasks that train in step must share it.
-    """
-
     words: str
     argument: str
     fix: str
@@ -128,14 +110,9 @@ def difference(
     in_step: bool,
     in_work: tuple[str, Any, Any] | None = None,
 ) -> TfdistributeError | None:
-    """Compare what two tasks are about to do.
+    """Return the error that names both tasks and the first fact in which they differ, or None.
 
-    Args:
-        one: A task that trains, or a parameter server.
-        in_work: Path and both values of the first entries of their ``work`` that differ, if they are known.
-
-    Returns:
-        The error that names both tasks and the first fact in which they differ; None if there is none.
+    ``in_work`` is the path and both values of the first entries of their ``work`` that differ, if they are known.
     """
     for name, field in _SHARED.items():
         first, second = getattr(one, name), getattr(other, name)
@@ -157,21 +134,15 @@ def difference(
 
 
 def shared_sockets(tasks: Sequence[TaskFacts]) -> list[str]:
-    """Decide whether tasks that train in step share memory.
+    """Return the names of the sockets by rank, or none if the tasks do not share memory.
 
-    Args:
-        tasks: Facts of all of them, by rank.
-
-    Returns:
-        The names of their sockets, by rank; empty if they do not share memory.
-
-    Raises:
-        StrategyError: they must, and cannot.
+    StrategyError if they must share memory, and cannot.
     """
     sockets = [task.socket for task in tasks if task.socket is not None]
     apart = [task for task in tasks if task.machine is None or task.machine != tasks[0].machine]
     if len(sockets) == len(tasks) and not apart:
-        return sockets if _is_fastest(tasks) else []
+        is_wanted = tasks[0].communication == SHARED_MEMORY or len(tasks) <= _MOST_SHARING
+        return sockets if is_wanted else []
     if tasks[0].communication != SHARED_MEMORY:
         return []
     reason = f", and {apart[0].where} cannot share memory with {tasks[0].where}" if apart else ""
@@ -183,16 +154,8 @@ def shared_sockets(tasks: Sequence[TaskFacts]) -> list[str]:
     )
 
 
-def _is_fastest(tasks: Sequence[TaskFacts]) -> bool:
-    return tasks[0].communication == SHARED_MEMORY or len(tasks) <= _MOST_SHARING
-
-
 def wrong_task(own: TaskFacts, other: TaskFacts, task: Task, address: str) -> ClusterError | None:
-    """Check that the task which answers at an address is the one that belongs there.
-
-    Returns:
-        The error that names both tasks; None if it is the right one.
-    """
+    """Return the error if another task than the expected one answers at an address, or None."""
     if other.process == own.process:
         problem = (
             f"The address of {task} ({address}) leads back to {own.where}: two processes, or two addresses, are "
@@ -214,7 +177,6 @@ def wrong_task(own: TaskFacts, other: TaskFacts, task: Task, address: str) -> Cl
 
 
 def other_training(own: TaskFacts, other: TaskFacts) -> ClusterError:
-    """Make the error for a task whose process has begun more trainings than this one."""
     return ClusterError(
         f"{other.where} is in training {other.training} since its process was started, and {own.where} in training "
         f"{own.training}.",
@@ -225,7 +187,6 @@ def other_training(own: TaskFacts, other: TaskFacts) -> ClusterError:
 
 
 def unshared_directory(own: TaskFacts, chief: TaskFacts) -> ModelDirectoryError:
-    """Make the error for a task that does not see what the chief has written into model_dir."""
     same = own.model_dir == chief.model_dir
     place = f'`model_dir` "{own.model_dir}"'
     there = "the same name on another disk" if same else f'"{chief.model_dir}"'
@@ -236,11 +197,6 @@ def unshared_directory(own: TaskFacts, chief: TaskFacts) -> ModelDirectoryError:
         argument="model_dir",
         value=str(own.model_dir),
     )
-
-
-def cluster_of(member: Member) -> dict[str, list[str]]:
-    """Return the addresses of a cluster by role, as JSON returns them."""
-    return {role: list(each) for role, each in sorted(member.cluster.items())}
 
 
 def _different_work(
@@ -263,7 +219,6 @@ def _different_work(
 
 
 def _first_difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Reduce two mappings to the first entry in which they differ."""
     for name in sorted({*first, *second}):
         if first.get(name) != second.get(name):
             return _entry(name, first), _entry(name, second)

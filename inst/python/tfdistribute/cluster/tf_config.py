@@ -1,4 +1,4 @@
-"""TF_CONFIG, the variable that describes a cluster to TensorFlow: reading and writing."""
+"""TF_CONFIG, the variable that describes a cluster to TensorFlow, and CLUSTER_SPEC, in which Vertex AI does so."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from tfdistribute.cluster.spec import EVALUATOR, ClusterSpec, Task
+from tfdistribute.cluster.spec import EVALUATOR, PS, ClusterSpec, Task
 from tfdistribute.errors import ClusterError
-from tfdistribute.files import parse_json
+from tfdistribute.files import parse_json, parse_object
 
 _MOST_CHARACTERS = 200
 REMEDY = (
@@ -17,21 +17,26 @@ REMEDY = (
     '"task": {"type": "chief", "index": 0}}, or unset TF_CONFIG to train on this machine alone.'
 )
 
+VARIABLE = "CLUSTER_SPEC"
+
+ROLES_OF_POOLS = {
+    "workerpool0": "chief",
+    "workerpool1": "worker",
+    "workerpool2": PS,
+    "workerpool3": EVALUATOR,
+}
 # An index with more digits is not one.
 _MOST_DIGITS = 20
 
 
 @dataclass(frozen=True)
 class TfConfig:
-    """A cluster, and which of its tasks this process is."""
-
     cluster: dict[str, tuple[str, ...]]
     task_type: str | None = None  # None if TF_CONFIG names no task.
     task_index: int = 0
 
     @property
     def tasks(self) -> int:
-        """Number of processes, including an evaluator that the cluster does not list."""
         listed = sum(len(addresses) for addresses in self.cluster.values())
         unlisted = self.task_type == "evaluator" and "evaluator" not in self.cluster
         return listed + (1 if unlisted and listed else 0)
@@ -42,10 +47,9 @@ class TfConfig:
 
 
 def read_tf_config(environment: Mapping[str, str]) -> TfConfig | None:
-    """Read the cluster from an environment, without trying or comparing its addresses.
+    """Read the cluster; None if TF_CONFIG is not set or names neither cluster nor task.
 
-    None if TF_CONFIG is not set or names neither cluster nor task. ClusterError if it is not JSON (naming the place),
-    or does not have TensorFlow's form.
+    ClusterError if it is not JSON or does not have TensorFlow's form. Addresses are not checked.
     """
     config = parse_tf_config(environment.get("TF_CONFIG", ""))
     if config is not None:
@@ -54,7 +58,6 @@ def read_tf_config(environment: Mapping[str, str]) -> TfConfig | None:
 
 
 def parse_tf_config(text: str) -> TfConfig | None:
-    """Parse TF_CONFIG, without checking that its task belongs to its cluster."""
     text = text.strip()
     if not text:
         return None
@@ -127,7 +130,7 @@ def _check_task(config: TfConfig) -> None:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object of JSON, of which Python would keep the last of several equal names."""
+    """Reject names that occur twice, of which Python would keep the last."""
     values: dict[str, Any] = {}
     for name, value in pairs:
         if name in values:
@@ -172,4 +175,42 @@ def _misfit(name: str, expected: str, value: object) -> ClusterError:
         REMEDY,
         argument="TF_CONFIG",
         value=shown,
+    )
+
+
+def read_cluster_spec(environment: Mapping[str, str]) -> TfConfig | None:
+    """Read the cluster and the task of this process; None without CLUSTER_SPEC, or for a single process.
+
+    Its form: https://cloud.google.com/vertex-ai/docs/training/distributed-training, "Format CLUSTER_SPEC".
+    """
+    text = environment.get(VARIABLE, "").strip()
+    if not text:
+        return None
+    content = parse_object(text.encode())
+    cluster, task = (content or {}).get("cluster"), (content or {}).get("task")
+    if not isinstance(cluster, dict) or not isinstance(task, dict):
+        raise _unreadable(text)
+    pools = cast("dict[str, Any]", cluster)
+    own = dict(cast("dict[str, Any]", task))
+    role = ROLES_OF_POOLS.get(str(own.get("type")))
+    if role is None or not set(pools) <= set(ROLES_OF_POOLS):
+        raise _unreadable(text)
+    own["type"] = role
+    roles = {ROLES_OF_POOLS[pool]: addresses for pool, addresses in pools.items()}
+    # The evaluator is not part of the cluster that trains.
+    roles.pop(EVALUATOR, None)
+    try:
+        config = parse_tf_config(json.dumps({"cluster": roles, "task": own}))
+    except ClusterError as error:
+        raise _unreadable(text) from error
+    return None if config is None or config.tasks < 2 else config
+
+
+def _unreadable(text: str) -> ClusterError:
+    return ClusterError(
+        f"{VARIABLE} is {text[:200]!r}, which is not the form of Vertex AI.",
+        'Write it as {"cluster": {"workerpool0": ["host:port"], "workerpool1": ["host:port"]}, '
+        '"task": {"type": "workerpool0", "index": 0}}, or set TF_CONFIG: it is used instead.',
+        argument=VARIABLE,
+        value=text[:200],
     )

@@ -1,7 +1,7 @@
 """Descriptions: typed dataclasses for what a user asks for, read from plain mappings.
 
-Whatever a user builds (strategy, run configuration, feature column, input, model) arrives as a mapping
-``{"kind": "mirrored", "devices": 2, ...}`` and becomes a frozen dataclass here. A family is a root class without a
+The strategies, run configurations, feature columns, inputs and models of a user arrive as mappings such as
+``{"kind": "mirrored", "devices": 2, ...}`` and become frozen dataclasses here. A family is a root class without a
 kind; its members register themselves by their kind::
 
     class Strategy(Description): ...
@@ -40,7 +40,7 @@ _TYPES = {bool: "TRUE or FALSE", int: "a whole number", float: "a number", str: 
 
 
 class Description:
-    """Root of all descriptions; a direct subclass without a kind starts a family.
+    """Root of all descriptions. A direct subclass without a kind starts a family.
 
     Args:
         kind: Name of this member in its family; the value of "kind" in mappings.
@@ -50,7 +50,6 @@ class Description:
     kinds: ClassVar[dict[str, type[Description]]] = {}
 
     def __init_subclass__(cls, kind: str | None = None) -> None:
-        """Register a member under its kind, or start a family."""
         super().__init_subclass__()
         if kind is not None:
             cls.kind = kind
@@ -59,26 +58,22 @@ class Description:
             cls.kinds = {}
 
     def content(self) -> Mapping[str, Any]:
-        """Return what the fields only refer to, such as the content of files, for the comparison of two tasks."""
+        """Return the content that fields only refer to, such as files, for the comparison of two tasks."""
         return {}
 
 
 def read(family: type[D], mapping: Mapping[str, Any], argument: str = "kind") -> D:
-    """Make the member of a family that a mapping describes.
+    """Make the member of a family, or of a class without kinds, that a mapping describes.
 
-    A whole number given as 4.0 becomes 4, a single value becomes a tuple if its field is one, and nested mappings
+    A whole number in the form of 4.0 becomes 4, a single value becomes a tuple if its field is one, and nested mappings
     become nested descriptions.
 
     Args:
-        family: Root class of the family, or a description class without kinds.
         mapping: Values by field name; "kind" selects the member.
-        argument: What the mapping is a value of, for the error about its kind.
-
-    Returns:
-        A frozen dataclass of the family.
+        argument: The argument that the mapping is a value of, for the error about its kind.
 
     Raises:
-        ArgumentError: an unknown kind or field, a missing field, or a value that is not of its field's type.
+        ArgumentError: if a kind or field is unknown, a field is missing, or a value has another type.
     """
     fields = {str(name): value for name, value in mapping.items() if name != "kind"}
     member = _member(family, mapping.get("kind"), argument)
@@ -105,7 +100,7 @@ def read(family: type[D], mapping: Mapping[str, Any], argument: str = "kind") ->
 def type_hints(of: Any) -> dict[str, Any]:
     """Return the types of the fields of a class, or of the arguments of a function, by name.
 
-    Python finds them out anew each time, in half a millisecond, and a verb asks some fifty times.
+    Python derives them again each time, in half a millisecond, and a verb asks some fifty times.
     """
     return typing.get_type_hints(of)
 
@@ -130,14 +125,14 @@ def _member(family: type[D], kind: Any, argument: str) -> type[D]:
 
 
 def coerce(value: Any, hint: Any, name: str) -> Any:
-    """Convert a value to a field's type.
+    """Return a value as its field's type has it.
 
     Args:
-        value: For example 4.0 for a field of type int.
+        value: The value, which may be 4.0 for a field of type int.
         hint: The field's type: a class, a union, ``tuple[T, ...]``, ``dict[str, T]``, a description or Any.
 
     Raises:
-        ArgumentError: the value is not of this type.
+        ArgumentError: if the value is not of this type.
     """
     origin = typing.get_origin(hint)
     if hint is Any or hint is object:
@@ -233,10 +228,8 @@ def check_choice(argument: str, value: str, choices: Iterable[str]) -> None:
 def check_text(argument: str, value: object, remedy: str | None = None) -> None:
     """Raise ArgumentError if text has line breaks or other control characters.
 
-    They would begin a new line in a script, a manifest or a command line.
-
-    Args:
-        value: Text, a tuple of it, or text by name, which may be secret. Anything else passes.
+    They would begin a new line in a script, a manifest or a command line. ``value`` is text, a tuple of it, or text by
+    name, which may be secret. Anything else passes.
     """
     if isinstance(value, Mapping):
         wrong = [key for key, text in cast("Mapping[str, Any]", value).items() if _is_broken(text)]
@@ -262,11 +255,11 @@ def _is_broken(text: object) -> bool:
 def check_directory(argument: str, path: str) -> None:
     """Raise ArgumentError if TensorFlow could not read checkpoints in a directory of this name."""
     check_text(argument, path, "Use a directory with another name.")
-    found = _PATTERN.search(path)
-    if found is not None:
+    match = _PATTERN.search(path)
+    if match is not None:
         shown = repr(path[:200])
         raise ArgumentError(
-            f"`{argument}` must be a path without {found[0]!r}, which TensorFlow reads as part of a pattern, not "
+            f"`{argument}` must be a path without {match[0]!r}, which TensorFlow reads as part of a pattern, not "
             f"{shown}.",
             "Use a directory with another name.",
             argument=argument,

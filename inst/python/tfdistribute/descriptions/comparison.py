@@ -61,7 +61,6 @@ def checksum_of(entries: Entries) -> str:
 
 
 def first_difference(one: Entries, other: Entries) -> tuple[str, Any, Any] | None:
-    """Return the path and both values of the first entries that differ; None if there are none."""
     for path in dict.fromkeys([*one, *other]):
         first, second = one.get(path, _MISSING), other.get(path, _MISSING)
         if first != second and not _in_other_languages(first, second):
@@ -70,8 +69,6 @@ def first_difference(one: Entries, other: Entries) -> tuple[str, Any, Any] | Non
 
 
 class _Entries:
-    """The entries of one value."""
-
     def __init__(self, exceptions: Exceptions, seen: dict[int, Any] | None = None) -> None:
         self.entries: Entries = {}
         self._exceptions = exceptions
@@ -82,7 +79,7 @@ class _Entries:
         value = _plain(value)
         if value is None or isinstance(value, (bool, int, float, str)):
             if paths_too or not _is_path(value):
-                self.entries[path] = _shown(value)
+                self.entries[path] = _show(value)
         elif dataclasses.is_dataclass(value) and not isinstance(value, type):
             self._add_description(path, value)
         elif hasattr(value, "get_config") and not isinstance(value, type):
@@ -136,7 +133,7 @@ class _Entries:
     def _add_sequence(self, path: str, value: Sequence[Any], paths_too: bool = False) -> None:
         values = [_plain(each) for each in value if not self._is_left_out(each)]
         if all(each is None or isinstance(each, (bool, int, float, str)) for each in values):
-            shown = [_shown(each) for each in values if paths_too or not _is_path(each)]
+            shown = [_show(each) for each in values if paths_too or not _is_path(each)]
             self.entries[path] = shown if len(shown) <= _MOST_VALUES else _summary(shown, "values")
             return
         names = getattr(value, "_fields", None) or [f"[{n + 1}]" for n in range(len(values))]
@@ -153,7 +150,7 @@ class _Entries:
             self.entries[path] = f"{value.dtype} of shape {list(value.shape)}, {content}"
 
     def _add_parts(self, path: str, parts: Mapping[Any, Any], how: str = "$") -> None:
-        """Add named parts; one entry stands for very many of them, or for what is deep inside."""
+        """Add named parts; one entry stands for very many of them, or for deep ones."""
         inner = _Entries(self._exceptions, self._seen)
         if path.count("$") + path.count(USES) < _MOST_LEVELS:
             for name, each in parts.items():
@@ -176,7 +173,6 @@ def _inside(path: str, name: str, how: str = "$") -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return NumPy's numbers as Python's, bytes as text, and sets as lists."""
     if isinstance(value, (set, frozenset)):
         return sorted(map(repr, cast("set[Any]", value)))
     if isinstance(value, bytes):
@@ -195,7 +191,7 @@ def _config(value: Any) -> Mapping[str, Any]:
         return {}
 
 
-def _shown(value: Any) -> Any:
+def _show(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return repr(value)
     if isinstance(value, str) and len(value) > _MOST_CHARACTERS:

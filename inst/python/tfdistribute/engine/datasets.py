@@ -16,8 +16,8 @@ _FAIL_ON_STATE = 2
 def to_graph(dataset: Any) -> str:
     """Return the ``GraphDef`` of a dataset that was made eagerly, serialized and in base 64.
 
-    The last operation must know the types of its elements as ``output_types`` and ``output_shapes``, as that of
-    ``Dataset.map()`` does. FailedPreconditionError if it uses functions, tables or generators of this process.
+    Its last operation must have ``output_types`` and ``output_shapes``, as in ``Dataset.map()``.
+    FailedPreconditionError if it uses functions, tables or generators of this process.
     """
     variant = tf.data.experimental.to_variant(dataset)
     graph = tf.raw_ops.DatasetToGraphV2(
@@ -27,7 +27,6 @@ def to_graph(dataset: Any) -> str:
 
 
 def from_graph(graph: str) -> Any:
-    """Return the dataset that ``to_graph`` wrote, made in the current graph."""
     definition = _parse(graph)
     (result,) = (node for node in definition.node if node.op == "_Retval")
     definition.node.remove(result)
@@ -44,7 +43,6 @@ def from_graph(graph: str) -> Any:
 
 
 def operation_types(graph: str) -> list[str]:
-    """Return the types of the operations of a dataset that ``to_graph`` wrote, without those of its functions."""
     return [node.op for node in _parse(graph).node]
 
 

@@ -23,7 +23,7 @@ def counts() -> tuple[int, int]:
 def note_on_precision(precision: str) -> str | None:
     """Return a sentence about a precision on this machine, or None.
 
-    ``auto_mixed_precision.cc`` in tensorflow/core/grappler/optimizers: bfloat16 is for CPUs, float16 for GPUs.
+    bfloat16 is for CPUs, float16 for GPUs (tensorflow/core/grappler/optimizers/auto_mixed_precision.cc).
     """
     gpus = counts()[1]
     if precision == "mixed_bfloat16" and gpus:
@@ -39,7 +39,6 @@ def _has_bfloat16() -> bool:
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
-        # Not known.
         return True
     flags = next((line for line in text.splitlines() if line.startswith("flags")), "")
     return not flags or bool({"avx512_bf16", "amx_bf16"} & set(flags.split()))
@@ -61,7 +60,7 @@ def limit_gpu_memory(megabytes: float) -> None:
 
 
 def limit_gpu_memory_of_sessions(session_config: Any, megabytes: float) -> None:
-    """Set the same limit in a ``tf.compat.v1.ConfigProto``: whatever starts a GPU first sets its memory."""
+    """Set the limit in a ``tf.compat.v1.ConfigProto``, because the first start of a GPU sets its memory."""
     limits = session_config.gpu_options.experimental.virtual_devices
     for _ in tf.config.list_physical_devices("GPU"):
         limits.add(memory_limit_mb=[megabytes])

@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow_estimator.python.estimator import estimator as estimator_lib
 
-from tfdistribute.engine import optimizers
+from tfdistribute.engine import optimizers, placement
 from tfdistribute.engine.estimator import DistributedEstimator, EstimatorOptions, adopt
 from tfdistribute.engine.r_thread import sequential_replicas
 from tfdistribute.errors import UnsupportedError
@@ -21,12 +21,7 @@ def is_estimator(value: Any) -> bool:
 
 
 def kind_of(estimator: Any) -> str:
-    """Return the origin of an Estimator's model function.
-
-    Returns:
-        "canned" (TensorFlow 2's ready-made models), "v1_canned" (those of tf.compat.v1.estimator), "keras"
-        (``tf.keras.estimator.model_to_estimator``) or "custom".
-    """
+    """Return the origin of a model function: "canned", "v1_canned" (tf.compat.v1.estimator), "keras" or "custom"."""
     if isinstance(estimator, DistributedEstimator):
         return estimator.options.kind
     if ".canned." in type(estimator).__module__:
@@ -36,15 +31,14 @@ def kind_of(estimator: Any) -> str:
 
 
 def parts_of(estimator: Any) -> dict[str, Any]:
-    """Return what an Estimator was made from: ``model_fn`` and ``params``."""
     return {"model_fn": estimator._model_fn, "params": estimator.params}
 
 
 def own_config(estimator: Any) -> Any:
-    """Copy the configuration of an Estimator, and repair it.
+    """Make a repaired copy of the configuration of an Estimator.
 
-    Sessions get the CPU devices that its strategies name, without which mirrored training waits for ever. An
-    Estimator of tf.compat.v1.estimator, which fails when it is evaluated under a strategy, is evaluated on one device.
+    Sessions get the CPU devices that strategies name, because mirrored training waits forever without them.
+    Estimators of tf.compat.v1.estimator, which fail under a strategy, are evaluated on one device.
     """
     config = estimator.config
     if kind_of(estimator) == "v1_canned":
@@ -61,8 +55,8 @@ def own_config(estimator: Any) -> Any:
 def copy(estimator: Any, config: Any, calls_r: bool) -> Any:
     """Copy an Estimator under another run configuration, with this package's repairs.
 
-    If the model may call R functions, replicas run on the calling thread. Raises UnsupportedError if it was made by
-    ``model_to_estimator``, and the strategy has several replicas.
+    If the model may call R functions, replicas run on the calling thread. UnsupportedError for several replicas of an
+    Estimator from ``model_to_estimator``.
     """
     kind = kind_of(estimator)
     if kind == "keras":
@@ -94,10 +88,8 @@ def _options(estimator: Any, kind: str) -> EstimatorOptions:
 
 
 def _cpus(strategy: Any) -> int:
-    """Count the CPU devices that sessions need for a strategy: one more than the highest index it names."""
     names = () if strategy is None else strategy.extended.worker_devices
-    devices = [tf.DeviceSpec.from_string(name) for name in names]
-    return max((d.device_index + 1 for d in devices if d.device_type == "CPU"), default=0)
+    return max(map(placement.cpus_named, names), default=0)
 
 
 def _refuse_strategies(config: Any) -> None:
@@ -112,10 +104,7 @@ def _refuse_strategies(config: Any) -> None:
 
 
 def _with_new_optimizers(model_fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Copy the model function of a canned Estimator, with optimizer factories instead of optimizers.
-
-    One Keras optimizer cannot be used in two graphs: a second training fails, and so does a strategy.
-    """
+    """Copy the model function of a canned Estimator, with factories because two graphs cannot share an optimizer."""
     copy = types.FunctionType(
         model_fn.__code__,
         model_fn.__globals__,

@@ -11,7 +11,6 @@ import tensorflow as tf
 from tfdistribute.engine.graph import effects, walk
 from tfdistribute.errors import ModelError
 
-# Operations that combine two tensors element by element. They broadcast (n, 1) and (n) to (n, n).
 _ELEMENTWISE = frozenset(
     {
         *("Add", "AddV2", "Sub", "Mul", "MulNoNan", "Div", "RealDiv", "DivNoNan", "Pow"),
@@ -24,7 +23,6 @@ _EXPANDING = frozenset({"ExpandDims", "Reshape", "StridedSlice"})
 
 
 def check_one_number(loss: Any) -> None:
-    """Check that a loss is one number; ModelError if its shape says that it has several values."""
     shape = getattr(loss, "shape", None)
     if shape is not None and tf.TensorShape(shape).rank and any(size != 1 for size in shape):
         raise ModelError(
@@ -38,9 +36,9 @@ def check_one_number(loss: Any) -> None:
 def check_rows_apart(loss: Any, features: Any, labels: Any) -> None:
     """Check that a loss does not combine each row's prediction with every other row's label.
 
-    That happens, without an error, where predictions of shape (n, 1), as a Keras layer makes them, meet labels of shape
-    (n): TensorFlow broadcasts both to (n, n). A tensor that the model function itself has expanded from (n) to (n, 1)
-    pairs rows on purpose, and so do two tensors of two dimensions. ModelError names the operation and both shapes.
+    TensorFlow broadcasts predictions of shape (n, 1), as a Keras layer makes them, and labels of shape (n) to (n, n).
+    A tensor that the model function itself has expanded, and two tensors of two dimensions, pair rows on purpose.
+    ModelError names the operation and both shapes.
     """
     if labels is None or not isinstance(loss, tf.Tensor):
         return
@@ -53,16 +51,12 @@ def check_rows_apart(loss: Any, features: Any, labels: Any) -> None:
 
 @dataclass(frozen=True)
 class _Origin:
-    """What a tensor is computed from."""
-
     features: bool
     labels: bool
     variables: bool
 
 
 class _InputNames:
-    """The names of the tensors that a model function was given."""
-
     def __init__(self, features: frozenset[str], labels: frozenset[str]) -> None:
         self._features = features
         self._labels = labels
@@ -79,7 +73,6 @@ class _InputNames:
         return _Origin(bool(read & self._features), bool(read & self._labels), variables)
 
     def is_expanded(self, column: Any) -> bool:
-        """Return whether the model function made (n, 1) of (n)."""
         passed = list(walk.chain(column, _PASSING))
         if any(each.name in self._features | self._labels for each in passed):
             return False
@@ -87,7 +80,6 @@ class _InputNames:
         return operation.type in _EXPANDING and operation.inputs[0].shape.rank == 1
 
     def are_mixed_up(self, column: Any, row: Any) -> bool:
-        """Return whether one tensor is data, and the other what the model makes of data."""
         origins = self.origin(column), self.origin(row)
         data = [each for each in origins if not each.variables]
         predictions = [each for each in origins if each.variables and each.features]
@@ -103,7 +95,6 @@ def _names(values: Any) -> frozenset[str]:
 
 
 def _broadcast(operation: Any) -> Iterator[tuple[Any, Any]]:
-    """Iterate over the inputs of shapes (n, 1) and (n) that an operation broadcasts to (n, n): none or one pair."""
     if operation.type not in _ELEMENTWISE:
         return
     left, right = operation.inputs

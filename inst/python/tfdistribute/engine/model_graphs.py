@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.autograph.impl import api as autograph
 
 from tfdistribute.engine import keras2, model_parts, placement
 from tfdistribute.engine.graph import effects, walk
@@ -23,9 +22,8 @@ v1 = tf.compat.v1
 def repair_model_fn(config: Any, loss_is_mean: bool) -> Iterator[None]:
     """Adapt the graph of a model function written for one device to several replicas.
 
-    Keras optimizers average over replicas, values can be reduced over replicas, layers are initialised by the run's
-    seed, gradients are placed beside their operations, and sessions get the CPU devices that the graph names
-    (RunConfigError if the cluster does not have them). ``loss_is_mean`` is false if the loss is a replica's share of a
+    Keras optimizers average over replicas, layers are initialized by the run's seed, and sessions get the CPU devices
+    that the graph names, or RunConfigError is raised. ``loss_is_mean`` is false if the loss is a replica's share of a
     sum over all examples, or was divided by the number of replicas already.
     """
     graph = v1.get_default_graph()
@@ -41,10 +39,9 @@ def repair_model_fn(config: Any, loss_is_mean: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def layer_seeds(seed: int | None) -> Iterator[None]:
-    """Give layers their own seed generator inside the block, so that the user's generator in Python does not change.
+    """Give layers their own seed generator inside the block, so that the user's generator does not change.
 
-    Layers of Keras and tf.compat.v1.layers ignore the graph's seed. Keras has a generator per thread, so every replica
-    begins with the same seed, on its own thread or not.
+    Layers of Keras and tf.compat.v1.layers ignore the graph's seed, and Keras has a generator per thread.
     """
     if seed is None:
         yield
@@ -56,11 +53,6 @@ def layer_seeds(seed: int | None) -> Iterator[None]:
         yield
     finally:
         store.generator = before
-
-
-def leave_as_written(function: Any) -> Any:
-    """Keep AutoGraph from converting a function, as TensorFlow does under some strategies only."""
-    return autograph.autograph_artifact(function)
 
 
 def minimize(optimizer: Any, loss: Any) -> Any:
@@ -96,7 +88,6 @@ def count_steps(train_op: Any) -> Any:
 
 
 def _writes(operation: Any, variable: Any) -> bool:
-    """Return whether an operation, or one that must run before it, changes a variable."""
     handles = _names_of_handles(operation.graph, variable)
     return any(
         not effects.reads_variable(each) and any(read.op.name in handles for read in each.inputs)
@@ -105,7 +96,6 @@ def _writes(operation: Any, variable: Any) -> bool:
 
 
 def _names_of_handles(graph: Any, variable: Any) -> set[str]:
-    """List the operations of a graph whose result is a variable's handle."""
     names = {each.handle.op.name for each in replicated_variables.components(variable)}
     # Inside a loop, its body is a graph of its own; a TPU's replicas share one operation.
     captured = getattr(graph, "captures", ())

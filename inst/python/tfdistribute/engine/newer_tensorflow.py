@@ -1,8 +1,7 @@
 """Parts of TensorFlow that tensorflow-estimator 2.15 uses and newer versions lack, put back.
 
-TensorFlow 2.16 removed ``tf.estimator``, the module that ties Estimators to its distribution strategies, the name of
-their API, and embeddings on TPUs. Its Keras became Keras 3, which knows no graphs of TensorFlow 1; Keras 2 lives on as
-the package ``tf_keras``. Nothing of this changes TensorFlow 2.15.
+TensorFlow 2.16 removed ``tf.estimator``, its ties to distribution strategies, and embeddings on TPUs. Keras 3 knows
+no graphs of TensorFlow 1, so ``tf_keras`` stands for Keras 2. Nothing of this changes TensorFlow 2.15.
 """
 
 from __future__ import annotations
@@ -12,15 +11,12 @@ import importlib
 import sys
 import types
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 from tfdistribute import versions
 from tfdistribute.engine import patches
 from tfdistribute.environment import changed_variable
 from tfdistribute.errors import UnsupportedError
-
-_VARIABLE = "TF_USE_LEGACY_KERAS"
 
 # The Keras names of TensorFlow's modules, and where Keras 2 has them.
 _KERAS_2 = {
@@ -41,33 +37,26 @@ _KERAS_2["compat.v2"] = _KERAS_2[""]
 _SOURCES = [source for names in _KERAS_2.values() for source in names.values()]
 
 
-@contextlib.contextmanager
-def keras_2_chosen() -> Iterator[None]:
-    """Let TensorFlow choose Keras 2 if it is imported in the block.
+def keras_2_chosen() -> contextlib.AbstractContextManager[Any]:
+    """Make TensorFlow choose Keras 2 if it is imported in the block.
 
-    TensorFlow reads an environment variable. It is reset at the end: processes that the user starts choose for
-    themselves.
+    The environment variable is reset at the end, so that processes that the user starts choose for themselves.
     """
-    if not versions.is_newer(versions.tensorflow()):
-        yield
-        return
-    with changed_variable(_VARIABLE, "1"):
-        yield
+    is_newer = versions.is_newer(versions.tensorflow())
+    return changed_variable("TF_USE_LEGACY_KERAS", "1") if is_newer else contextlib.nullcontext()
 
 
 def complete(tensorflow: Any) -> None:
-    """Put back what a newer TensorFlow lacks; on TensorFlow 2.15, and in a second call, nothing changes.
+    """Put back the parts that a newer TensorFlow lacks; on TensorFlow 2.15, and in a second call, nothing changes.
 
-    ``tf.keras`` becomes Keras 2, as ``TF_USE_LEGACY_KERAS=1`` makes it. Keras 3 is not touched: it is ``import keras``.
-
-    Raises:
-        ImportError: tf_keras or tensorflow_estimator is missing, or TensorFlow lacks something else.
+    ``tf.keras`` becomes Keras 2, as ``TF_USE_LEGACY_KERAS=1`` makes it, and ``import keras`` stays Keras 3. Raises
+    ImportError if tf_keras or tensorflow_estimator is missing, or TensorFlow lacks something else.
     """
     api_names = importlib.import_module("tensorflow.python.util.tf_export")
     if hasattr(api_names, "ESTIMATOR_API_NAME") or not patches.is_on("newer_tensorflow"):
         return
     # tf_keras imports TensorFlow's API by other names (`import tensorflow.compat.v2`), which makes a second set of
-    # modules and puts it into the first. Users may hold modules of either.
+    # modules. Users may hold modules of either.
     modules = [_api_modules(tensorflow)]
     _warn_of_change(tensorflow.keras)
     for name in (*_SOURCES, "tensorflow.compat.v1", "tensorflow.compat.v2"):
@@ -96,7 +85,6 @@ def complete(tensorflow: Any) -> None:
 
 
 def _api_modules(tensorflow: Any) -> dict[str, Any]:
-    """Return the modules of TensorFlow's API that change, by their names below it."""
     v1, v2 = tensorflow.compat.v1, tensorflow.compat.v2
     return {"": tensorflow, "compat.v1": v1, "compat.v1.nn": v1.nn, "compat.v2": v2}
 
@@ -120,13 +108,12 @@ def _use_keras_2(modules: dict[str, Any]) -> None:
 
 
 def _was_used(keras: Any) -> bool:
-    """Return whether ``tf.keras`` has been Keras 3 for someone: until its first use, it is a loader."""
+    """Return whether ``tf.keras``, a loader until its first use, was used as Keras 3."""
     loader = importlib.import_module("tensorflow.python.util.lazy_loader").KerasLazyLoader
     return not isinstance(keras, loader) and not keras.__name__.startswith("tf_keras.")
 
 
 def _add_api_name(api_names: Any) -> None:
-    """Add the attributes that the decorator ``estimator_export`` writes to its functions and classes."""
     api_names.ESTIMATOR_API_NAME = "estimator"
     tables = {"": api_names.API_ATTRS, "_v1": api_names.API_ATTRS_V1}
     for suffix, table in tables.items():
@@ -144,7 +131,6 @@ def _add_module(name: str, **members: Any) -> None:
 
 
 def _forget_failed_import(package: str) -> None:
-    """Forget the modules that are left of a package whose import failed, as they would be taken for whole ones."""
     if package not in sys.modules:
         for name in [name for name in sys.modules if name.startswith(f"{package}.")]:
             del sys.modules[name]
@@ -159,8 +145,6 @@ def _add_estimators(modules: dict[str, Any]) -> None:
 
 def _init_run_config(config: Any, tf_config: Any) -> None:
     """Set the task of a ``tf.estimator.RunConfig`` that has a strategy, from TF_CONFIG.
-
-    A task of a cluster is settled again by ``engine.multi_worker.assign_task``.
 
     Source:
         ``init_run_config`` in tensorflow/python/distribute/estimator_training.py of TensorFlow 2.15.

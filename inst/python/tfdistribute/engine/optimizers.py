@@ -1,8 +1,7 @@
-"""Factories of optimizers: every graph and every replica needs a new one.
+"""Factories of optimizers, because every graph and every replica needs a new one.
 
-Canned Estimators take legacy Keras optimizers only. An instance works once: the second ``train()``, or a strategy,
-fails with "Cannot set `iterations` to a new Variable". A factory is a function without arguments that makes an
-optimizer.
+Canned Estimators take legacy Keras optimizers, which work once and then fail with "Cannot set `iterations` to a new
+Variable". A factory is a function without arguments.
 """
 
 from __future__ import annotations
@@ -42,10 +41,7 @@ REMEDY = 'Give a name or a list, such as list("adam", learning_rate = 0.01), or 
 
 
 def factory_by_name(class_name: str, settings: Mapping[str, Any]) -> Callable[[], Any]:
-    """Make a factory of a legacy Keras class; ArgumentError if Keras refuses the settings.
-
-    They may have ``l2_penalty``, see ``_with_penalty``.
-    """
+    """Make a factory of a legacy Keras class, with ``l2_penalty`` or not; ArgumentError if Keras rejects settings."""
     optimizer_class = getattr(legacy, class_name)
 
     def make() -> Any:
@@ -96,13 +92,13 @@ def factory_like(optimizer: Any) -> Callable[[], Any]:
     """Make a factory of optimizers like an existing Keras one; ModelError if canned models do not support it."""
     if isinstance(optimizer, legacy.Optimizer):
         optimizer_class, config = type(optimizer), optimizer.get_config()
-        return lambda: _with_own_settings(optimizer_class.from_config(dict(config)))
-    if isinstance(optimizer, tf.keras.optimizers.Optimizer):
+    elif isinstance(optimizer, tf.keras.optimizers.Optimizer):
         optimizer_class, config = _legacy_class(optimizer)
-        return lambda: _with_own_settings(optimizer_class.from_config(dict(config)))
-    if callable(optimizer) and not isinstance(optimizer, tf.compat.v1.train.Optimizer):
+    elif callable(optimizer) and not isinstance(optimizer, tf.compat.v1.train.Optimizer):
         return checked_factory(optimizer)
-    raise _unusable(optimizer)
+    else:
+        raise _unusable(optimizer)
+    return lambda: _with_own_settings(optimizer_class.from_config(dict(config)))
 
 
 def checked_factory(function: Callable[[], Any]) -> Callable[[], Any]:
@@ -122,8 +118,8 @@ def checked_factory(function: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def _with_own_settings(optimizer: Any) -> Any:
-    # Keras turns a number into a variable, which the checkpoint overwrites: a training that continues with another
-    # learning rate would silently keep the first one. A function does not become a variable.
+    # Keras turns a number into a variable, which the checkpoint overwrites, so a training that continues would keep
+    # its first learning rate. A function does not become a variable.
     for name, value in optimizer._hyper.items():
         if isinstance(value, numbers.Real):
             optimizer._hyper[name] = functools.partial(float, value)
@@ -131,10 +127,9 @@ def _with_own_settings(optimizer: Any) -> Any:
 
 
 def _with_penalty(optimizer: Any, penalty: float) -> Any:
-    """Make an optimizer minimise the loss plus ``penalty`` times the sum of the squared weights; biases stay free.
+    """Make an optimizer minimize the loss plus ``penalty`` times the sum of the squared weights, without biases.
 
-    The gradient of the penalty is added to those of the whole step, after their reduction over replicas, so it does not
-    depend on their number.
+    The gradient of the penalty is added after the reduction over replicas, so it does not depend on their number.
     """
     transform = optimizer._transform_gradients
 

@@ -1,4 +1,4 @@
-"""Devices that a model names: a session without them silently runs everything on another one."""
+"""Devices that a model names. A session without them silently runs everything on another one."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from tfdistribute.errors import RunConfigError
 
 
 def provide_named_cpus(graph: Any, config: Any) -> None:
-    """Give sessions, before they are made, as many CPU devices as a graph names."""
-    named = max(map(_cpus_named, set(devices_of(graph))), default=1)
+    named = max(map(cpus_named, set(devices_of(graph))), default=1)
     there = config.session_config.device_count.get("CPU", 1)
     if named <= there:
         return
@@ -32,7 +31,7 @@ def provide_named_cpus(graph: Any, config: Any) -> None:
 def missing_devices(graph: Any, config: Any) -> list[str]:
     """List the devices, such as "GPU:1", that a graph names and this process does not have.
 
-    TensorFlow places their operations on other devices, without a message (``allow_soft_placement``).
+    TensorFlow silently places their operations on other devices (``allow_soft_placement``).
     """
     missing: set[str] = set()
     for device in set(devices_of(graph)):
@@ -48,7 +47,6 @@ def missing_devices(graph: Any, config: Any) -> list[str]:
 
 
 def devices_of(graph: Any) -> Iterator[str]:
-    """Iterate over the devices of a graph's operations; "" for those without one."""
     for operation in graph.get_operations():
         yield operation.device
     # Bodies of loops and conditions are functions of the graph.
@@ -58,11 +56,10 @@ def devices_of(graph: Any) -> Iterator[str]:
 
 @functools.lru_cache(maxsize=1024)
 def type_and_index(device: str) -> tuple[str | None, int]:
-    """Return a device's type and index: ("CPU", 1)."""
     specification = tf.DeviceSpec.from_string(device)
     return specification.device_type, specification.device_index or 0
 
 
-def _cpus_named(device: str) -> int:
+def cpus_named(device: str) -> int:
     kind, index = type_and_index(device)
     return index + 1 if kind == "CPU" else 1

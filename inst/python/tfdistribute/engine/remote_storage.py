@@ -24,13 +24,10 @@ _CODES = {
     tf.errors.PermissionDeniedError: errno.EACCES,
     tf.errors.UnauthenticatedError: errno.EACCES,
 }
-# What a store says, in the body of its answer.
 _MESSAGE = re.compile(r'"message": *"((?:[^"\\]|\\.)*)"')
 
 
 class RemoteStorage:
-    """A ``storage.Storage``."""
-
     def open(self, path: str) -> BinaryIO:
         # TensorFlow itself opens it at the first read.
         self.status(path)
@@ -60,7 +57,6 @@ class RemoteStorage:
                 tf.io.gfile.makedirs(path)
 
     def rename(self, path: str, to: str) -> None:
-        """Copy a file and remove it."""
         with _os_errors(path):
             tf.io.gfile.rename(path, to, overwrite=True)
 
@@ -74,8 +70,6 @@ class RemoteStorage:
 
 
 class _RemoteFile(io.RawIOBase):
-    """A remote file as Python's own files, with which other packages can read parts of it."""
-
     def __init__(self, path: str) -> None:
         super().__init__()
         self._path = path
@@ -130,10 +124,10 @@ def find(path: str) -> RemoteStorage:
                 value=path,
             ) from error
     if scheme not in tf.io.gfile.get_registered_schemes():
-        known = ", ".join(f"{each}://" for each in storage.OF_PACKAGE)
+        schemes = ", ".join(f"{each}://" for each in storage.OF_PACKAGE)
         raise BackendError(
             f'"{path}" has the scheme "{scheme}", which nothing installed reads.',
-            f"Use a path on this machine, gs://, or one of {known} with the Python package {storage.PACKAGE}.",
+            f"Use a path on this machine, gs://, or one of {schemes} with the Python package {storage.PACKAGE}.",
             value=path,
         )
     return _STORAGE
@@ -141,7 +135,6 @@ def find(path: str) -> RemoteStorage:
 
 @contextlib.contextmanager
 def _os_errors(path: str) -> Iterator[None]:
-    """Re-raise TensorFlow's errors as those of Python's files."""
     try:
         yield
     except tf.errors.OpError as error:
@@ -150,5 +143,5 @@ def _os_errors(path: str) -> Iterator[None]:
 
 
 def _reason(text: str) -> str:
-    said = _MESSAGE.search(text)
-    return (said.group(1) if said else text.splitlines()[0] if text else "no reason").rstrip(".")
+    match = _MESSAGE.search(text)
+    return (match.group(1) if match else text.splitlines()[0] if text else "no reason").rstrip(".")

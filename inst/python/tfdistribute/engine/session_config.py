@@ -1,7 +1,6 @@
-"""The ConfigProto of a session, from settings by name.
+"""ConfigProtos of sessions, from settings by name.
 
-protobuf's ``ParseDict`` is too lax: it takes "2" for 2, TRUE for 1.0 and any number for an enum, replaces lists, and
-its errors do not always name the field's path.
+protobuf's ``ParseDict`` takes "2" for 2 and any number for an enum, replaces lists, and misreports paths.
 """
 
 from __future__ import annotations
@@ -27,6 +26,9 @@ _EXPECTED = {
 
 _INTRA = "intra_op_parallelism_threads"
 
+# Pools of threads of a training's session: TensorFlow's default, and one thread for small steps.
+_POOLS, _ONE_THREAD = [0, 1], 1
+
 # Of this process, 0 for TensorFlow's choice; empty until they are started.
 _threads_at_start: list[int] = []
 
@@ -34,9 +36,8 @@ _threads_at_start: list[int] = []
 def make(settings: Mapping[str, Any], base: Any = None, of_task: bool = False) -> Any:
     """Add a user's settings to TensorFlow's defaults; RunConfigError for a field or value that does not fit.
 
-    TensorFlow's RunConfig drops its own defaults (soft placement, device filters) as soon as it is given a session
-    configuration. Here they stay unless a setting replaces them, and lists are joined. ``base`` is the ConfigProto that
-    TensorFlow would use; None for the default of one machine.
+    TensorFlow's RunConfig drops its own defaults (soft placement, device filters); here they stay, and lists are
+    joined. ``base`` is the ConfigProto that TensorFlow would use; None for the default of one machine.
     """
     proto = tf.compat.v1.ConfigProto()
     proto.CopyFrom(base if base is not None else estimator_run_config.get_default_session_config())
@@ -49,11 +50,10 @@ def make(settings: Mapping[str, Any], base: Any = None, of_task: bool = False) -
 
 
 def start_threads(settings: Mapping[str, Any]) -> None:
-    """Let the operations of this process use as many threads as the first settings of a session say.
+    """Set the threads of this process by the first settings of a session, which all sessions share.
 
-    Sessions share these threads with everything else in a process. TensorFlow starts them with its first device, which
-    a strategy makes before there is a session, so it would never see the session's setting: see ``EigenThreadPoolInfo``
-    in tensorflow/core/common_runtime/local_device.cc.
+    TensorFlow starts them with its first device, before there is a session. See ``EigenThreadPoolInfo`` in
+    tensorflow/core/common_runtime/local_device.cc.
     """
     if _threads_at_start:
         return
@@ -66,7 +66,7 @@ def start_threads(settings: Mapping[str, Any]) -> None:
 
 
 def note_on_threads(settings: Mapping[str, Any]) -> str | None:
-    """Return in a sentence that the settings of a session come too late for their threads; None if they do not."""
+    """Return a sentence if the settings of a session come too late for their threads; else None."""
     threads = _intra_op_threads(settings)
     if threads == 0 or [threads] == _threads_at_start:
         return None
@@ -81,21 +81,24 @@ def _intra_op_threads(settings: Mapping[str, Any]) -> int:
 
 
 def prepare_training(session_config: Any, graph: Any) -> None:
-    """Turn off the optimizers of graphs that slow the steps of a training down, or change how they round.
+    """Add the thread of small steps, and turn off the optimizers of graphs that slow steps down or round otherwise.
 
-    TensorFlow's remapper joins operations if it knows enough about them, which it does in a loop over full batches and
-    not in a single step. On processors without AVX-512, the joined operations round differently. It is turned off
-    unless a product has 16 bits: joined operations round those once, as in Keras's ``fit()``, and others twice.
+    TensorFlow's remapper joins operations of full shapes, as in a loop, and rounds otherwise on processors without
+    AVX-512. It stays on for products of 16 bits, which it rounds once, as in Keras's ``fit()``.
 
-    The steps look up rows of embeddings and sparse weights, and must not read all of them. TensorFlow's arithmetic
-    optimizer replaces a lookup by a read of the variable. While the variable is trained, each read copies it, so a step
-    would take time in proportion to the number of levels. This optimizer is turned off for such graphs only. A setting
-    that names an optimizer is kept.
+    TensorFlow's arithmetic optimizer replaces a lookup of rows by a read of the variable, which copies it in
+    training, so it is off for such graphs.
+
+    A setting that names an optimizer is kept.
 
     Source:
         remapper.cc, and ``SimplifyEmbeddingLookupStage`` of arithmetic_optimizer.cc, in
         tensorflow/core/grappler/optimizers; ``copy_on_read_mode`` in tensorflow/core/framework/resource_var.h.
     """
+    pools = session_config.session_inter_op_thread_pool
+    if not pools:
+        for threads in _POOLS:
+            pools.add(num_threads=threads)
     operations = graph.get_operations()
     rewriting = session_config.graph_options.rewrite_options
     has_16_bits = any(
@@ -108,6 +111,14 @@ def prepare_training(session_config: Any, graph: Any) -> None:
     )
     if looks_up and rewriting.arithmetic_optimization == RewriterConfig.DEFAULT:
         rewriting.arithmetic_optimization = RewriterConfig.OFF
+
+
+def one_thread(session: Any) -> Any:
+    """Return options of a run whose operations follow each other on one thread; None if a session cannot do that."""
+    pools = [each.num_threads for each in session._config.session_inter_op_thread_pool]
+    if session.sess_str or pools != _POOLS:
+        return None
+    return tf.compat.v1.RunOptions(inter_op_thread_pool=_ONE_THREAD)
 
 
 def _fill(message: Any, settings: Mapping[str, Any], path: str) -> None:

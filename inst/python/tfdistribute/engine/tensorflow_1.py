@@ -21,12 +21,11 @@ _GONE: Sequence[tuple[str, str]] = (
     ),
     (r"python\b", "Use the public name of the function, under tf or tf$compat$v1."),
 )
-# Prefixes of the modules behind tf$nn, tf$estimator and all others.
 _APIS = ("tensorflow._api.v2.", "tensorflow_estimator.python.estimator.api._v2.")
 
 
 def explain_missing_names() -> None:
-    """Let TensorFlow's modules explain the names that they do not have, to whatever way R has come to them."""
+    """Make TensorFlow's modules explain the names that they do not have, whatever the way of R's access."""
     for name, module in list(sys.modules.items()):
         api = next((each for each in _APIS if name.startswith(each)), None)
         if name == "tensorflow" or (api is not None and ".compat." not in f"{name}."):
@@ -40,7 +39,7 @@ def _explain(path: Sequence[str], name: str) -> Any:
 
 
 def missing_name(path: Sequence[str]) -> TfdistributeError:
-    """Explain why TensorFlow lacks a name, in parts: UnsupportedError for one of TensorFlow 1, else ArgumentError."""
+    """Explain why TensorFlow lacks a name, in parts. The error is an UnsupportedError if TensorFlow 1 has it."""
     r_name = _in_r(path)
     first_version = (
         f"{r_name} belongs to TensorFlow 1, and TensorFlow {tf.__version__} does not have it."

@@ -37,13 +37,9 @@ class Input(Description):
     """
 
     def facts(self) -> InputFacts:
-        """Return what is known about the data without TensorFlow.
+        """Return facts about the data without TensorFlow: columns, rows, epochs and batch size; None if not known.
 
-        Returns:
-            Columns, rows, epochs and batch size; None for what only the running input knows.
-
-        Raises:
-            InputError: the data is missing, unreadable, or does not match the description.
+        Raises InputError if the data is missing, unreadable, or does not match the description.
         """
         raise NotImplementedError
 
@@ -53,13 +49,9 @@ class Input(Description):
     def accepting(self, accepted: AcceptedValues) -> Input:
         """Return the same rows, with an error at any value that a model cannot use.
 
-        Rows in memory are checked here; those of tables and generators, as they are read. An input of another kind does
-        not know its values, and returns itself.
-
-        Raises:
-            InputError: a row in memory has another value.
+        Rows in memory are checked here (InputError); rows of tables and generators, as they are read. An input of
+        another kind cannot check its values, and returns itself.
         """
-        del accepted
         return self
 
     def with_codes(self, compute: ComputeCodes) -> Input:
@@ -69,7 +61,6 @@ class Input(Description):
             compute: Returns the numbers by name of the column, each an array of shape [rows]. It gets the number of
                 rows, a function that returns the values of a column for a range of rows, and the name of the label.
         """
-        del compute
         return self
 
     def input_fn(
@@ -94,7 +85,6 @@ class Input(Description):
 
     def resident_rows(self, purpose: Purpose, seed: int | None = None) -> Any:
         """Return the ``engine.step.resident_rows.ResidentRows`` of all rows; None if they are not in memory."""
-        del purpose, seed
         return None
 
     def shuffle_seed(self, seed: int) -> int | None:
@@ -102,26 +92,21 @@ class Input(Description):
         return None
 
     def shard_order(self) -> ShardOrder:
-        """Return how the rows are divided over pipelines of one replica each."""
         raise NotImplementedError
 
     def in_large_batches(self, pipelines: int = 1) -> Input:
         """Return the same rows in batches that are predicted faster, if the size of batches is free; else itself.
 
-        Args:
-            pipelines: Pipelines that share the rows; each gets a batch if there are rows enough.
+        Each of ``pipelines`` that share the rows gets a batch if there are rows enough.
         """
         return self
 
     def serving(self) -> contextlib.AbstractContextManager[None]:
-        """Return the context in which TensorFlow may read the input; a no-op by default."""
         return contextlib.nullcontext()
 
 
 @dataclass(frozen=True)
 class ReadingOrder:
-    """Reading order and columns for one purpose."""
-
     epochs: int | None  # None repeats forever.
     seed: int | None  # None keeps the order.
     label: str | None
@@ -136,7 +121,6 @@ class ReadingOrder:
         shuffle: bool | None = False,
         seed: int | None = None,
     ) -> ReadingOrder:
-        """Apply the rules of a purpose to an input's settings; see ``RowInput``."""
         if purpose == "predict":
             return cls(1, None, None, response)
         shuffled = purpose == "train" if shuffle is None else shuffle
@@ -145,11 +129,9 @@ class ReadingOrder:
 
 @dataclass(frozen=True, kw_only=True)
 class RowInput(Input):
-    """Input of rows in memory or files, which this package shuffles and shards."""
-
     response: str | None = None
     batch_size: int = 128  # Summed over replicas.
-    num_epochs: int | None = 1  # None repeats forever. Prediction always makes one.
+    epochs: int | None = 1  # None repeats forever. Prediction always makes one.
     # Each epoch; None shuffles for training only. Prediction never shuffles.
     shuffle: bool | None = None
     seed: int | None = None  # None uses the run's.
@@ -159,10 +141,9 @@ class RowInput(Input):
 
     def reading_order(self, purpose: Purpose, seed: int | None = None) -> ReadingOrder:
         own_seed = seed if self.seed is None else self.seed
-        return ReadingOrder.of(purpose, self.response, self.num_epochs, self.shuffle, own_seed)
+        return ReadingOrder.of(purpose, self.response, self.epochs, self.shuffle, own_seed)
 
     def in_large_batches(self, pipelines: int = 1) -> RowInput:
-        """Return the same rows in batches of up to ``PREDICTED_ROWS``, never smaller ones than its own."""
         facts = self.facts()
         row_bytes = sum(_VALUE_BYTES * each.width for each in (facts.features or {}).values())
         rows = min(PREDICTED_ROWS, PREDICTED_BYTES // max(1, row_bytes))

@@ -7,10 +7,9 @@ from typing import Any
 
 from tfdistribute.errors import LostPeerError, PortError, TrainingError
 from tfdistribute.launch import failures
-from tfdistribute.launch.deadlines import Overdue
 from tfdistribute.launch.host.logs import tail
 from tfdistribute.launch.places.place import Place
-from tfdistribute.launch.restart_policy import is_transient
+from tfdistribute.launch.restart_policy import Overdue, is_transient
 from tfdistribute.launch.task_process import TaskProcess
 from tfdistribute.launch.task_view import TaskView
 
@@ -28,7 +27,7 @@ def diagnose_task(task: TaskProcess, restarts: int, is_private: bool) -> dict[st
     if is_transient(task.view) and restarts:
         failure["problem"] += f" {_count_restarts(restarts)}"
     failure = with_log(failure, task)
-    if is_private and failures.lacks_network(failure):
+    if is_private and (failures.lacks_network(failure) or failures.was_refused(failure)):
         failure["remedy"] = (
             "This job has a private network without access to others: read the data before, or use "
             '`network = "open"`.'
@@ -63,7 +62,7 @@ def diagnose_stall(
 
 
 def describe_obstacles(tasks: Sequence[TaskProcess]) -> str:
-    """Name suspended processes and full disks, in sentences that follow another one; "" if there are none."""
+    """Name suspended processes and full disks, in sentences that follow another one."""
     suspended = [
         f" The process of {task.name} (pid {task.view.pid}) is suspended, as by SIGSTOP."
         for task in tasks
@@ -78,6 +77,12 @@ def describe_full_disk(place: Place) -> str:
         f'The disk with "{place.directory}" on {place.host} is full: what tasks there report is lost. Free space '
         "there."
     )
+
+
+def describe_restart(tasks: Sequence[TaskProcess], pause_s: float) -> str:
+    names = " and ".join(task.name for task in tasks)
+    verb = "restarts" if len(tasks) == 1 else "restart"
+    return f"{names} {verb}{f' in {pause_s:g} s' if pause_s else ''}"
 
 
 def deleted_directory(directory: str) -> TrainingError:

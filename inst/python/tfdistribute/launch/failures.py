@@ -10,7 +10,7 @@ from tfdistribute import errors
 from tfdistribute.errors import TfdistributeError, TrainingError
 from tfdistribute.launch.task_view import TaskView
 
-# Shells report the signal that ended a program as an exit code above this.
+# Shells add the signal that ended a program to this exit code.
 _SHELL_SIGNAL = 128
 
 _NO_NETWORK = ("resolve host", "name resolution", "Network is unreachable", "No route to host")
@@ -63,8 +63,13 @@ def lacks_network(failure: Mapping[str, Any]) -> bool:
     return any(words in text for words in _NO_NETWORK)
 
 
+def was_refused(failure: Mapping[str, Any]) -> bool:
+    """Return whether user code failed to connect. Connections between tasks do not count."""
+    return failure.get("kind") == "callback" and "onnection refused" in str(failure.get("problem"))
+
+
 def signal_of(code: int | None) -> int | None:
-    """Return the signal that an exit code stands for; None if the process exited by itself."""
+    """Return the signal in an exit code; None if the process exited on its own."""
     if code is None or 0 <= code <= _SHELL_SIGNAL:
         return None
     return -code if code < 0 else code - _SHELL_SIGNAL

@@ -1,4 +1,4 @@
-"""Specification of a job: work, tasks, supervision."""
+"""Specification of a job."""
 
 from __future__ import annotations
 
@@ -33,10 +33,9 @@ from tfdistribute.task_events import JOB
 
 FILE = "job.json"
 VERBS = ("train", "train_and_evaluate", "evaluate", "predict", "script")
-# Verbs that read checkpoints and write none; what their tasks do.
+# Verbs that only read checkpoints, and the activity of their tasks.
 READING = {"evaluate": "evaluating", "predict": "predicting"}
 
-# The id is part of paths.
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -46,21 +45,16 @@ class Job(Description):
 
     Args:
         id: Unique among the jobs of this user.
-        verb: "train", "train_and_evaluate", "evaluate", "predict", or "script" for any script.
-        command: Command of every task, as an argument list.
-        directory: The job's private directory.
-        strategy: Kind of the strategy, such as "multi_worker"; None for scripts.
-        model_dir: Directory of the checkpoints, absolute or with a scheme; None if unknown.
-        environment: Environment variables that every task gets besides the supervisor's own.
+        verb: One of ``VERBS``; "script" for any script.
+        model_dir: Absolute or with a scheme; None if unknown.
         digest: SHA-256 of the description that the tasks read; None for scripts.
         input_files: Files that the tasks read, absolute.
-        tensorflow: Version of the session's TensorFlow; None if unknown.
-        max_steps: Step at which the training ends; None if unknown.
         parent_pid: Process with which the job ends; None for none.
         idle_s: Seconds for which processes that are prepared for later starts may be kept; 0 prepares none.
+        services: Addresses in the tasks' input at which other programs of this machine listen.
+        tracking: Input of a ``TrackerProcess``; None for a job without a tracker.
 
-    Raises:
-        ArgumentError: unknown verb, empty command, or an id that cannot be part of a path.
+    Raises ArgumentError for an unknown verb, an empty command, or an id that cannot be part of a path.
     """
 
     id: str
@@ -78,6 +72,8 @@ class Job(Description):
     max_steps: int | None = None
     parent_pid: int | None = None
     idle_s: float = 0.0
+    services: tuple[str, ...] = ()
+    tracking: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if not _ID.fullmatch(self.id):
@@ -100,13 +96,12 @@ class Job(Description):
             check_directory("model_dir", self.model_dir)
         check_text("working_directory", self.working_directory, "Start the job in another one.")
         if not self.trains and isinstance(self.cluster, LocalCluster):
-            # The other tasks would have nothing to do.
             workers = dataclasses.replace(self.cluster, ps=0, evaluator=False)
             object.__setattr__(self, "cluster", workers)
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        """The tasks to start; no evaluator for "train"."""
+        """Tasks to start; no evaluator for "train"."""
         return tuple(
             task for task in self.cluster.tasks if task.type != EVALUATOR or self.verb != "train"
         )
@@ -118,13 +113,8 @@ class Job(Description):
 
     @property
     def activity(self) -> str:
-        """What the tasks do once they have started: "training", "evaluating" or "predicting"."""
+        """State of the job after its start: "training", "evaluating" or "predicting"."""
         return READING.get(self.verb, "training")
-
-    @property
-    def restarts_one_by_one(self) -> bool:
-        """Whether a task can be lost without the others losing their work."""
-        return self.cluster.has_servers or not self.trains
 
     @property
     def chief(self) -> Task:
@@ -172,28 +162,26 @@ def read_job(path: str) -> Job:
     return read(Job, cast("dict[str, Any]", content))
 
 
-def write_job(job: Job) -> str:
+def job_values(job: Job) -> dict[str, Any]:
     cluster = {"kind": job.cluster.kind, **dataclasses.asdict(job.cluster)}
+    return {**dataclasses.asdict(job), "cluster": cluster}
+
+
+def write_job(job: Job) -> str:
     path = os.path.join(job.directory, FILE)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(descriptor, "w", encoding="utf-8") as file:
-        json.dump({**dataclasses.asdict(job), "cluster": cluster}, file)
+        json.dump(job_values(job), file)
     return path
 
 
 def must_launch(cluster: Cluster, environment: Mapping[str, str]) -> bool:
-    """Return whether a training with a cluster needs a job on this machine.
+    """Return whether a training with a cluster needs a job, because this process is not one of its tasks.
 
-    Returns:
-        False if this process is a task: a job started it, TF_CONFIG names it (whatever the run configuration says), or
-        the cluster does. True otherwise.
-
-    Raises:
-        ClusterError: the cluster has tasks on other machines, and this process is not one of its tasks; or TF_CONFIG
-            cannot be read.
+    Raises ClusterError if the cluster has tasks elsewhere and none is this process, or TF_CONFIG cannot be read.
     """
     if environment.get(JOB):
-        # Checked first: the TF_CONFIG of a cluster of one task looks like no cluster.
+        # Checked first, because the TF_CONFIG of a cluster of one task looks like no cluster.
         return False
     config = read_tf_config(environment)
     if config is not None and config.task_type is not None and config.tasks > 1:

@@ -1,4 +1,4 @@
-"""Operations on a job from outside its supervisor: state, logs, stop."""
+"""Operations on a job from outside its supervisor."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from tfdistribute import files
-from tfdistribute.errors import ArgumentError, TrainingError
+from tfdistribute import files, storage
+from tfdistribute.errors import TrainingError
 from tfdistribute.launch import failures
 from tfdistribute.launch.host import private_directory, processes
 from tfdistribute.launch.host.lock import owner_pid
-from tfdistribute.launch.host.logs import LogReader
+from tfdistribute.launch.host.logs import LogReader, check_has_log
 from tfdistribute.launch.host.remote_logs import COPY_S
 from tfdistribute.launch.platforms import managed_job
 from tfdistribute.launch.slurm import client
-from tfdistribute.launch.state import STATE_FILE, read_json, read_result, replace, result_of
+from tfdistribute.launch.state import STATE_FILE, read_result, result_of, unknown_state
 
 _TICK_S = 0.02
 
@@ -37,7 +37,6 @@ _started: dict[int, subprocess.Popen[bytes]] = {}
 
 
 def adopt(supervisor: subprocess.Popen[bytes]) -> None:
-    """Remember a supervisor that this process started, to reap it when it has ended."""
     _started[supervisor.pid] = supervisor
 
 
@@ -69,11 +68,11 @@ def job_state(job: Handle) -> dict[str, Any]:
     while True:
         reap_supervisors()
         running = private_directory.is_locked(directory)
-        state = read_json(os.path.join(directory, STATE_FILE))
+        state = storage.read_object(os.path.join(directory, STATE_FILE))
         if running and state is not None:
             return state
         last = state or last
-        # A supervisor may not have written its first state. One whose directory was deleted ends its tasks, and then
+        # The first state may not be written yet. A supervisor whose directory was deleted ends its tasks, and then
         # writes the result.
         result = result_of(job)
         is_gone = processes.start_time(int(job["pid"])) is None
@@ -84,15 +83,7 @@ def job_state(job: Handle) -> dict[str, Any]:
 
 
 def job_news(job: Handle, position: str | None = None, level: str = "warning") -> dict[str, Any]:
-    """Read the state of a job, and the log lines since the last call.
-
-    Args:
-        position: "position" of the last call; None for the start.
-        level: Minimum level of lines: "debug", "info", "warning" or "error".
-
-    Returns:
-        state, lines ("[worker 1] ..."), position for the next call, and whether the job has ended.
-    """
+    """Read the state of a job, and the log lines of at least ``level`` since the ``position`` of the last call."""
     state = job_state(job)
     # The logs of a managed platform are only read when somebody asks for them.
     is_here = not managed_job.is_submitted(job)
@@ -107,11 +98,7 @@ def job_news(job: Handle, position: str | None = None, level: str = "warning") -
 
 
 def job_logs(job: Handle, task: str | None = None, level: str = "debug") -> list[str]:
-    """Read the logs of a job: the lines of one task, or "[worker 1] ..." for all tasks.
-
-    Raises:
-        ArgumentError: the job has no such task.
-    """
+    """Read the lines of one task, or "[worker 1] ..." of all; ArgumentError if there is no such task."""
     if managed_job.is_submitted(job):
         return managed_job.job_logs(job, task, level)
     rows = cast("list[dict[str, Any]]", job_state(job).get("tasks") or [])
@@ -119,15 +106,8 @@ def job_logs(job: Handle, task: str | None = None, level: str = "debug") -> list
 
 
 def read_logs(rows: list[dict[str, Any]], task: str | None, level: str) -> list[str]:
-    """Read the logs in a table of tasks: rows with "task", "log" and "log_start"."""
-    names = [row["task"] for row in rows]
-    if task is not None and task not in names:
-        raise ArgumentError(
-            f'`task` is "{task}", which has no log.',
-            f"Use one of {', '.join(names)}." if names else "Wait until the tasks are running.",
-            argument="task",
-            value=task,
-        )
+    """Read the logs in a table with the columns "task", "log" and "log_start"."""
+    check_has_log(task, [row["task"] for row in rows])
     chosen = [row for row in rows if task in (None, row["task"])]
     reader, lines = LogReader(chosen, None, level), cast("list[str]", [])
     while new := reader.read_new():
@@ -137,10 +117,7 @@ def read_logs(rows: list[dict[str, Any]], task: str | None, level: str) -> list[
 
 
 def stop_job(job: Handle, wait_s: float = STOP_S) -> dict[str, Any]:
-    """Stop a job: the chief saves a checkpoint, then all tasks end. Return the job's state.
-
-    With ``wait_s=0`` the request is only sent.
-    """
+    """Let the chief save a checkpoint and all tasks end; return the state. With ``wait_s=0``, only send the request."""
     if job.get("slurm_id"):
         return client.stop(job, wait_s)
     if managed_job.is_submitted(job):
@@ -163,21 +140,21 @@ def stop_job(job: Handle, wait_s: float = STOP_S) -> dict[str, Any]:
 
 def running_jobs() -> Iterator[dict[str, Any]]:
     for directory in private_directory.own_directories():
-        state = read_json(os.path.join(directory, STATE_FILE))
+        state = storage.read_object(os.path.join(directory, STATE_FILE))
         if state is not None and "id" in state and private_directory.is_locked(directory):
             yield handle_of(state, directory)
 
 
 def save_handle(job: Handle, directory: str) -> str:
-    """Write the handle of a job on a managed platform, so that ``read_handle`` finds it; return the file."""
+    """Write the handle of a job on a managed platform for ``read_handle``; return the path."""
     os.makedirs(directory, exist_ok=True)
     path = os.path.join(directory, HANDLE_FILE)
-    replace(path, dict(job))
+    storage.write_object(path, dict(job))
     return path
 
 
 def read_handle(directory: str) -> dict[str, Any] | None:
-    return read_json(os.path.join(directory, HANDLE_FILE))
+    return storage.read_object(os.path.join(directory, HANDLE_FILE))
 
 
 def find_job(name: str) -> dict[str, Any] | None:
@@ -197,7 +174,7 @@ def find_job(name: str) -> dict[str, Any] | None:
 
 
 def last_job(name: str) -> dict[str, Any] | None:
-    """Find a job as ``find_job``, or the last one that ended in a model_dir; return its handle or None."""
+    """Find a job as ``find_job``, or the last one that ended in a model_dir."""
     handle = find_job(name)
     if handle is not None:
         return handle
@@ -212,11 +189,7 @@ def _gone(job: Handle, last: Mapping[str, Any]) -> dict[str, Any]:
         "Check whether the machine ran out of memory; train again to continue from the last checkpoint.",
     )
     return {
-        "notes": [],
-        "tasks": [],
-        "evaluations": [],
-        "history": None,
-        **job,
+        **unknown_state(job),
         **last,
         "state": "failed",
         "message": error.problem,

@@ -1,14 +1,15 @@
-"""Restart policy for failed tasks: decisions from a table of task views."""
+"""Restart policy for failed tasks, and deadlines, with decisions from a table of task views."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tfdistribute.cluster.spec import EVALUATOR, Task
+from tfdistribute.cluster.spec import EVALUATOR, ClusterSpec, Task
 from tfdistribute.launch import failures
+from tfdistribute.launch.job import Job
 from tfdistribute.launch.task_view import TaskView
 
 # Peers of a failed task may report first; its own report or end is noticed within this time.
@@ -17,6 +18,10 @@ SETTLE_S = 0.5
 # How often a job may change its ports.
 PORT_ATTEMPTS = 5
 
+
+# Maximum time between the report "finished" of a task, or of the chief, and the end of the process.
+END_S = 30.0
+
 _MAX_PAUSE_S = 30.0
 
 Action = Literal["continue", "succeed", "fail", "restart", "change_ports"]
@@ -24,7 +29,7 @@ Action = Literal["continue", "succeed", "fail", "restart", "change_ports"]
 
 @dataclass(frozen=True)
 class Policy:
-    """The restart policy of a job.
+    """Parameters of the decisions.
 
     Args:
         one_by_one: Whether a lost task is restarted alone, as with parameter servers, or with all that train.
@@ -38,19 +43,36 @@ class Policy:
     is_script: bool = False
     ports_can_change: bool = True
 
+    @classmethod
+    def of(cls, job: Job, is_private: bool) -> Policy:
+        return cls(
+            job.chief,
+            restarts=job.cluster.supervision.restarts,
+            one_by_one=job.cluster.has_servers or not job.trains,
+            is_script=job.is_script,
+            ports_can_change=not is_private and not isinstance(job.cluster, ClusterSpec),
+        )
+
 
 @dataclass(frozen=True)
 class Decision:
-    """The next action for a job."""
+    """A restart does not count if it has the cause of one that is under way."""
 
     action: Action
     cause: Task | None = None
     tasks: tuple[Task, ...] = ()
+    counts: bool = True
 
 
 def next_action(
-    views: Sequence[TaskView], policy: Policy, restarts: int, port_attempts: int, now: float
+    views: Sequence[TaskView],
+    policy: Policy,
+    restarts: int,
+    port_attempts: int,
+    now: float,
+    lost: Collection[Task] = (),
 ) -> Decision:
+    """Decide, given the tasks whose hosts were ``lost`` since the last step."""
     failed = sorted((view for view in views if has_failed(view, policy, views)), key=_failed_at)
     permanent = [view for view in failed if not is_transient(view)]
     if permanent:
@@ -71,16 +93,15 @@ def next_action(
     if not is_known and now - _failed_at(failed[0]) < SETTLE_S:
         return Decision("continue")
     first = killed or next((view for view in failed if view.failed is None), failed[0])
-    if restarts >= policy.restarts:
+    # Hosts that are lost together, as all members of an engine, are seen to be one after the other.
+    counts = not lost or first.loss is None or first.task in lost
+    if counts and restarts >= policy.restarts:
         return Decision("fail", first.task)
-    return Decision("restart", first.task, _tasks_to_restart(first, views, policy))
+    return Decision("restart", first.task, _tasks_to_restart(first, views, policy), counts)
 
 
 def has_failed(view: TaskView, policy: Policy, views: Sequence[TaskView]) -> bool:
-    """Return whether a task failed, or ended before its work was done.
-
-    Once the chief has finished, losing another process that trained is not a failure.
-    """
+    """Return whether a task failed or ended too early; once the chief has finished, lost workers do not count."""
     if _is_finished(view, policy) or view.is_ended_by_us:
         return False
     if view.exit is None and (policy.is_script or view.failed is None):
@@ -94,7 +115,7 @@ def is_transient(view: TaskView) -> bool:
     """Return whether another process or a lost connection was the cause, so that a restart may help."""
     if view.failed is not None:
         return bool(view.failed.get("transient"))
-    # A server never ends by itself. A signal comes from outside, or from TensorFlow's own assertions.
+    # A server never ends on its own. A signal comes from outside, or from TensorFlow's own assertions.
     return view.task.type == "ps" or failures.signal_of(view.exit) is not None
 
 
@@ -110,7 +131,7 @@ def pause_s(restarts: int) -> float:
 
 
 def _was_killed(view: TaskView) -> bool:
-    """Return whether SIGKILL ended a task: no process sends it to another because a peer has failed."""
+    # No process sends SIGKILL to another because a peer has failed.
     is_lost = view.failed is not None or view.loss is not None
     return not is_lost and failures.signal_of(view.exit) == signal.SIGKILL
 
@@ -130,7 +151,7 @@ def _is_chief_done(policy: Policy, views: Sequence[TaskView]) -> bool:
 
 
 def _has_chief_reported(policy: Policy, views: Sequence[TaskView]) -> bool:
-    """Return whether the chief has reported its end, so that the job may end before a lost task matters."""
+    # The job may then end before a lost task matters.
     return any(view.task == policy.chief and view.finished is not None for view in views)
 
 
@@ -146,3 +167,68 @@ def _failed_at(view: TaskView) -> float:
     reported = (view.failed or {}).get("time")
     times = [each for each in (reported, view.ended_at) if isinstance(each, (int, float))]
     return min(times, default=0.0)
+
+
+@dataclass(frozen=True)
+class Overdue:
+    """A passed deadline: "start", "stall", "evaluation" or "end". ``waited_s`` is the time that has really passed."""
+
+    kind: str
+    views: tuple[TaskView, ...]
+    seconds: float
+    waited_s: float = 0.0
+
+
+def find_overdue(
+    views: Sequence[TaskView],
+    start_timeout_s: float,
+    stall_timeout_s: float,
+    now: float,
+    is_script: bool = False,
+    chief_done_at: float | None = None,
+    patience: int = 1,
+) -> Overdue | None:
+    """Find a deadline that has passed; ``patience`` times ``start_timeout_s`` may pass before the first step."""
+    if chief_done_at is not None:
+        return _after_chief(views, stall_timeout_s, now, chief_done_at)
+    training = [view for view in views if view.trains and view.is_running]
+    late = [
+        view
+        for view in training
+        if view.stepped_at is None
+        and view.finished is None
+        and now - view.started_at > start_timeout_s * patience
+    ]
+    if late:
+        waited_s = max(now - view.started_at for view in late)
+        # Servers count, too, but not tasks that wait for others.
+        never_started = tuple(
+            view
+            for view in views
+            if view.task.type != EVALUATOR and (view.is_starting() or not view.is_running)
+        )
+        return Overdue("start", never_started or tuple(late), start_timeout_s, waited_s)
+    finished = [view for view in training if view.finished is not None]
+    hanging = [view for view in finished if now - view.heard_at > END_S and not is_script]
+    if hanging:
+        return Overdue("end", tuple(hanging), END_S)
+    busy = [view for view in training if view.finished is None]
+    if busy and all(now - (view.stepped_at or now) > stall_timeout_s for view in busy):
+        return Overdue("stall", tuple(busy), stall_timeout_s)
+    return None
+
+
+def _after_chief(
+    views: Sequence[TaskView], stall_timeout_s: float, now: float, chief_done_at: float
+) -> Overdue | None:
+    training = tuple(view for view in views if view.trains and view.is_running)
+    if training and now - chief_done_at > END_S:
+        return Overdue("end", training, END_S)
+    idle = tuple(
+        view
+        for view in views
+        if view.task.type == EVALUATOR
+        and view.is_running
+        and now - max(view.heard_at, chief_done_at) > stall_timeout_s
+    )
+    return Overdue("evaluation", idle, stall_timeout_s) if idle else None

@@ -1,4 +1,4 @@
-"""Resources that a job holds: network, lock and log directory."""
+"""Resources that a job holds, and its time on its machine."""
 
 from __future__ import annotations
 
@@ -7,29 +7,59 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from tfdistribute.checkpoints.leftovers import tidy
+from tfdistribute.checkpoints.newest import tidy
+from tfdistribute.cluster.engines.engine import EngineCluster
 from tfdistribute.cluster.hosts import HostsCluster
 from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.host import network, private_directory, processes
 from tfdistribute.launch.host.lock import ModelDirectoryLock
-from tfdistribute.launch.host.logs import fallback_directory, first_usable
+from tfdistribute.launch.host.logs import fallback_directory, is_usable
+from tfdistribute.launch.host.processes import SIGNALS, StopRequests
 from tfdistribute.launch.host.remote_logs import move_logs
-from tfdistribute.launch.host.stop_requests import StopRequests
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.places.local import LocalPlace
-from tfdistribute.launch.state import write_result
+from tfdistribute.launch.state import JobState, Progress, write_result
+from tfdistribute.launch.task_view import TaskView
 from tfdistribute.task_events import RESULTS
+
+# How long the chief may take to save a checkpoint.
+SAVE_S = 4.0
+
+
+class Allocation:
+    """This machine, as long as the user wants. Schedulers of other machines end a supervisor and start it again."""
+
+    starts_before = 0
+    signals: tuple[str, ...] = SIGNALS
+
+    def resume(self, state: JobState, progress: Progress) -> None:
+        """Take over what the supervisor had at its last end."""
+
+    def keep(self, progress: Progress, at_once: bool = False) -> None:
+        """Keep what a later start needs; ``at_once`` even if that was done a moment ago."""
+
+    def end(self, state: JobState) -> None:
+        """End the processes beside the tasks, which have ended."""
+
+    def save_s(self, stops: StopRequests) -> float:
+        return SAVE_S
+
+    def why_again(self, stops: StopRequests) -> str | None:
+        """Say why the supervisor will be started again after a signal; None if it will not."""
+        return None
+
+    def why_stopped(self, stops: StopRequests) -> str:
+        return "The job was stopped."
+
+    def why_elsewhere(self, lost: TaskView, progress: Progress) -> str | None:
+        """Say why the job continues elsewhere after the loss of a task; None if it does not."""
+        return None
 
 
 @dataclass
 class JobSetup:
-    """The resources of a running job.
-
-    Args:
-        place: This machine, with the network of the tasks.
-        lock: The lock on model_dir; None if model_dir is remote or unknown, or the job does not write there.
-    """
+    """The resources of a running job; no lock if model_dir is remote or unknown, or only read."""
 
     job: Job
     logs: str
@@ -47,16 +77,13 @@ class JobSetup:
 
     @property
     def _is_nobodys(self) -> bool:
-        """Whether the session has ended and removed its temporary files, ``model_dir`` among them."""
+        # The session has ended and removed its temporary files, ``model_dir`` among them.
         pid, model_dir = self.job.parent_pid, self.job.local_model_dir
         is_gone = model_dir is not None and not os.path.isdir(os.path.dirname(model_dir))
         return is_gone and pid is not None and processes.start_time(pid) is None
 
     def keep(self, values: dict[str, Any], stops: StopRequests) -> dict[str, Any]:
-        """Write the last state of a job where it stays, beside its results, and return it.
-
-        For remote storage, with the logs there.
-        """
+        """Write the last state where it stays, with the logs for remote storage, and return it."""
         if values["ended"] is None or self._is_nobodys:
             return values
         if values["state"] == "done" and not self.job.trains:
@@ -79,10 +106,7 @@ class JobSetup:
 
 
 def set_up(job: Job, entered: tuple[LocalPlace, list[str]] | None = None) -> JobSetup:
-    """Check the private directory, lock model_dir, and make the log directory and the network.
-
-    ``entered`` is the result of ``enter_network``, if that was called before.
-    """
+    """Check the private directory, lock model_dir, and make the log directory and, unless ``entered``, the network."""
     private_directory.check_private(job.directory)
     model_dir = job.local_model_dir
     # A job that only reads checkpoints may run beside a training.
@@ -90,8 +114,10 @@ def set_up(job: Job, entered: tuple[LocalPlace, list[str]] | None = None) -> Job
     try:
         candidates = job.log_directories
         # As a last resort logs go into the private directory, and are removed with it.
-        logs = first_usable(candidates) or job.directory
+        logs = next(filter(is_usable, candidates), None) or job.directory
         place, notes = entered or enter_network(job)
+        if place.is_private:
+            _check_services(job)
     except BaseException:
         if lock is not None:
             lock.release()
@@ -104,10 +130,21 @@ def set_up(job: Job, entered: tuple[LocalPlace, list[str]] | None = None) -> Job
     return JobSetup(job, logs, place, notes, lock)
 
 
+def _check_services(job: Job) -> None:
+    if job.services:
+        raise ClusterError(
+            f'The training names "{job.services[0]}", where a program of this machine listens. The tasks do not reach '
+            "it, because they have a network of their own.",
+            'Use `network = "open"` in local_cluster(), or read what the program provides before the training.',
+            argument="network",
+            value=job.cluster.supervision.network,
+        )
+
+
 def enter_network(job: Job) -> tuple[LocalPlace, list[str]]:
     """Enter a private network if wanted and possible; return this machine with it, and notes for the user."""
     is_open = LocalPlace(job.directory, is_private=False)
-    if isinstance(job.cluster, SlurmCluster):
+    if isinstance(job.cluster, (SlurmCluster, EngineCluster)):
         return is_open, [network.NODES_RISK]
     if isinstance(job.cluster, HostsCluster):
         return is_open, [network.HOSTS_RISK]
@@ -129,7 +166,7 @@ def enter_network(job: Job) -> tuple[LocalPlace, list[str]]:
 
 
 def why_open(job: Job) -> str | None:
-    """Say why the tasks of a job cannot have a network of their own, whatever the kernel allows; None if they can."""
+    """Say why the tasks cannot have a network of their own, whatever the kernel allows; None if they can."""
     if job.model_dir is not None and job.local_model_dir is None:
         return f'`model_dir` "{job.model_dir}" is reached through the network'
     if not job.is_on_loopback:

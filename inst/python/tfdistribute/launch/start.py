@@ -11,19 +11,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tfdistribute import storage
 from tfdistribute.errors import BackendError, TfdistributeError, from_values
 from tfdistribute.launch import failures
-from tfdistribute.launch.allocation import Allocation
-from tfdistribute.launch.host import private_directory, processes
-from tfdistribute.launch.host.stop_requests import StopRequests
+from tfdistribute.launch.host import private_directory, processes, tracking
+from tfdistribute.launch.host.processes import StopRequests
 from tfdistribute.launch.job import FILE, Job, read_job, write_job
 from tfdistribute.launch.job_handle import adopt, handle_of, reap_supervisors
-from tfdistribute.launch.setup import set_up
-from tfdistribute.launch.state import QUEUED, STATE_FILE, read_json, replace, result_of
+from tfdistribute.launch.setup import Allocation, set_up
+from tfdistribute.launch.state import QUEUED, STATE_FILE, result_of
 from tfdistribute.launch.supervisor import OnState, Supervisor
 from tfdistribute.launch.warm_pool import session, waiting
 
-# How long the supervisor may take to start.
 START_S = 20.0
 
 _TICK_S = 0.005
@@ -38,13 +37,10 @@ def supervise(
     allocation: Allocation | None = None,
     entered: waiting.Entered | None = None,
 ) -> dict[str, Any]:
-    """Run a job to its end: start its tasks, restart lost ones, and end them all. Return the job's last state.
+    """Run a job to its end and return its last state; TfdistributeError if nothing could be started.
 
     All children of this process are killed with the job, so the process should have no others. ``on_state`` is called
-    with the state at most ten times a second. ``entered`` is what a supervisor has that waited for its job.
-
-    Raises:
-        TfdistributeError: nothing could be started; see ``setup.set_up``.
+    with the state at most ten times a second. ``entered`` is the result of a wait for the job.
     """
     private_directory.lock(job.directory)
     allocation = allocation or Allocation()
@@ -65,17 +61,18 @@ def supervise(
 
 
 def start_supervisor(job: Job) -> dict[str, Any]:
-    """Start the supervisor of a job, wait until it runs, and return the job's handle.
+    """Start the supervisor of a job that this process has locked, and return its handle.
 
-    This process must hold the lock of the job's private directory, or a supervisor of it waits there.
-
-    Raises:
-        TfdistributeError: nothing could be started. The private directory is removed.
+    Raises TfdistributeError if nothing could be started, and removes the private directory.
     """
     reap_supervisors()
     try:
+        tracking.start(job)
         write_job(job)
         supervisor = session.start_process(job)
+    except TfdistributeError:
+        private_directory.remove(job.directory)
+        raise
     except OSError as error:
         private_directory.remove(job.directory)
         raise BackendError(
@@ -93,10 +90,7 @@ def start_supervisor(job: Job) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run as the supervisor of a private directory, given the descriptor of its lock, too; return one of ``CODES``.
-
-    If the directory holds no job yet, it is waited for.
-    """
+    """Run as the supervisor of a private directory, also if the job is not written yet; return one of ``CODES``."""
     directory = os.path.abspath(arguments[0])
     private_directory.check_private(directory)
     private_directory.lock(directory, int(arguments[1]))
@@ -113,7 +107,7 @@ def main(arguments: Sequence[str]) -> int:
         return CODES[supervise(read_job(path), entered=entered)["state"]]
     except TfdistributeError as error:
         refusal = {"state": "refused", "pid": os.getpid(), "failure": failures.error_failure(error)}
-        replace(os.path.join(directory, STATE_FILE), refusal)
+        storage.write_object(os.path.join(directory, STATE_FILE), refusal)
         return CODES["refused"]
 
 
@@ -121,7 +115,7 @@ def _first_state(job: Job, supervisor: subprocess.Popen[bytes]) -> dict[str, Any
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline:
         code = supervisor.poll()
-        state = read_json(os.path.join(job.directory, STATE_FILE))
+        state = storage.read_object(os.path.join(job.directory, STATE_FILE))
         if state is not None or code == CODES["refused"]:
             return state
         if code is not None:

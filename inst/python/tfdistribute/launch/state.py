@@ -1,23 +1,23 @@
-"""State and result of a job as JSON files that are replaced atomically."""
+"""Progress, state and result of a job. State and result are JSON files that are replaced atomically."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import socket
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, cast
 
 from tfdistribute import files, storage
 from tfdistribute.errors import BackendError
+from tfdistribute.history_file import COLUMNS, LossRows
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.logs import fallback_directory, is_usable
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.progress import Progress
 from tfdistribute.launch.task_process import TaskProcess
+from tfdistribute.task_events import number, whole_number
 
 STATE_FILE = "state.json"
 RESULT_FILE = "result.json"
@@ -32,19 +32,141 @@ _IDLE_INTERVAL_S = 1.0
 
 
 @dataclass
+class Progress:
+    """Events of chief and evaluator, merged over all restarts.
+
+    Args:
+        last_step: Step at which the training will end; None if it is not known.
+        speed: Examples per second of the chief.
+        steps_lost: Steps that were repeated because their result was lost.
+        recorded_step: Step of the last row since the last start of the chief.
+        hosts: Hosts of the tasks that train, by rank.
+        starts: Steps from which other hosts have trained, with their hosts.
+    """
+
+    global_step: int | None = None
+    last_step: int | None = None
+    loss: float | None = None
+    speed: float | None = None
+    checkpoint: int | None = None
+    steps_lost: int = 0
+    stopped_by: str | None = None
+    losses: LossRows = field(default_factory=LossRows)
+    recorded_step: int | None = None
+    evaluations: dict[int, dict[str, float | None]] = field(
+        default_factory=dict[int, dict[str, float | None]]
+    )
+    hosts: tuple[str, ...] = ()
+    starts: list[tuple[int, tuple[str, ...]]] = field(
+        default_factory=list[tuple[int, tuple[str, ...]]]
+    )
+
+    def take(self, event: dict[str, Any], is_chief: bool) -> None:
+        step = whole_number(event.get("step"))
+        if event["event"] == "evaluation" and step is not None:
+            self._take_evaluation(event, step)
+        if not is_chief:
+            return
+        if event["event"] == "session" and step is not None:
+            self._take_session(event, step)
+        elif event["event"] == "step" and step is not None:
+            self._take_step(event, step)
+        elif event["event"] == "record" and step is not None:
+            self.losses.take({name: number(event.get(name)) for name in COLUMNS})
+            self.recorded_step, self.loss = step, number(event.get("loss"))
+        elif event["event"] == "checkpoint":
+            self.checkpoint = step
+        elif event["event"] == "finished":
+            self.global_step = step if step is not None else self.global_step
+            stopped_by = event.get("stopped_by")
+            self.stopped_by = None if stopped_by is None else str(stopped_by)
+
+    def as_values(self) -> dict[str, Any]:
+        return {**asdict(self), "evaluations": self.evaluation_rows}
+
+    def restore(self, values: Mapping[str, Any]) -> None:
+        for name in ("global_step", "last_step", "checkpoint"):
+            setattr(self, name, whole_number(values.get(name)))
+        self.steps_lost = whole_number(values.get("steps_lost")) or 0
+        losses: dict[str, Any] = values.get("losses") or {}
+        for row in losses.get("rows") or ():
+            self.losses.take({name: number(row.get(name)) for name in COLUMNS})
+        self.starts = [(int(step), tuple(hosts)) for step, hosts in values.get("starts") or ()]
+        for row in values.get("evaluations") or ():
+            step = whole_number(row.get("global_step"))
+            if step is not None:
+                self.evaluations[step] = {str(name): number(each) for name, each in row.items()}
+
+    def _take_session(self, event: dict[str, Any], step: int) -> None:
+        self.last_step = whole_number(event.get("last_step"))
+        self.recorded_step = None
+        # Steps after this one are repeated.
+        self.starts = [each for each in self.starts if each[0] < step]
+        if not self.starts or self.starts[-1][1] != self.hosts:
+            self.starts.append((step, self.hosts))
+        if self.global_step is not None and step < self.global_step:
+            # The chief restarted from a checkpoint.
+            self.steps_lost += self.global_step - step
+            self.global_step = step
+
+    def _take_step(self, event: dict[str, Any], step: int) -> None:
+        if self.global_step is not None and step <= self.global_step:
+            # A script restarted from a checkpoint without reporting a session.
+            self.steps_lost += self.global_step - step + 1
+        self.global_step = step
+        self.loss = number(event.get("loss")) if "loss" in event else self.loss
+        self.speed = number(event.get("examples_per_second")) or self.speed
+
+    def _take_evaluation(self, event: dict[str, Any], step: int) -> None:
+        metrics = event.get("metrics")
+        if isinstance(metrics, dict):
+            named = cast("dict[str, Any]", metrics)
+            values = {str(name): number(value) for name, value in named.items()}
+            self.evaluations[step] = {**values, "global_step": float(step)}
+
+    @property
+    def checkpoint_in_words(self) -> str:
+        step = self.checkpoint
+        return "" if step is None else f" Its last checkpoint is of step {step}."
+
+    @property
+    def newest_step(self) -> int | None:
+        # The last step of a training is only reported as a row of its history.
+        known = (self.global_step, self.recorded_step)
+        return max((step for step in known if step is not None), default=None)
+
+    @property
+    def evaluation_rows(self) -> list[dict[str, float | None]]:
+        return [self.evaluations[step] for step in sorted(self.evaluations)]
+
+    @property
+    def worker_rows(self) -> list[dict[str, Any]]:
+        ends = [*(step for step, _ in self.starts), self.newest_step][1:]
+        return [
+            {"first_step": step, "last_step": end, "workers": len(hosts), "hosts": ", ".join(hosts)}
+            for (step, hosts), end in zip(self.starts, ends, strict=True)
+        ]
+
+    def as_columns(self) -> dict[str, Any]:
+        return {
+            "training": self.losses.columns(),
+            "evaluation": self.evaluation_rows,
+            "examples_per_second": self.losses.mean_speed() or self.speed,
+            "stopped_by": self.stopped_by,
+            "workers": self.worker_rows,
+        }
+
+
+@dataclass
 class JobState:
     """The state of a whole job.
 
     Args:
         state: "starting", "training", "evaluating", "predicting", "restarting", "stopping", "done", "failed" or
             "stopped"; "queued" while it waits for a scheduler.
-        message: The state as a sentence.
         logs: Directory of the logs; None before it was made.
         network: "private" or "open".
-        failure: The root cause; None without a failure.
-        started: Epoch seconds.
-        ended: Epoch seconds; None before the end.
-        slurm_id: Its number in Slurm; None elsewhere.
+        started: Epoch seconds, as ``ended``.
     """
 
     job: Job
@@ -60,14 +182,13 @@ class JobState:
     slurm_id: str | None = None
 
     def note(self, text: str) -> None:
-        """Add a note for the user, once."""
         if text not in self.notes:
             self.notes.append(text)
 
     def as_values(
         self, tasks: Sequence[TaskProcess], progress: Progress, now: float
     ) -> dict[str, Any]:
-        """Return the state as plain values, the content of the file; ``now`` is monotonic time."""
+        """Return the content of the file; ``now`` is monotonic time."""
         return {
             "id": self.job.id,
             "pid": os.getpid(),
@@ -97,8 +218,6 @@ class JobState:
 
 
 class StateFile:
-    """The state file of a job."""
-
     def __init__(self, path: str) -> None:
         self.path = path
         self._written_at = 0.0
@@ -114,7 +233,7 @@ class StateFile:
         """Replace the file; if that fails, keep the old one."""
         self._written_at, self._news = now, False
         with contextlib.suppress(OSError):
-            replace(self.path, values)
+            storage.write_object(self.path, values)
 
 
 def write_result(values: dict[str, Any], directories: Sequence[str]) -> None:
@@ -122,8 +241,14 @@ def write_result(values: dict[str, Any], directories: Sequence[str]) -> None:
     for directory in directories:
         if is_usable(directory):
             with contextlib.suppress(OSError):
-                replace(os.path.join(directory, RESULT_FILE), values)
+                storage.write_object(os.path.join(directory, RESULT_FILE), values)
                 return
+
+
+def unknown_state(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a state of a job without a supervisor."""
+    empty: dict[str, Any] = {"notes": [], "tasks": [], "evaluations": [], "history": None}
+    return {"global_step": None, **empty, **job}
 
 
 def result_of(job: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -150,31 +275,10 @@ def remote_logs(model_dir: str | None) -> str | None:
 
 def read_result(directory: str) -> dict[str, Any] | None:
     """Read the result in a directory of logs; None if there is none, or it is remote and TensorFlow is missing."""
-    path = os.path.join(directory, RESULT_FILE)
-    if not files.is_remote(path):
-        return read_json(path)
     try:
-        return files.parse_object(storage.read_if_any(path))
-    except (OSError, BackendError):
+        return storage.read_object(os.path.join(directory, RESULT_FILE))
+    except BackendError:
         return None
-
-
-def read_json(path: str) -> dict[str, Any] | None:
-    try:
-        value = files.parse_json(storage.read_own(path))
-    except (OSError, ValueError):
-        return None
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
-
-
-def replace(path: str, values: dict[str, Any]) -> None:
-    """Write plain values as JSON; readers see either the old file or the new one.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    # json.dump() would encode in Python, at many times the cost.
-    storage.of(path).write(path, json.dumps(values).encode())
 
 
 def _row(task: TaskProcess, now: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Supervisor of one job, from the start of its tasks to their end; single-threaded."""
+"""Single-threaded supervisor of one job, from the start of its tasks to their end."""
 
 from __future__ import annotations
 
@@ -9,22 +9,19 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from tfdistribute.cluster.spec import PS, START_PATIENCE, ClusterSpec
+from tfdistribute.cluster.spec import PS, START_PATIENCE, Task
 from tfdistribute.errors import TfdistributeError, TrainingError
-from tfdistribute.launch import diagnosis, failures
-from tfdistribute.launch.allocation import Allocation
-from tfdistribute.launch.deadlines import Overdue, find_overdue
+from tfdistribute.launch import diagnosis, failures, restart_policy
 from tfdistribute.launch.host import processes
-from tfdistribute.launch.host.stop_requests import StopRequests
+from tfdistribute.launch.host.processes import StopRequests
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.progress import Progress
-from tfdistribute.launch.restart_policy import Decision, Policy, next_action, pause_s
-from tfdistribute.launch.setup import JobSetup
-from tfdistribute.launch.state import ENDED, QUEUED, STATE_FILE, JobState, StateFile
-from tfdistribute.launch.task_group import TaskGroup
+from tfdistribute.launch.restart_policy import Decision, Overdue, Policy
+from tfdistribute.launch.setup import Allocation, JobSetup
+from tfdistribute.launch.state import ENDED, QUEUED, STATE_FILE, JobState, Progress, StateFile
+from tfdistribute.launch.task_group import AGAIN_S, TaskGroup
 from tfdistribute.launch.task_process import RECENT_S, TaskProcess
 from tfdistribute.launch.task_view import TaskView
-from tfdistribute.metrics_page.job import JobPages
+from tfdistribute.metrics_page import JobPages
 
 # How long a task may take to end after SIGTERM.
 TERM_S = 2.0
@@ -39,8 +36,6 @@ OnState = Callable[[dict[str, Any]], None]
 
 
 class Supervisor:
-    """The supervisor of one job."""
-
     def __init__(
         self,
         job: Job,
@@ -56,17 +51,12 @@ class Supervisor:
         self.progress = Progress()
         network = "private" if setup.is_private else "open"
         self.state = JobState(job, logs=setup.logs, network=network, notes=setup.notes)
-        self.policy = Policy(
-            job.chief,
-            restarts=job.cluster.supervision.restarts,
-            one_by_one=job.restarts_one_by_one,
-            is_script=job.is_script,
-            ports_can_change=not setup.is_private and not isinstance(job.cluster, ClusterSpec),
-        )
+        self.policy = Policy.of(job, setup.is_private)
         self._file = StateFile(os.path.join(job.directory, STATE_FILE))
         self._pages = JobPages(job.directory)
         self._on_state = on_state
         self._due: dict[TaskProcess, float] = {}
+        self._lost: set[Task] = set()
         self._port_attempts = 0
         self._patience = 1
         self._chief_done_at: float | None = None
@@ -81,6 +71,7 @@ class Supervisor:
             for note in notes or ():
                 self.state.note(note)
             if notes is not None:
+                self.progress.hosts = self.tasks.hosts
                 self.tasks.start(self.tasks, self._attempt)
             while self.state.state not in ENDED:
                 self._tick()
@@ -94,6 +85,7 @@ class Supervisor:
         self.tasks.kill()
         self._poll()
         self.tasks.close()
+        self._allocation.end(self.state)
         if self.state.state != QUEUED:
             self.state.ended = time.time()
         values = self.setup.keep(self._values(), self._stops)
@@ -134,6 +126,8 @@ class Supervisor:
         if self._chief_done_at is None and has_finished:
             self._chief_done_at = time.monotonic()
         trains = any(view.trains and view.stepped_at is not None for view in self.tasks.views)
+        if trains and not self._due:
+            self._lost.clear()
         if self.state.state in ("starting", "restarting") and trains and not self._due:
             activity = self.job.activity
             self.state.state, self.state.message = activity, f"The tasks are {activity}."
@@ -155,13 +149,15 @@ class Supervisor:
         return self.state.restarts + self._allocation.starts_before
 
     def _views(self) -> list[TaskView]:
-        return [task.view for task in self.tasks if task not in self._due]
+        return [task.view for task in self.tasks.used if task not in self._due]
 
     # Restarts -------------------------------------------------------------------------------------
 
     def _react(self) -> None:
         views, restarts = self._views(), self.state.restarts
-        decision = next_action(views, self.policy, restarts, self._port_attempts, time.time())
+        decision = restart_policy.next_action(
+            views, self.policy, restarts, self._port_attempts, time.time(), self._lost
+        )
         if decision.action == "fail":
             assert decision.cause is not None
             self._fail_by(self.tasks[decision.cause])
@@ -169,7 +165,10 @@ class Supervisor:
             assert decision.cause is not None
             cause = self.tasks[decision.cause]
             why = str(failures.task_failure(cause.view, cause.log)["problem"])
-            self._restart([self.tasks[task] for task in decision.tasks], why)
+            if decision.counts:
+                self._lost.clear()
+            self._lost.update(view.task for view in views if view.loss is not None)
+            self._restart([self.tasks[task] for task in decision.tasks], why, decision.counts)
         elif decision.action == "change_ports":
             self._change_ports(decision)
         elif decision.action == "succeed" and not self._due:
@@ -181,16 +180,13 @@ class Supervisor:
                 else f"Training has ended at step {step}."
             )
 
-    def _restart(self, tasks: list[TaskProcess], why: str) -> None:
-        self.state.restarts += 1
+    def _restart(self, tasks: list[TaskProcess], why: str, counts: bool = True) -> None:
+        self.state.restarts += counts
         self._patience = 1
-        pause = pause_s(self.state.restarts)
+        pause = restart_policy.pause_s(self.state.restarts)
         self._schedule(tasks, pause)
-        names = " and ".join(task.name for task in tasks)
-        verb = "restarts" if len(tasks) == 1 else "restart"
         count = f"restart {self.state.restarts} of {self.policy.restarts}"
-        when = f" in {pause:g} s" if pause else ""
-        self.state.message = f"{why} {names} {verb}{when} ({count})."
+        self.state.message = f"{why} {diagnosis.describe_restart(tasks, pause)} ({count})."
         self.state.note(self.state.message)
 
     def _change_ports(self, decision: Decision) -> None:
@@ -213,15 +209,22 @@ class Supervisor:
     def _start_due(self) -> None:
         now = time.monotonic()
         due = [task for task, moment in self._due.items() if moment <= now]
+        starting = self.tasks.renew(due) if due else []
+        if starting is None:
+            self._due.update(dict.fromkeys(due, time.monotonic() + AGAIN_S))
+            return
         for task in due:
             del self._due[task]
-        self.tasks.start(due, self._attempt)
+        if self.tasks.hosts != self.progress.hosts:
+            self.progress.hosts = self.tasks.hosts
+            self.state.note(f"The workers are now on {', '.join(self.tasks.hosts)}.")
+        self.tasks.start(starting, self._attempt)
 
     # Deadlines ------------------------------------------------------------------------------------
 
     def _check_deadlines(self) -> None:
         supervision = self.job.cluster.supervision
-        late = find_overdue(
+        late = restart_policy.find_overdue(
             self._views(),
             supervision.start_timeout_s,
             supervision.stall_timeout_s,
@@ -268,7 +271,7 @@ class Supervisor:
             self._fail(diagnosis.diagnose_stall(problem, late, tasks, self.state.restarts))
 
     def _dump_stacks(self, late: Overdue, message: str) -> None:
-        """Let the tasks log what they are doing: Python its stacks, R its calls."""
+        # Python logs its stacks, and R logs its calls.
         self.state.message = message
         self._file.mark_news()
         self.tasks.dump_stacks()
@@ -315,22 +318,17 @@ class Supervisor:
         why = "The session that started the job is gone."
         if is_requested:
             why = self._allocation.why_stopped(self._stops)
-        self.state.state, self.state.message = "stopped", f"{why}{self._format_checkpoint()}"
+        self.state.state = "stopped"
+        self.state.message = f"{why}{self.progress.checkpoint_in_words}"
 
     def _queue(self, why: str) -> None:
-        self.state.state, self.state.message = (
-            QUEUED,
-            f"{why}{self._format_checkpoint()} The job continues.",
-        )
+        self.state.state = QUEUED
+        self.state.message = f"{why}{self.progress.checkpoint_in_words} The job continues."
         self.state.note(self.state.message)
         self._allocation.keep(self.progress, at_once=True)
 
-    def _format_checkpoint(self) -> str:
-        step = self.progress.checkpoint
-        return "" if step is None else f" Its last checkpoint is of step {step}."
-
     def _wait(self, is_over: Callable[[], bool], seconds: float) -> None:
-        """Keep polling and writing; a second request to stop ends the wait."""
+        # A second request to stop ends the wait.
         end = time.monotonic() + seconds
         while time.monotonic() < end and not is_over() and self._stops.count < 2:
             time.sleep(self.tasks.tick_s)

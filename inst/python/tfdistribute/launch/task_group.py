@@ -6,18 +6,18 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from tfdistribute import task_events
 from tfdistribute.cluster.hosts import HostsCluster
 from tfdistribute.cluster.spec import EVALUATOR, ClusterSpec, LocalCluster, Task
 from tfdistribute.cluster.tf_config import to_tf_config
-from tfdistribute.errors import BackendError
+from tfdistribute.errors import BackendError, ClusterError
 from tfdistribute.launch import diagnosis
 from tfdistribute.launch.host import hardware
-from tfdistribute.launch.host.processes import END_S
-from tfdistribute.launch.host.stop_requests import StopRequests
-from tfdistribute.launch.places.connect_hosts import open_places, places_of
+from tfdistribute.launch.host.processes import END_S, StopRequests
+from tfdistribute.launch.placement import Placement
+from tfdistribute.launch.places.connect_hosts import learn_addresses, open_places, places_of
 from tfdistribute.launch.places.place import Place, StartOptions
 from tfdistribute.launch.setup import JobSetup
 from tfdistribute.launch.task_process import TaskProcess
@@ -26,7 +26,10 @@ from tfdistribute.launch.task_view import TaskView
 # How long all places together may take to end what is left of a job.
 CLOSE_S = 3.0
 
-# Interval between two looks at this many tasks; at more it is as much longer.
+# Interval between two attempts to reach a host that may come back.
+AGAIN_S = 1.0
+
+# Interval between two looks at this many tasks, which grows with their number.
 _TICK_S, _TASKS = 0.03, 16
 
 # How long all tasks must have trained before processes are prepared for their restarts, and the interval between looks.
@@ -35,12 +38,10 @@ _SPARE_EVERY_S = 0.5
 
 
 class TaskGroup:
-    """All tasks of a job."""
-
     def __init__(self, setup: JobSetup) -> None:
         self.job = setup.job
         self._events = os.path.join(self.job.directory, "events")
-        # What tasks leave in their temporary directory when they are killed goes with the job.
+        # The job's directory also holds temporary files of killed tasks.
         self._temporary = os.path.join(self.job.directory, "tmp")
         for directory in (self._events, self._temporary):
             os.makedirs(directory, mode=0o700, exist_ok=True)
@@ -57,6 +58,7 @@ class TaskGroup:
         for task in self.tasks:
             with contextlib.suppress(OSError):
                 task.log_start = os.path.getsize(task.log)
+        self._placement = Placement(self.job, self.tasks)
         self._full: set[Place] = set()
         self._cores: dict[Task, tuple[int, ...]] = {}
         self._gpus: dict[Task, dict[str, str]] = {}
@@ -67,8 +69,11 @@ class TaskGroup:
     def prepare(self, is_over: Callable[[], bool]) -> list[str] | None:
         """Open the places, and assign cores, GPUs and addresses to the tasks; result as of ``open_places``."""
         notes = open_places(self._places, self.job, is_over)
-        if notes is None:
-            return None
+        if notes is not None:
+            self._share_hosts()
+        return notes
+
+    def _share_hosts(self) -> None:
         for place, tasks in self._by_place():
             training = [task for task in tasks if task.trains]
             cores = hardware.assign_cores(place.cores(), len(training))
@@ -78,7 +83,6 @@ class TaskGroup:
                 per_worker = self.job.cluster.devices_per_worker
                 self._gpus.update(hardware.assign_gpus(gpus, tasks, per_worker))
         self.assign_addresses()
-        return notes
 
     def assign_addresses(self) -> None:
         """Choose ports for the next starts, unless the cluster has given addresses."""
@@ -87,7 +91,7 @@ class TaskGroup:
             addresses: dict[Task, str] = {}
             for place, tasks in self._by_place():
                 listening = [task for task in tasks if task.type != EVALUATOR]
-                # Two hosts may have one address, such as nodes of one machine: a port of the other is still free here.
+                # Nodes of one machine may have one address, so a port of the other still seems free here.
                 start = f"{place.address}:"
                 used_addresses = {each for each in addresses.values() if each.startswith(start)}
                 ports = place.free_ports(len(listening) + len(used_addresses))
@@ -110,8 +114,8 @@ class TaskGroup:
         return list(dict.fromkeys(task.place for task in self.tasks))
 
     def _by_place(self) -> Iterator[tuple[Place, list[Task]]]:
-        for place in self._places:
-            yield place, [task.task for task in self.tasks if task.place is place]
+        for place in dict.fromkeys(task.place for task in self.used):
+            yield place, [task.task for task in self.used if task.place is place]
 
     def __getitem__(self, task: Task) -> TaskProcess:
         return next(each for each in self.tasks if each.task == task)
@@ -120,8 +124,17 @@ class TaskGroup:
         return iter(self.tasks)
 
     @property
+    def used(self) -> list[TaskProcess]:
+        """The tasks without those whose hosts were left out."""
+        return [task for task in self.tasks if task not in self._placement.left_out]
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        return self._placement.hosts
+
+    @property
     def views(self) -> list[TaskView]:
-        return [task.view for task in self.tasks]
+        return [task.view for task in self.used]
 
     @property
     def tick_s(self) -> float:
@@ -131,17 +144,30 @@ class TaskGroup:
     def has_ended(self) -> bool:
         return not any(task.view.is_running for task in self.tasks)
 
-    def start(self, tasks: Iterable[TaskProcess], restarts: int) -> None:
-        """Start tasks.
+    def renew(self, tasks: Sequence[TaskProcess]) -> list[TaskProcess] | None:
+        """Connect lost hosts again, and return the tasks to start; None to wait for a host that may come back.
 
-        Raises:
-            BackendError: the program of the tasks cannot be run.
+        Raises ClusterError if too few hosts are left, or one that is back cannot be used.
         """
+        lost = [place for place in self._places if place.is_lost]
+        starting = self._placement.renew(tasks)
+        together = {task for task in self.used if task.task.type != EVALUATOR}
+        places = dict.fromkeys(task.place for task in together)
+        if lost and together <= set(starting or ()) and not any(each.is_lost for each in places):
+            # Other machines may have taken the place of lost ones.
+            try:
+                learn_addresses(places, self.job)
+                self._share_hosts()
+            except ClusterError:
+                if not any(each.is_lost for each in places):
+                    raise
+        return starting
+
+    def start(self, tasks: Iterable[TaskProcess], restarts: int) -> None:
+        """Start tasks; BackendError if their program cannot be run."""
         starting = list(tasks)
         # Processes that are prepared for the next restart would compete with this one.
         self._trained_at = None if starting else self._trained_at
-        for place in dict.fromkeys(task.place for task in starting):
-            place.renew()
         for task in starting:
             try:
                 task.start(self._start_options(task, self._variables(task, restarts)))
@@ -178,7 +204,7 @@ class TaskGroup:
             ],
             {
                 **place.environment,
-                # What a script prints is in the log at once.
+                # Scripts print without a buffer.
                 "PYTHONUNBUFFERED": "1",
                 **self.job.environment,
                 **self._gpus.get(task.task, {}),
@@ -194,9 +220,10 @@ class TaskGroup:
         )
 
     def poll(self, stops: StopRequests) -> None:
-        """Read new events and exit codes of all tasks; also what schedulers tell only the processes of tasks."""
+        """Read new events and exit codes of all tasks; schedulers send some news only to the processes of tasks."""
         for place in self._places:
             place.poll()
+        self._placement.look_for_hosts()
         if any(place.is_ending for place in self._places):
             stops.request(signal.SIGTERM)
         self._note_full_disks()
@@ -208,7 +235,7 @@ class TaskGroup:
             self._prepare_restarts(now)
 
     def _prepare_restarts(self, now: float) -> None:
-        """Prepare processes for restarts once a training has run for a while; end those that fit no task."""
+        # Prepared processes that fit no task end.
         if self._trained_at is None and all(
             view.stepped_at is not None for view in self.views if view.trains
         ):

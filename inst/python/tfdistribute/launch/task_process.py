@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import time
 from typing import Any
 
 from tfdistribute.cluster.spec import Task
-from tfdistribute.launch.host.logs import open_log
+from tfdistribute.launch.host.logs import append
 from tfdistribute.launch.host.processes import Activity
 from tfdistribute.launch.places.place import Place, StartedProcess, StartOptions
 from tfdistribute.launch.task_view import TaskView
@@ -20,11 +18,7 @@ RECENT_S = 10.0
 
 
 class TaskProcess:
-    """One task, over all its starts.
-
-    Args:
-        events: Path of its events; each start appends its number and has a file of its own.
-    """
+    """One task, over all its starts, each with its own file of events."""
 
     def __init__(self, task: Task, place: Place, log: str, events: str) -> None:
         self.task = task
@@ -61,15 +55,12 @@ class TaskProcess:
     def _begin_log(self) -> None:
         moment = time.strftime("%Y-%m-%d %H:%M:%S")
         again = f" (start {self.starts})" if self.starts > 1 else ""
-        log = open_log(self.log)
-        with contextlib.suppress(OSError):
-            os.write(log, f"--- {self.name} starts at {moment}{again} ---\n".encode())
-        os.close(log)
+        append(self.log, f"--- {self.name} starts at {moment}{again} ---\n".encode())
 
     def poll(self, now: float) -> None:
         """Read new events and the exit code; ``now`` is monotonic time."""
         ended = None if self._process is None else self._process.exit_code()
-        # Read after the exit code: the last events are in the file then.
+        # Read after the exit code, so that the file has the last events.
         events = self.events.read_new()
         for event in events:
             event["time"] -= self.place.clock_ahead_s
@@ -109,7 +100,7 @@ class TaskProcess:
         return Activity() if self._process is None else self._process.activity()
 
     def take_events(self) -> list[dict[str, Any]]:
-        """Return the events since the last call, including those of earlier starts."""
+        """Return the events since the last call, also from earlier starts."""
         taken, self._pending_events = self._pending_events, []
         return taken
 

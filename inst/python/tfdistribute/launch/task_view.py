@@ -14,16 +14,14 @@ class TaskView:
     """One start of one task, known from its events and its exit code.
 
     Args:
-        started_at: Monotonic time of the start.
+        started_at: Monotonic time, as ``stepped_at`` and ``heard_at``, which is the time of the last event.
         state: "starting", "waiting", "training", "evaluating", "predicting", "serving", "stalled", "done", "failed" or
             "stopped".
         step: The last step, or batch of an evaluation or a prediction, that it reported.
         speed: Its examples per second.
-        stepped_at: Monotonic time of its last step; None before the first.
-        heard_at: Monotonic time of its last event.
         exit: Exit code, negative for a signal; None while it runs.
         ended_at: Epoch time at which its end was seen.
-        loss: Why it is out of reach, if that is its end: the end of a sentence about its host.
+        loss: Why it is out of reach, as the end of a sentence about its host.
         notes: Notes for the user that were not passed on yet.
     """
 
@@ -108,7 +106,7 @@ class TaskView:
         self.state = "failed"
 
     def end(self, code: int, time: float) -> None:
-        """Record the end of the process: its exit code (negative for a signal) at epoch ``time``."""
+        """Record the exit code (negative for a signal) at epoch ``time``."""
         self.exit, self.ended_at = code, time
         self.waiting_for = None
         if self.finished is not None and self.failed is None:
@@ -119,5 +117,4 @@ class TaskView:
             self.state = "done" if code == 0 and self.failed is None else "failed"
 
     def is_starting(self) -> bool:
-        """Return whether it has neither trained nor waited for peers so far."""
         return self.is_running and self.stepped_at is None and self.state == "starting"

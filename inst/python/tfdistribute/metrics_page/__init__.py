@@ -1,4 +1,4 @@
-"""A page that shows losses and metrics, also while a model trains: a script on it reads the metrics once a second."""
+"""A page that shows losses and metrics, also while a model trains. A script on it reads the metrics once a second."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
+
+from tfdistribute.files import json_values
 
 PAGE = "index.html"
 METRICS = "metrics.js"
@@ -19,21 +21,23 @@ METRICS = "metrics.js"
 # A page is about this many pixels wide.
 _MOST_POINTS = 1000
 _WRITE_EVERY_S = 1.0
+# A file in the private directory of a job, with the directory of a page in every line.
+REQUESTS = "pages"
+_LOOK_EVERY_S = 1.0
 
-Evaluation = Mapping[str, float | None]
+# A row of the losses or of the evaluations.
+Row = Mapping[str, float | None]
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """What the page shows.
+    """The content of the page.
 
     Args:
-        state: "starting", "training", "done", "failed", "stopped" or what else a job does.
-        message: Why the training ended, if it did not end by itself.
-        step: The last step; None before the first.
+        state: "starting", "training", "done", "failed", "stopped" or another state of a job.
+        message: Why the training ended, if it was interrupted or failed.
+        step: The last step that was taken, or None.
         last_step: The step at which the training will end; None if it is not known.
-        examples_per_second: Speed; None if it is not known.
-        seconds_per_step: Mean time of a step; None if it is not known.
         losses: Steps and losses, by step.
         evaluations: Metrics of every evaluation with their ``global_step``, by step.
         tasks: Name, activity, step and examples per second of every task of a job.
@@ -49,39 +53,34 @@ class Metrics:
     examples_per_second: float | None = None
     seconds_per_step: float | None = None
     losses: Sequence[tuple[int, float | None]] = ()
-    evaluations: Sequence[Evaluation] = ()
+    evaluations: Sequence[Row] = ()
     tasks: Sequence[tuple[str, str, int | None, float | None]] = ()
     is_over: bool = False
 
 
 class MetricsPage:
-    """The page of one training.
-
-    Args:
-        directory: An empty directory for the page.
-    """
-
     def __init__(self, directory: str) -> None:
         self.directory = directory
         self._written_at = -math.inf
 
     @property
     def is_due(self) -> bool:
-        """Whether the last metrics were written at least a second ago."""
         return time.monotonic() - self._written_at >= _WRITE_EVERY_S
 
     def write(self, metrics: Metrics) -> None:
-        """Replace what the page shows. A page whose directory is gone stays as it is."""
         self._written_at = time.monotonic()
         values = asdict(metrics)
-        values["losses"] = thinned(metrics.losses)
+        values["losses"] = thin(metrics.losses)
+        home = os.path.expanduser("~")
+        if metrics.model_dir is not None and metrics.model_dir.startswith(home + os.sep):
+            values["model_dir"] = "~" + metrics.model_dir[len(home) :]
         path = os.path.join(self.directory, METRICS)
         new = f"{path}.new"
         with contextlib.suppress(OSError):
             if not os.path.exists(page := os.path.join(self.directory, PAGE)):
                 shutil.copyfile(Path(__file__).parent / PAGE, page)
             with open(new, "w", encoding="utf-8") as file:
-                file.write(f"showMetrics({json.dumps(_finite(values))})\n")
+                file.write(f"showMetrics({json.dumps(json_values(values))})\n")
             os.replace(new, path)
 
 
@@ -90,22 +89,70 @@ def title_of(model_dir: str | None) -> str:
     return f"Training in {name}" if name else "Training"
 
 
-def thinned(
+def thin(
     losses: Sequence[tuple[int, float | None]], most: int = _MOST_POINTS
 ) -> list[tuple[int, float | None]]:
-    """Return at most ``most`` of the losses, evenly spaced, the first and the last one among them."""
     last = len(losses) - 1
     if last < most:
         return list(losses)
     return [losses[round(at * last / (most - 1))] for at in range(most)]
 
 
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        named = cast("Mapping[str, Any]", value)
-        return {name: _finite(named[name]) for name in named}
-    if isinstance(value, (list, tuple)):
-        return [_finite(each) for each in cast("Sequence[Any]", value)]
-    return value
+def request_page(directory: str, page: str) -> None:
+    with open(os.path.join(directory, REQUESTS), "a", encoding="utf-8") as file:
+        file.write(f"{page}\n")
+
+
+class JobPages:
+    def __init__(self, directory: str) -> None:
+        self._requests = os.path.join(directory, REQUESTS)
+        self._looked_at = 0.0
+
+    def write(self, values: Mapping[str, Any], losses: Sequence[Row]) -> None:
+        now = time.monotonic()
+        if now - self._looked_at < _LOOK_EVERY_S and values["ended"] is None:
+            return
+        self._looked_at = now
+        try:
+            with open(self._requests, encoding="utf-8") as file:
+                directories = file.read().splitlines()
+        except OSError:
+            return
+        for directory in directories:
+            MetricsPage(directory).write(metrics_of(values, losses))
+
+
+def metrics_of(values: Mapping[str, Any], losses: Sequence[Row] = ()) -> Metrics:
+    """Return the metrics of a job's state; ``losses`` are the rows so far of one that runs."""
+    points = [(int(row["step"] or 0), row["loss"]) for row in losses]
+    # The state of a job has its losses once it has ended.
+    if not points and values.get("history") is not None:
+        training = values["history"]["training"]
+        points = list(zip(training["step"], training["loss"], strict=True))
+    failure: Mapping[str, Any] | None = values.get("failure")
+    return Metrics(
+        title_of(values.get("model_dir")),
+        str(values["state"]),
+        model_dir=values.get("model_dir"),
+        message=None if failure is None else failure.get("problem"),
+        step=values.get("global_step"),
+        last_step=values.get("max_steps"),
+        examples_per_second=values.get("examples_per_second"),
+        seconds_per_step=_seconds_per_step(losses),
+        losses=points,
+        evaluations=values.get("evaluations") or (),
+        tasks=[
+            (row["task"], row["activity"], row["step"], row["examples_per_second"])
+            for row in values.get("tasks") or ()
+        ],
+        is_over=values.get("ended") is not None,
+    )
+
+
+def _seconds_per_step(losses: Sequence[Row]) -> float | None:
+    if len(losses) < 2:
+        return None
+    first, last = losses[0], losses[-1]
+    seconds = (last["seconds"] or 0.0) - (first["seconds"] or 0.0)
+    steps = (last["step"] or 0.0) - (first["step"] or 0.0)
+    return seconds / steps if steps > 0 else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,44 +19,56 @@ from tfdistribute.models.warm_start import WarmStart
 PARAMETERS = ("features", "labels", "mode", "params", "config")
 
 
-def check_mean_loss(loss_reduction: str) -> None:
-    """Check that a user's loss is a mean over the examples that the function sees; ModelError if it is not."""
-    if loss_reduction == "sum":
-        raise ModelError(
-            '`micro_batches` needs a loss that is a mean over examples, and `loss_reduction` is "sum".',
-            'Return the mean over the examples that the function sees, with loss_reduction = "sum_over_batch_size".',
-            argument="loss_reduction",
-            value=loss_reduction,
-        )
+@dataclass(frozen=True, kw_only=True)
+class FunctionModel(Model):
+    """A model of a user's functions.
 
-
-def _no_hooks(hooks: Sequence[Any], mode: str) -> list[Any]:
-    del mode
-    return list(hooks)
-
-
-@dataclass(frozen=True)
-class Custom(Model, kind="custom"):
-    """A user-defined model function for one device.
-
-    Under a strategy, each device calls it with its share of the batch. R functions run on R's own thread, Python
-    functions on TensorFlow's threads. The function has some of the arguments ``features``, ``labels``, ``mode``
-    ("train", "eval" or "infer"), ``params`` and ``config`` (a ``tf.estimator.RunConfig``), and returns an argument of
-    ``specification.make_estimator_spec``. ``loss_reduction`` is "sum" also for a mean that is divided by the number of
-    replicas, as ``tf.nn.compute_average_loss`` returns.
+    ``loss_reduction`` is "sum" also for a mean over all replicas, as ``tf.nn.compute_average_loss`` returns.
     """
 
-    model_fn: Callable[..., Any]
-    params: Any = None
     model_class: tuple[str, ...] = ()
     loss_reduction: str = "sum_over_batch_size"
     warm_start_from: WarmStart | None = None
 
-    _make_hooks: ClassVar[MakeHooks] = staticmethod(_no_hooks)
-
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("loss_reduction", self.loss_reduction, LOSS_REDUCTIONS)
+
+    def check_micro_batches(self) -> None:
+        if self.loss_reduction == "sum":
+            raise ModelError(
+                '`micro_batches` needs a loss that is a mean over examples, and `loss_reduction` is "sum".',
+                "Return the mean over the examples that the function sees, with "
+                'loss_reduction = "sum_over_batch_size".',
+                argument="loss_reduction",
+                value=self.loss_reduction,
+            )
+
+    def coded_features(self, factors: Collection[str]) -> set[str]:
+        """Return all factors if the functions are R's, which has factors of its own; none for Python functions."""
+        return set(factors) if self.codes_label() else set()
+
+    def check(self, facts: InputFacts, needs_label: bool = True) -> None: ...
+
+    def structure(self) -> dict[str, Any]:
+        return {"kind": self.kind, "class": list(self.model_class)}
+
+
+@dataclass(frozen=True)
+class Custom(FunctionModel, kind="custom"):
+    """A user-defined model function for one device.
+
+    It takes some of ``features``, ``labels``, ``mode`` ("train", "eval" or "infer"), ``params`` and ``config``, and
+    returns an argument of ``specification.make_estimator_spec``. R functions run on R's own thread.
+    """
+
+    model_fn: Callable[..., Any]
+    params: Any = None
+
+    _make_hooks: ClassVar[MakeHooks] = staticmethod(lambda hooks, mode: list(hooks))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if not takes(self.model_fn, "features"):
             raise ModelError(
                 "`model_fn` has no argument `features`.",
@@ -94,19 +106,5 @@ class Custom(Model, kind="custom"):
         returned = self.model_fn(**given)
         return make_estimator_spec(returned, mode, lambda hooks: self._make_hooks(hooks, mode))
 
-    def check_micro_batches(self) -> None:
-        check_mean_loss(self.loss_reduction)
-
-    def coded_features(self, factors: Collection[str]) -> set[str]:
-        """Return all factors if the function is R's, which has factors of its own; none for a Python function."""
-        return set(factors) if self.codes_label() else set()
-
     def codes_label(self) -> bool:
         return isinstance(self.model_fn, Callback)
-
-    def check(self, facts: InputFacts, needs_label: bool = True) -> None:
-        """Do nothing: the features that the function reads are unknown."""
-
-    def structure(self) -> dict[str, Any]:
-        """Describe the kind and the class names; functions cannot be compared."""
-        return {"kind": self.kind, "class": list(self.model_class)}

@@ -23,8 +23,6 @@ MakeHooks = Callable[[Sequence[Any], str], list[Any]]
 
 @dataclass(frozen=True)
 class Model(Description):
-    """What is trained, and the directory of its checkpoints: an absolute path, whatever was given."""
-
     model_dir: str
 
     def __post_init__(self) -> None:
@@ -33,30 +31,20 @@ class Model(Description):
         check_directory("model_dir", self.model_dir)
 
     def build(self, config: Any) -> Any:
-        """Make the ``tf.estimator.Estimator`` for a ``tf.estimator.RunConfig``."""
         raise NotImplementedError
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
-        """Check, as far as possible before TensorFlow starts, that the data fits the model; InputError if not.
-
-        ``needs_label`` is False for predict.
-        """
+        """Raise InputError if the data does not fit the model, as far as this is known before TensorFlow starts."""
         raise NotImplementedError
 
     def check_verb(self, verb: str) -> None:
-        """Check that the model has what a verb needs; ModelError if it has not."""
-        del verb
+        """Check that the model has the functions that a verb needs; ModelError if it has not."""
 
     def check_micro_batches(self) -> None:
         """Check that the loss of a batch follows from the losses of its parts; ModelError if it may not."""
 
     def structure(self) -> dict[str, Any]:
-        """Describe what the model's checkpoints hold.
-
-        Returns:
-            A JSON-ready mapping. Its ``optimizer`` matters for training only: evaluation and prediction work with
-            any optimizer.
-        """
+        """Describe the content of the model's checkpoints for JSON; its ``optimizer`` matters for training only."""
         raise NotImplementedError
 
     def serving_input_receiver_fn(
@@ -64,8 +52,7 @@ class Model(Description):
     ) -> Callable[[], Any]:
         """Return the function that turns a request to an exported model into a ``ServingInputReceiver``.
 
-        By default a request holds one tensor per feature of the training data; UnsupportedError if they are unknown.
-        Models with feature columns parse serialised ``tf.train.Example`` messages.
+        By default, a request holds one tensor per feature; UnsupportedError if the features are unknown.
         """
         if features is None:
             raise UnsupportedError(
@@ -77,12 +64,9 @@ class Model(Description):
         return tensors_receiver(features)
 
     def required_features(self) -> tuple[FeatureRequirement, ...]:
-        """Return the features that the model reads, and what they must hold."""
         return ()
 
     def accepted_values(self, facts: InputFacts, needs_label: bool) -> AcceptedValues:
-        """Return the values that the model can use; ``needs_label`` is False for predict."""
-        del facts, needs_label
         return [
             (each.feature, each.accepted)
             for each in self.required_features()
@@ -90,31 +74,23 @@ class Model(Description):
         ]
 
     def coded_features(self, factors: Collection[str]) -> set[str]:
-        """Return those factors whose codes the model reads instead of their labels."""
-        del factors
+        """Return the factors whose codes the model reads instead of their labels."""
         return set()
 
     def codes_label(self) -> bool:
-        """Return whether the model reads the codes of a factor that is the label."""
         return False
 
     def complete_from_input(self, facts: InputFacts) -> Model:
-        """Fill in what the user left to the training or evaluation data, such as class names."""
-        del facts
         return self
 
     def complete_from_signature(self, signature: Mapping[str, Any] | None) -> Model:
-        """Fill in what training took from its data, by the stored ``structure()``; None if it was not stored."""
-        del signature
+        """Complete fields that training took from its data, by the stored ``structure()``, which may be None."""
         return self
 
     def with_session_hooks(self, make: MakeHooks) -> Model:
-        """Set the function that makes session hooks from the model's own hook descriptions."""
-        del make
         return self
 
     def is_v1_canned(self) -> bool:
-        """Return whether the Estimator is a canned tf.compat.v1.estimator model."""
         return False
 
     def has_callbacks(self) -> bool:
@@ -122,7 +98,7 @@ class Model(Description):
         return _holds(self, _is_callback)
 
     def has_functions(self) -> bool:
-        """Return whether building the graph calls functions of users, which may not do the same in the next graph."""
+        """Return whether building the graph calls functions of users, which may differ from call to call."""
         return _holds(self, _is_of_user)
 
 

@@ -15,17 +15,13 @@ Levels = tuple[str, ...]
 
 @dataclass(frozen=True)
 class FactorCodes:
-    """Levels of the factors that a model reads as codes.
-
-    A model keeps the levels that it was first trained on, so that a label has the same code in all data.
-    """
+    """Levels of the factors that a model reads as codes, from the data of its first training."""
 
     features: Mapping[str, Levels] = field(default_factory=dict[str, Levels])
     label: Levels | None = None
 
     @classmethod
     def of(cls, model: Model, facts: InputFacts, known: FactorCodes) -> FactorCodes:
-        """Choose the factors of an input whose codes a model reads."""
         features = facts.features or {}
         factors = {
             name: known.features.get(name) or column.levels
@@ -42,7 +38,6 @@ class FactorCodes:
         )
 
     def applied(self, facts: InputFacts) -> InputFacts:
-        """Return the facts with whole numbers in place of these factors."""
         features = facts.features and {
             name: _coded(column) if name in self.features else column
             for name, column in facts.features.items()
@@ -55,7 +50,7 @@ class FactorCodes:
     def accepted_values(
         self, facts: InputFacts, by_model: AcceptedValues, needs_label: bool
     ) -> AcceptedValues:
-        """Return what a model accepts, for columns of strings as labels: first those that have codes."""
+        """Return the values that a model accepts, with labels in place of codes."""
         given, levels = dict(facts.features or {}), dict(self.features)
         if needs_label and facts.label is not None and self.label is not None:
             given[facts.label.name] = facts.label
@@ -77,7 +72,7 @@ class FactorCodes:
         new = {name: levels for name, levels in self.features.items() if name not in known.features}
         if self.label is not None and known.label is None and facts.label is not None:
             new[facts.label.name] = self.label
-        return [f"The factor `{name}` is read as codes: {_listed(new[name])}." for name in new]
+        return [f"The factor `{name}` is read as codes: {_list_codes(new[name])}." for name in new]
 
     def as_values(self) -> dict[str, Any]:
         label = None if self.label is None else list(self.label)
@@ -85,7 +80,6 @@ class FactorCodes:
 
     @classmethod
     def from_values(cls, values: Any) -> FactorCodes:
-        """Read what ``as_values()`` returned; no codes from anything else."""
         if not isinstance(values, Mapping):
             return cls()
         features = {str(name): tuple(levels) for name, levels in values["features"].items()}
@@ -114,7 +108,7 @@ def _levels_accepted(name: str, levels: Levels) -> Accepted:
     def error(found: Sequence[Any], place: str) -> InputError:
         return InputError(
             f'The factor "{name}" has the level "{found[0]}" in {place}, which the model was not trained on: '
-            f"its codes are {_listed(levels)}.",
+            f"its codes are {_list_codes(levels)}.",
             "Give the factor the levels of the training data, as in factor(x, levels = ), or use "
             '`factors = "labels"` with a model that reads strings.',
             argument="factors",
@@ -124,8 +118,8 @@ def _levels_accepted(name: str, levels: Levels) -> Accepted:
     return Accepted(frozenset(levels), error)
 
 
-def _listed(levels: Levels, most: int = 10) -> str:
-    shown = [f"{code} = {level}" for code, level in enumerate(levels)]
-    if len(shown) > most:
-        shown = [*shown[: most - 1], "...", shown[-1]]
-    return ", ".join(shown)
+def _list_codes(levels: Levels) -> str:
+    codes = [f"{code} = {level}" for code, level in enumerate(levels)]
+    if len(codes) > 10:
+        codes = [*codes[:9], "...", codes[-1]]
+    return ", ".join(codes)

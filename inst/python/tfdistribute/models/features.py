@@ -33,7 +33,6 @@ def check_weights(facts: InputFacts, weight_column: str | None) -> None:
 
 
 def _missing(required: FeatureRequirement, known: list[str]) -> InputError:
-    # Wrong case is the most common mistake.
     lower = {name.lower(): name for name in known}
     close = difflib.get_close_matches(required.feature.lower(), list(lower), n=1)
     listed = ", ".join(f'"{name}"' for name in known[:20]) + (", ..." if len(known) > 20 else "")

@@ -12,7 +12,6 @@ from tfdistribute.errors import InputError, ModelError
 
 
 def require_label(facts: InputFacts) -> ColumnFacts | None:
-    """Return the label; None if the input is unknown."""
     if facts.label is None and facts.features is not None:
         raise InputError(
             "The input has no response, which this verb needs.",
@@ -42,14 +41,20 @@ def check_regression_label(facts: InputFacts, label_dimension: int) -> None:
 def check_class_label(
     facts: InputFacts, n_classes: int, vocabulary: tuple[str, ...] | None
 ) -> None:
-    """Check that the label holds classes; without a vocabulary they are 0 to n_classes - 1."""
     check_vocabulary(n_classes, vocabulary)
     label = require_label(facts)
     if label is None:
         return
     _check_width(label, 1, None)
     if label.type == "string":
-        _check_named(label, vocabulary)
+        if vocabulary is None:
+            raise InputError(
+                f'The response "{label.name}" holds strings, and the classifier does not know the names of its '
+                "classes.",
+                "Give their names as `label_vocabulary`; for data in R, make the response a factor.",
+                argument="label_vocabulary",
+                value="NULL",
+            )
     elif vocabulary is not None:
         raise InputError(
             f'The response "{label.name}" holds numbers, but the model\'s classes have names '
@@ -102,16 +107,6 @@ def class_names(response: str, vocabulary: tuple[str, ...]) -> Accepted:
         )
 
     return Accepted(frozenset(vocabulary), error)
-
-
-def _check_named(label: ColumnFacts, vocabulary: tuple[str, ...] | None) -> None:
-    if vocabulary is None:
-        raise InputError(
-            f'The response "{label.name}" holds strings, and the classifier does not know the names of its classes.',
-            "Give their names as `label_vocabulary`; for data in R, make the response a factor.",
-            argument="label_vocabulary",
-            value="NULL",
-        )
 
 
 def _check_range(

@@ -11,7 +11,6 @@ from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import Description
 from tfdistribute.errors import ArgumentError
 
-# Settings of every optimizer.
 COMMON_SETTINGS = (
     "learning_rate",
     "decay",
@@ -49,28 +48,24 @@ SLOT_SETTINGS = ("amsgrad", "centered", "momentum")
 
 @dataclass(frozen=True)
 class Optimizer(Description):
-    """Description of an optimizer; TensorFlow needs a new one for each graph."""
-
     def factory(self, learning_rate: float | None) -> Callable[[], Any]:
-        """Return the function that makes a new legacy Keras optimizer: each graph needs its own.
+        """Return the function that makes a new legacy Keras optimizer, as each graph needs one.
 
-        ``learning_rate`` is the model's default, for an optimizer that sets none; None for Keras's default. Raises
-        ArgumentError if TensorFlow refuses a setting, and ModelError if canned models do not support the optimizer.
+        ``learning_rate`` replaces a missing one; None for Keras's default. ArgumentError if TensorFlow rejects a
+        setting, and ModelError if canned models do not support the optimizer.
         """
         raise NotImplementedError
 
     def structure(self) -> dict[str, Any]:
-        """Describe the variables that the optimizer adds to a checkpoint."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class NamedOptimizer(Optimizer, kind="named"):
-    """An optimizer given by name, one of ``OPTIMIZERS`` in any case.
+    """An optimizer by name, one of ``OPTIMIZERS`` in any case.
 
-    ``settings`` are arguments by Keras's names, and ``l2_penalty``, a factor of the sum of the squared weights.
-    ``learning_rate`` may be a mapping that describes a schedule: ``{"schedule": "exponential_decay",
-    "initial_learning_rate": 0.1, ...}``.
+    ``settings`` have Keras's names, and ``l2_penalty`` is a factor of the sum of the squared weights. A schedule is a
+    mapping such as ``{"schedule": "exponential_decay", "initial_learning_rate": 0.1, ...}``.
     """
 
     name: str
@@ -84,12 +79,12 @@ class NamedOptimizer(Optimizer, kind="named"):
                 argument="optimizer",
                 value=self.name,
             )
-        known = (*COMMON_SETTINGS, *OPTIMIZERS[self.name.lower()][1])
-        unknown = [setting for setting in self.settings if setting not in known]
+        settings = (*COMMON_SETTINGS, *OPTIMIZERS[self.name.lower()][1])
+        unknown = [setting for setting in self.settings if setting not in settings]
         if unknown:
             raise ArgumentError(
                 f'`optimizer` "{self.name}" has no setting `{unknown[0]}`.',
-                f"Its settings are {', '.join(known)}.",
+                f"Its settings are {', '.join(settings)}.",
                 argument="optimizer",
                 value=unknown[0],
             )
@@ -111,8 +106,6 @@ class OptimizerInstance(Optimizer, kind="object"):
     object: Any
 
     def factory(self, learning_rate: float | None) -> Callable[[], Any]:
-        """Return a function that copies this optimizer; ModelError if there is no legacy one like it."""
-        del learning_rate
         return engine.optimizers.factory_like(self.object)
 
     def structure(self) -> dict[str, Any]:
@@ -141,11 +134,9 @@ class OptimizerFunction(Optimizer, kind="function"):
         object.__setattr__(self, "function", function)
 
     def factory(self, learning_rate: float | None) -> Callable[[], Any]:
-        del learning_rate
         return engine.optimizers.checked_factory(self.function)
 
     def structure(self) -> dict[str, Any]:
-        """Return no variables: they depend on the function."""
         return {"name": "function", "slots": []}
 
 

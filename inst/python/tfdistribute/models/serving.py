@@ -15,14 +15,11 @@ from tfdistribute.models.feature_columns.description import WHOLE_NUMBERS, Featu
 def examples_receiver(
     columns: Sequence[FeatureColumn], features: Mapping[str, ColumnFacts] | None = None
 ) -> Callable[[], Any]:
-    """Make a receiver of serialised ``tf.train.Example`` messages, whose one input is "examples"."""
     spec = parse_example_spec(columns, features)
     return engine.tf.estimator.export.build_parsing_serving_input_receiver_fn(spec)
 
 
 def tensors_receiver(features: Mapping[str, ColumnFacts]) -> Callable[[], Any]:
-    """Make a receiver of one tensor per feature, with its name, type and shape, and any number of rows."""
-
     def receiver() -> Any:
         tf = engine.tf
         tensors = {
@@ -41,12 +38,9 @@ def parse_example_spec(
 ) -> dict[str, Any]:
     """Make the parse specification for the features that columns read from ``tf.train.Example`` messages.
 
-    TensorFlow's own function does not always reproduce the training features. It parses every feature that is crossed
-    by name as a string, and the hash of a string differs from that of a whole number. It parses these features as
-    sparse tensors, which a cross puts before dense ones, and the hash depends on the order (``_sparse_cross_internal``
-    in tensorflow/python/ops/sparse_ops.py). And it refuses a whole number that is read both as a number and as a
-    category. Without ``features`` of the training data, features crossed by name count as strings. Raises ModelError if
-    two columns read one feature in ways that one message cannot provide.
+    TensorFlow's own function parses features crossed by name as sparse strings, which changes their hashes
+    (``_sparse_cross_internal`` in tensorflow/python/ops/sparse_ops.py), and rejects a whole number that is also a
+    category. Without ``features``, crossed names count as strings. ModelError if columns disagree about a feature.
     """
     spec: dict[str, Any] = {}
     for column in columns:

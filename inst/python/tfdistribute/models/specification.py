@@ -1,4 +1,4 @@
-"""Conversion of a model function's result to TensorFlow's EstimatorSpec."""
+"""EstimatorSpecs from the results of model functions."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ MakeHooks = Callable[[Sequence[Any]], list[Any]]
 def make_estimator_spec(returned: Any, mode: str, make_hooks: MakeHooks) -> Any:
     """Make TensorFlow's EstimatorSpec from an EstimatorSpec, or from a mapping with some of ``FIELDS``.
 
-    Its train_op increments the step. With ``optimizer`` instead of ``train_op``, all trainable variables are trained to
-    minimise the loss, after the collected updates.
+    The train_op increments the step. ``optimizer`` in its place minimizes the loss after the collected updates.
     """
     if isinstance(returned, engine.tf.estimator.EstimatorSpec):
         if mode == "train":
@@ -106,7 +105,7 @@ def _train_op(fields: Mapping[str, Any], optimizer: Any) -> Any:
 
 
 def _new_optimizer(value: Any) -> Any:
-    described = _described(value)
+    described = _read_optimizer(value)
     tensorflow_1 = engine.tf.compat.v1.train.Optimizer
     if isinstance(described, OptimizerInstance) and isinstance(described.object, tensorflow_1):
         return described.object
@@ -117,7 +116,7 @@ def _new_optimizer(value: Any) -> Any:
     return described.factory(None)()
 
 
-def _described(value: Any) -> Optimizer:
+def _read_optimizer(value: Any) -> Optimizer:
     if isinstance(value, Optimizer):
         return value
     if isinstance(value, str):

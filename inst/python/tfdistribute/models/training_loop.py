@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from tfdistribute import engine
 from tfdistribute.callbacks import Callback, takes
-from tfdistribute.columns import InputFacts
-from tfdistribute.descriptions import check_choice
 from tfdistribute.errors import ModelError
-from tfdistribute.models.custom import Custom, check_mean_loss
-from tfdistribute.models.description import LOSS_REDUCTIONS, Model
-from tfdistribute.models.warm_start import WarmStart
+from tfdistribute.models.custom import Custom, FunctionModel
 
-# The steps that verbs need beside ``train_step``.
 _NEEDED = {
     "evaluate": "eval_step",
     "train_and_evaluate": "eval_step",
@@ -25,32 +20,29 @@ _NEEDED = {
 
 
 @dataclass(frozen=True)
-class TrainingLoop(Model, kind="training_loop"):
-    """A model given by functions that build the graph of one step.
+class TrainingLoop(FunctionModel, kind="training_loop"):
+    """A model in the form of functions that build the graph of one step.
 
-    They are called while the graph is built, once for each device and verb; TensorFlow then runs the graph at every
-    step. A function gets those of its arguments that it names.
+    They are called while the graph is built, once for each device and verb. TensorFlow then runs the graph at every
+    step. A function gets only the arguments that it names.
 
     Args:
-        build_parts: Function (``params``) that makes what lasts, such as layers and optimizers: a mapping, or any
+        build_parts: Function (``params``) that makes lasting objects, such as layers and optimizers: a mapping, or any
             value.
         train_step: Function (``parts``, ``features``, ``labels``, ``step``) that returns a mapping with the scalar
             ``loss`` and the operations ``train_op``, one or several. Without ``train_op``, the ``optimizer`` of the
-            result or of the parts minimises the loss over all trainable variables. Other scalars become summaries.
-            ``parts`` is what ``build_parts`` returned, ``step`` the global step.
+            result or of the parts minimizes the loss over all trainable variables. Other scalars become summaries.
+            ``parts`` is the result of ``build_parts``, ``step`` the global step.
         eval_step: Function (``parts``, ``features``, ``labels``) that returns a mapping of tensors with a value for
             each example, whose means are the metrics, of scalars (means over the batch), or of TensorFlow's own
             metrics. ``loss`` is required.
         predict_step: Function (``parts``, ``features``) that returns a tensor, or a mapping of tensors, with a row for
             each example.
         params: Passed to ``build_parts``.
-        model_class: As in ``Custom``.
-        loss_reduction: As in ``Custom``.
-        warm_start_from: As in ``Custom``.
 
     Raises:
-        ArgumentError: unknown loss_reduction.
-        ModelError: when a verb runs: a step is missing, or returns something else.
+        ArgumentError: if loss_reduction is unknown.
+        ModelError: when a verb runs. A step is missing, or returns something else.
 
     Source:
         https://www.tensorflow.org/tutorials/distribute/custom_training
@@ -61,13 +53,6 @@ class TrainingLoop(Model, kind="training_loop"):
     eval_step: Callable[..., Any] | None = None
     predict_step: Callable[..., Any] | None = None
     params: Any = None
-    model_class: tuple[str, ...] = ()
-    loss_reduction: str = "sum_over_batch_size"
-    warm_start_from: WarmStart | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("loss_reduction", self.loss_reduction, LOSS_REDUCTIONS)
 
     def check_verb(self, verb: str) -> None:
         step = _NEEDED.get(verb)
@@ -85,16 +70,16 @@ class TrainingLoop(Model, kind="training_loop"):
         return Custom(model_fn=self._model_fn, **fields).build(config)
 
     def _model_fn(self, features: Any, labels: Any, mode: str) -> dict[str, Any]:
-        parts = _given(self.build_parts, params=self.params)
+        parts = _call_with(self.build_parts, params=self.params)
         if mode == "infer":
-            predicted = _given(_required(self.predict_step), parts=parts, features=features)
+            predicted = _call_with(_required(self.predict_step), parts=parts, features=features)
             return {"predictions": predicted}
         if mode == "eval":
-            values = _given(
+            values = _call_with(
                 _required(self.eval_step), parts=parts, features=features, labels=labels
             )
             return _evaluation(_named(values, "eval_step"), features)
-        values = _given(
+        values = _call_with(
             self.train_step,
             parts=parts,
             features=features,
@@ -103,22 +88,8 @@ class TrainingLoop(Model, kind="training_loop"):
         )
         return _training(_named(values, "train_step"), parts)
 
-    def check_micro_batches(self) -> None:
-        check_mean_loss(self.loss_reduction)
-
-    def coded_features(self, factors: Collection[str]) -> set[str]:
-        """Return all factors if the steps are R's, which has factors of its own; none for Python functions."""
-        return set(factors) if self.codes_label() else set()
-
     def codes_label(self) -> bool:
         return isinstance(self.train_step, Callback)
-
-    def check(self, facts: InputFacts, needs_label: bool = True) -> None:
-        """Do nothing: the features that the steps read are unknown."""
-
-    def structure(self) -> dict[str, Any]:
-        """Describe the kind and the class names; functions cannot be compared."""
-        return {"kind": self.kind, "class": list(self.model_class)}
 
 
 def training_loop(
@@ -134,12 +105,12 @@ def training_loop(
     return TrainingLoop(model_dir, build, train_step, eval_step, predict_step, **fields)
 
 
-def _given(function: Callable[..., Any], **arguments: Any) -> Any:
+def _call_with(function: Callable[..., Any], **arguments: Any) -> Any:
     return function(**{name: value for name, value in arguments.items() if takes(function, name)})
 
 
 def _required(function: Callable[..., Any] | None) -> Callable[..., Any]:
-    # ``check_verb`` has refused the verb otherwise.
+    # ``check_verb`` has rejected the verb otherwise.
     assert function is not None
     return function
 

@@ -17,8 +17,6 @@ from tfdistribute.files import absolute_path
 
 @dataclass(frozen=True)
 class WarmStart(Description):
-    """Checkpoint that a model's first training starts from; later trainings continue the model's own."""
-
     ckpt_to_initialize_from: str
     # A regular expression for trainable variables, or several for all.
     vars_to_warm_start: str | tuple[str, ...] = ".*"
@@ -35,7 +33,6 @@ class WarmStart(Description):
         return {"checkpoint": next((each for each in found if each is not None), None)}
 
     def check(self) -> None:
-        """Check that the checkpoint exists; ModelDirectoryError if it does not."""
         path = self.ckpt_to_initialize_from
         files = (path + ".index", os.path.join(path, "checkpoint"), self._saved_model() + ".index")
         if not any(storage.is_file(file) for file in files):
@@ -62,7 +59,6 @@ class WarmStart(Description):
 
 
 def checkpoint_checksum(path: str) -> str | None:
-    """Return the checksum of a checkpoint's values, which its index lists; None if there is no checkpoint."""
     for prefix in (path, listed_checkpoint(path)):
         if prefix is not None and storage.is_file(f"{prefix}.index"):
             return checksum([storage.read_bytes(f"{prefix}.index")])

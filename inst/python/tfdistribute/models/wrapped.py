@@ -14,10 +14,7 @@ from tfdistribute.models.description import Model
 
 @dataclass(frozen=True)
 class Wrapped(Model, kind="wrapped"):
-    """An existing Estimator.
-
-    It cannot be sent to another process, and its features are unknown before TensorFlow runs.
-    """
+    """An existing Estimator, which no other process can get and whose features are unknown."""
 
     estimator: Any = None  # Not changed; verbs use a repaired copy.
     keeps_config: bool = True  # Whether the copy keeps the Estimator's configuration.
@@ -26,27 +23,24 @@ class Wrapped(Model, kind="wrapped"):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not engine.existing_estimators.is_estimator(self.estimator):
-            shown = type(self.estimator).__name__
+            class_name = type(self.estimator).__name__
             raise ArgumentError(
-                f"`object` must be a tf.estimator.Estimator, not {shown}.",
+                f"`object` must be a tf.estimator.Estimator, not {class_name}.",
                 "Give an Estimator, or an object of tfestimators that holds one.",
                 argument="object",
-                value=shown,
+                value=class_name,
             )
 
     def content(self) -> Mapping[str, Any]:
         return engine.existing_estimators.parts_of(self.estimator)
 
     def build(self, config: Any) -> Any:
-        """Make an Estimator with the same model, and with its own configuration if it keeps that."""
         own = engine.existing_estimators.own_config(self.estimator) if self.keeps_config else config
         return engine.existing_estimators.copy(self.estimator, own, self.calls_r)
 
-    def check(self, facts: InputFacts, needs_label: bool = True) -> None:
-        """Do nothing: the features that the model reads are unknown."""
+    def check(self, facts: InputFacts, needs_label: bool = True) -> None: ...
 
     def check_micro_batches(self) -> None:
-        """Refuse: whether the Estimator's loss is a mean or a sum is not known."""
         raise UnsupportedError(
             "`micro_batches` is not supported for an existing Estimator: whether its loss is a mean or a sum over the "
             "examples is not known.",
@@ -55,7 +49,6 @@ class Wrapped(Model, kind="wrapped"):
         )
 
     def structure(self) -> dict[str, Any]:
-        """Describe the kind only: Estimators cannot be compared."""
         return {"kind": self.kind}
 
     def is_v1_canned(self) -> bool:
@@ -65,5 +58,4 @@ class Wrapped(Model, kind="wrapped"):
         return self.calls_r
 
     def has_functions(self) -> bool:
-        """Return True: what its model function reads is not known."""
         return True

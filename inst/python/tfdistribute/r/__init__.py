@@ -29,11 +29,11 @@ from tfdistribute.inputs import Input
 from tfdistribute.inputs.description import Purpose
 from tfdistribute.models.specification import make_estimator_spec
 from tfdistribute.training.hooks import HookContext, as_hooks
+from tfdistribute.training.hooks.description import VERBS
 
 _BOOT = "tfdistribute:::give_to_python()"
 # Reticulate's pointer to the function of Python that its thread calls several times a second, as C++ names it.
 _PENDING_CALL = "_ZN10reticulate9libpython17Py_AddPendingCallE"
-_VERBS = {"train": "train", "eval": "evaluate", "infer": "predict"}
 
 # What R gave: finds a function in a file. And R's thread.
 _find: list[Callable[..., Mapping[str, Any]]] = []
@@ -46,25 +46,25 @@ def model_fn(
     """Return a model function in R as one for ``tf.estimator.Estimator``.
 
     Args:
-        path: R file; it is run once, with variables of its own.
+        path: R file. It is run once, with variables of its own.
         name: Name of the function in it: with some of the arguments ``features``, ``labels``, ``mode``, ``params`` and
-            ``config``, it returns what R's ``estimator_spec()`` makes.
+            ``config``, it returns the result of R's ``estimator_spec()``.
         params: Named values that the function gets as a list.
 
     Returns:
         A function of ``features``, ``labels``, ``mode`` and ``config`` that returns a ``tf.estimator.EstimatorSpec``.
 
     Raises:
-        ArgumentError: there is no such file or function, or the function has other arguments.
-        BackendError: R, rpy2 or R's package is missing.
-        CallbackError: the file, or later the function, raised an error in R; ``r_traceback`` has R's calls.
+        ArgumentError: if there is no such file or function, or the function has other arguments.
+        BackendError: if R, rpy2 or R's package is missing.
+        CallbackError: if the file, or later the function, raised an error in R; ``r_traceback`` has R's calls.
     """
     call = _function("model", path, name, dict(params or {}))
 
     def in_r(features: Any, labels: Any, mode: str, config: Any) -> Any:
         _check_thread(name)
         returned = call(features, labels, mode, config)
-        context = HookContext(_VERBS[mode])
+        context = HookContext(VERBS[mode])
         return make_estimator_spec(returned, mode, lambda hooks: as_hooks(hooks, context))
 
     return in_r
@@ -76,8 +76,8 @@ def input_fn(
     """Return an input in R as an input function for ``tf.estimator.Estimator``.
 
     Args:
-        path: R file; it is run once, with variables of its own.
-        name: Name of a function in it without arguments, which returns what R's ``input_fn()`` and its relatives make.
+        path: R file. It is run once, with variables of its own.
+        name: Name of a function in it without arguments, which returns an input, as R's ``input_fn()`` makes it.
         purpose: "train", "evaluate" or "predict", which determines the order of the rows.
         seed: Seed of the shuffling, if the input does not give one.
 
@@ -86,7 +86,7 @@ def input_fn(
 
     Raises:
         ArgumentError, BackendError, CallbackError: as for ``model_fn``.
-        InputError: the data cannot be used.
+        InputError: if the data cannot be used.
     """
     call = _function("input", path, name, {})
     described = descriptions.read(Input, call())
@@ -108,22 +108,22 @@ def _function(what: str, path: str, name: str, params: Mapping[str, Any]) -> Cal
     failure = answer.get("error")
     if failure is not None:
         raise errors.from_values(failure)
-    found = as_callable(answer["value"], name)
-    assert found is not None
-    return found
+    function = as_callable(answer["value"], name)
+    assert function is not None
+    return function
 
 
 def _check_thread(name: str) -> None:
     if threading.get_ident() != _thread[0]:
         raise CallbackError(
             f"`{name}` was called on a thread of its own, but R functions run on the thread that started R only.",
-            "Train with one device in this process, or let tfdistribute.training.distribute() call it.",
+            "Train with one device in this process, or let tfdistribute.training.train() call it.",
             argument=name,
         )
 
 
 def _start() -> None:
-    """Start R in this process, and let it give ``_find``."""
+    """Start R in this process, and let it set ``_find``."""
     try:
         rinterface = importlib.import_module("rpy2.rinterface")
     except Exception as error:
@@ -139,10 +139,10 @@ def _start() -> None:
     r = ctypes.PyDLL(os.path.join(os.environ["R_HOME"], "lib", "libR.so"), mode=ctypes.RTLD_GLOBAL)
     atexit.register(_end, r)
     _thread[:] = [threading.get_ident()]
-    said = _evaluate(r, _BOOT)
+    answer = _evaluate(r, _BOOT)
     if not _find:
         raise BackendError(
-            f"R was started, but its package tfdistribute cannot be used: {said}",
+            f"R was started, but its package tfdistribute cannot be used: {answer}",
             "Install it into R's library; R_LIBS names further libraries.",
         )
 
@@ -168,7 +168,7 @@ def _hold_thread_of_reticulate() -> None:
 
 
 def _evaluate(r: ctypes.PyDLL, code: str) -> str:
-    """Evaluate R code; return what is wrong with it, or nothing.
+    """Evaluate R code; return the text of its error, or nothing.
 
     rpy2 gives Python's lock away while R runs, and reticulate before 1.39 uses Python without taking it, which ends the
     process. ``PyDLL`` keeps the lock. Later calls go through functions that reticulate has made, which keep it, too.

@@ -16,9 +16,8 @@ from tfdistribute.run_config.build import (
     resolve_devices,
     session_hooks,
 )
-from tfdistribute.run_config.preflight import check_settings_of_tasks, preflight
 from tfdistribute.run_config.rule import RunContext
-from tfdistribute.run_config.rules import RULES
+from tfdistribute.run_config.rules import RULES, check_settings_of_tasks, preflight
 from tfdistribute.run_config.settings import TRAINING, RunSettings
 
 __all__ = [

@@ -14,19 +14,22 @@ from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.environment import changed_variable
 from tfdistribute.errors import RunConfigError
-from tfdistribute.run_config.preflight import preflight
 from tfdistribute.run_config.rule import RunContext
+from tfdistribute.run_config.rules import preflight
 from tfdistribute.run_config.settings import AUTO, AUTO_STEPS, RunSettings
 from tfdistribute.strategies import Strategy, Tpu
 from tfdistribute.strategies.description import Rows
 from tfdistribute.strategies.device_names import cpus_named
+from tfdistribute.trackers import Tracker
+
+# Not fields of RunConfig; TensorFlow reads the cluster from TF_CONFIG.
+_OWN = {"strategy", "seed", "cluster", "steps_per_run", "precision", "micro_batches"}
+_OWN |= {"compile", "track"}
 
 
 @dataclass(frozen=True)
 class Devices:
-    """Devices of this process that a run uses."""
-
-    train: Rows = ()  # For each replica of train_distribute, the canonical names of its devices.
+    train: Rows = ()  # For each replica of strategy, the canonical names of its devices.
     evaluate: Rows = ()
 
     @property
@@ -43,14 +46,14 @@ def flatten(rows: Rows) -> tuple[str, ...]:
 
 def resolve_devices(settings: RunSettings) -> Devices:
     """Choose this machine's devices for the strategies, without starting them; StrategyError if it lacks them."""
-    if settings.train_distribute is None and settings.eval_distribute is None:
+    if settings.strategy is None and settings.eval_distribute is None:
         return Devices()
     cpus, gpus = engine.devices.counts()
 
     def resolve(strategy: Strategy | None) -> Rows:
         return () if strategy is None else strategy.rows(strategy.resolve(cpus, gpus))
 
-    return Devices(resolve(settings.train_distribute), resolve(settings.eval_distribute))
+    return Devices(resolve(settings.strategy), resolve(settings.eval_distribute))
 
 
 def build(
@@ -62,18 +65,16 @@ def build(
 ) -> Any:
     """Make TensorFlow's run configuration.
 
-    Sessions get as many CPU devices as the strategies name. The user's session_config is merged into TensorFlow's
-    default; RunConfigError for an unknown field of it. ``model_dir`` overrides the settings' directory. ``alone``, only
-    without a member, ignores TF_CONFIG.
+    Sessions get as many CPU devices as the strategies name. ``model_dir`` overrides the settings' directory, and
+    ``alone``, only without a member, ignores TF_CONFIG. An unknown field of session_config raises RunConfigError.
     """
     settings = _with_steps_of_tpu(settings)
     settings = settings.with_cpu_devices(cpus_named(devices.all)).with_precision()
-    fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
+    names = {field.name for field in dataclasses.fields(settings)} - _OWN
+    fields = {name: getattr(settings, name) for name in names}
     session_config = fields.pop("session_config")
     engine.session_config.start_threads(session_config or {})
-    # Not fields of RunConfig; TensorFlow reads the cluster from TF_CONFIG.
-    for name in ("cluster", "steps_per_run", "precision", "micro_batches"):
-        del fields[name]
+    fields["tf_random_seed"] = settings.seed
     for name in ("save_summary_steps", "log_step_count_steps"):
         if fields[name] == AUTO:
             fields[name] = AUTO_STEPS
@@ -84,17 +85,14 @@ def build(
     # TensorFlow would look for the other tasks of a cluster in TF_CONFIG.
     is_alone = alone and member is None
     with changed_variable("TF_CONFIG", None) if is_alone else contextlib.nullcontext():
-        fields["train_distribute"] = train = _build_strategy(
-            settings.train_distribute, devices.train
-        )
-        same = settings.eval_distribute == settings.train_distribute
+        fields["train_distribute"] = train = _build_strategy(settings.strategy, devices.train)
+        same = settings.eval_distribute == settings.strategy
         fields["eval_distribute"] = (
             train if same else _build_strategy(settings.eval_distribute, devices.evaluate)
         )
         config = engine.tf.estimator.RunConfig(**fields)
     if session_config:
-        # RunConfig would drop its defaults, device filters included, if the session configuration were passed to its
-        # constructor.
+        # RunConfig drops its defaults, device filters included, if its constructor gets a session configuration.
         proto = engine.session_config.make(
             session_config, config.session_config, member is not None
         )
@@ -112,13 +110,15 @@ def build_run_config(settings: RunSettings) -> Any:
 
 
 def _check_for_others(settings: RunSettings) -> None:
-    """Check that other code's Estimators can train with the settings, some of which only ours know."""
     for field, is_set in (
         ("micro_batches", settings.micro_batches > 1),
         ("precision", settings.scales_loss),
+        ("compile", settings.compile is True),
+        ("track", settings.track is not None),
     ):
         if is_set:
             value = getattr(settings, field)
+            value = value.name if isinstance(value, Tracker) else value
             raise RunConfigError(
                 f"`{field}` is {value!r}, which TensorFlow's own RunConfig does not have.",
                 "Train with the estimators and verbs of this package, or leave it out.",
@@ -128,20 +128,19 @@ def _check_for_others(settings: RunSettings) -> None:
 
 
 def session_hooks(settings: RunSettings, devices: Devices, verb: str) -> list[Any]:
-    """Return new hooks, for one call, that a session needs under the settings' strategy."""
     strategy, rows = {
-        "train": (settings.train_distribute, devices.train),
+        "train": (settings.strategy, devices.train),
         "evaluate": (settings.eval_distribute, devices.evaluate),
     }.get(verb, (None, ()))
     return [] if strategy is None else strategy.session_hooks(_first_of_each(rows))
 
 
 def _with_steps_of_tpu(settings: RunSettings) -> RunSettings:
-    strategy = settings.train_distribute
+    strategy = settings.strategy
     if not isinstance(strategy, Tpu):
         return settings
     chosen = strategy.in_run(settings.steps_per_run, settings.save_checkpoints_steps)
-    return dataclasses.replace(settings, train_distribute=chosen)
+    return dataclasses.replace(settings, strategy=chosen)
 
 
 def _build_strategy(strategy: Strategy | None, rows: Rows) -> Any:

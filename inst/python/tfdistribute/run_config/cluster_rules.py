@@ -26,7 +26,6 @@ def _has_other_addresses(run: RunContext) -> bool:
 
 
 def _blocking_setting(run: RunContext) -> str | None:
-    """Return the setting of a session's threads with which operations of tasks block each other."""
     settings = run.settings.session_config or {}
     if settings.get("use_per_session_threads"):
         return "use_per_session_threads = TRUE"
@@ -39,12 +38,12 @@ def _blocking_setting(run: RunContext) -> str | None:
 
 CLUSTER_RULES: tuple[SettingsRule, ...] = (
     SettingsRule(
-        field="train_distribute",
+        field="strategy",
         rule="A strategy of one machine is not used by a task of a cluster: its chief would train alone "
         "and all others wait for ever.",
         broken=lambda run: run.on_one_machine and (run.tasks > 1 or run.starts_tasks),
         message=lambda run: (
-            f"`train_distribute` is {in_words(run.strategy)}, which uses one machine, and {run.cluster_in_words} has "
+            f"`strategy` is {in_words(run.strategy)}, which uses one machine, and {run.cluster_in_words} has "
             f"{run.tasks} task{'' if run.tasks == 1 else 's'}."
         ),
         remedy=lambda run: (
@@ -110,31 +109,31 @@ CLUSTER_RULES: tuple[SettingsRule, ...] = (
         refusal=UnsupportedError,
     ),
     SettingsRule(
-        field="train_distribute",
+        field="strategy",
         rule="strategy_multi_worker() and strategy_parameter_server() train in a cluster.",
         broken=lambda run: (
             _needs_cluster(run) and run.tf_config is None and run.settings.cluster is None
         ),
         message=lambda run: (
-            f"`train_distribute` is {in_words(run.strategy)}, which trains in a cluster, and there is none: "
+            f"`strategy` is {in_words(run.strategy)}, which trains in a cluster, and there is none: "
             "`cluster` is NULL and TF_CONFIG is not set."
         ),
         remedy="Give run_config(cluster = local_cluster(workers = 2)), or use strategy_mirrored() on this machine.",
         refusal=UnsupportedError,
     ),
     SettingsRule(
-        field="train_distribute",
+        field="strategy",
         rule="strategy_multi_worker() keeps the variables in the workers, and has no parameter servers.",
         broken=lambda run: run.trains and isinstance(run.strategy, MultiWorker) and run.servers > 0,
         message=lambda run: (
-            "`train_distribute` is strategy_multi_worker(), which has no parameter servers, and "
+            "`strategy` is strategy_multi_worker(), which has no parameter servers, and "
             f"{run.cluster_in_words} has them (`ps`)."
         ),
         remedy="Use strategy_parameter_server(), or leave `ps` out of the cluster.",
         refusal=StrategyError,
     ),
     SettingsRule(
-        field="train_distribute",
+        field="strategy",
         rule="strategy_parameter_server() has parameter servers when several workers train.",
         broken=lambda run: (
             run.training_tasks > 1
@@ -143,21 +142,21 @@ CLUSTER_RULES: tuple[SettingsRule, ...] = (
             and run.servers == 0
         ),
         message=lambda run: (
-            f"`train_distribute` is strategy_parameter_server(), and {run.cluster_in_words} has no parameter "
+            f"`strategy` is strategy_parameter_server(), and {run.cluster_in_words} has no parameter "
             "servers (`ps`)."
         ),
         remedy="Use strategy_multi_worker(), or a cluster such as local_cluster(workers = 2, ps = 1).",
         refusal=StrategyError,
     ),
     SettingsRule(
-        field="train_distribute",
+        field="strategy",
         rule="Several workers train with a strategy, or with parameter servers; otherwise each would train its own "
         "model.",
         broken=lambda run: (
             run.training_tasks > 1 and run.trains and run.strategy is None and run.servers == 0
         ),
         message=lambda run: (
-            f"`train_distribute` is NULL: each of {run.training_tasks} processes of {run.cluster_in_words} would "
+            f"`strategy` is NULL: each of {run.training_tasks} processes of {run.cluster_in_words} would "
             "train its own model."
         ),
         remedy="Use strategy_multi_worker().",

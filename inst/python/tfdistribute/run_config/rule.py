@@ -22,10 +22,9 @@ from tfdistribute.strategies import (
 
 @dataclass(frozen=True)
 class RunContext:
-    """What is known when a verb starts; the defaults mean "unknown" or "no".
+    """Facts at the start of a verb; the defaults mean "unknown" or "no".
 
-    ``train_and_evaluate`` is checked twice: as itself with the training input, and as "evaluate" with the evaluation
-    input.
+    ``train_and_evaluate`` is checked twice, as itself and as "evaluate", with the input of each.
     """
 
     settings: RunSettings
@@ -43,7 +42,7 @@ class RunContext:
 
     @property
     def strategy(self) -> Strategy | None:
-        return self.settings.train_distribute
+        return self.settings.strategy
 
     @property
     def trains(self) -> bool:
@@ -91,8 +90,6 @@ class RunContext:
 
 @dataclass(frozen=True)
 class SettingsRule:
-    """One row of the table."""
-
     field: str  # As users write it.
     rule: str
     broken: Callable[[RunContext], bool]

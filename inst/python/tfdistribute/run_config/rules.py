@@ -1,10 +1,14 @@
-"""Rules for runs that TensorFlow would accept but that would fail or hang."""
+"""Rules for runs that TensorFlow would accept but that would fail or hang, and the check of a run against them."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from tfdistribute.cluster.spec import Cluster
 from tfdistribute.errors import ShardingError
 from tfdistribute.run_config.cluster_rules import CLUSTER_RULES
 from tfdistribute.run_config.rule import RunContext, SettingsRule, in_words
+from tfdistribute.run_config.settings import FLOAT_32, RunSettings
 from tfdistribute.run_config.tpu_rules import TPU_RULES
 from tfdistribute.strategies import (
     CentralStorage,
@@ -12,11 +16,8 @@ from tfdistribute.strategies import (
     ModelParallel,
     OneDevice,
     ParameterServer,
+    Strategy,
 )
-
-
-def _loses_the_tail(run: RunContext) -> bool:
-    return run.verb == "evaluate" and _has_replicas(run) and not _divides(run)
 
 
 def _has_replicas(run: RunContext) -> bool:
@@ -35,6 +36,17 @@ def _divides(run: RunContext) -> bool:
         and run.global_batch_size is not None
         and run.rows % run.global_batch_size == 0
     )
+
+
+def _why_not_compiled(run: RunContext) -> str | None:
+    settings = run.settings
+    reasons = {
+        "the tasks of a cluster compile no steps": run.tf_config is not None or settings.cluster,
+        f"{in_words(run.strategy)} has more than one device": run.replicas > 1,
+        "`steps_per_run = 1` leaves no loop of steps": settings.steps_per_run == 1,
+        f"`precision` is {settings.precision}": settings.precision != FLOAT_32,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)
 
 
 # In order of precedence: tasks, devices, model, data.
@@ -56,6 +68,15 @@ RULES: tuple[SettingsRule, ...] = (
         remedy="Use strategy_multi_worker(), or a smaller `batch_size`.",
     ),
     SettingsRule(
+        field="compile",
+        rule="XLA compiles the loop of steps of one process and one device.",
+        broken=lambda run: (
+            run.trains and run.settings.compile is True and _why_not_compiled(run) is not None
+        ),
+        message=lambda run: f"`compile` is TRUE, and {_why_not_compiled(run)}.",
+        remedy='Use `compile = "auto"`, which compiles the trainings that can be.',
+    ),
+    SettingsRule(
         field="eval_distribute",
         rule="An estimator of tf.compat.v1.estimator is evaluated without a strategy.",
         broken=lambda run: (
@@ -70,7 +91,7 @@ RULES: tuple[SettingsRule, ...] = (
         remedy="Use `eval_distribute = NULL`; the result is the same.",
     ),
     SettingsRule(
-        field="train_distribute",
+        field="strategy",
         rule="There is at least one row per replica; with fewer, TensorFlow trains 0 steps and only warns.",
         broken=lambda run: (
             run.trains
@@ -89,7 +110,7 @@ RULES: tuple[SettingsRule, ...] = (
         field="eval_distribute",
         rule="Under eval_distribute the number of rows is known and a multiple of the batch size; TensorFlow counts "
         "an odd last batch in full, in half or not at all.",
-        broken=_loses_the_tail,
+        broken=lambda run: run.verb == "evaluate" and _has_replicas(run) and not _divides(run),
         message=lambda run: (
             f"Evaluation under {in_words(run.settings.eval_distribute)} counts an odd last batch wrongly, and "
             + (
@@ -102,3 +123,26 @@ RULES: tuple[SettingsRule, ...] = (
         refusal=ShardingError,
     ),
 )
+
+
+def preflight(run: RunContext) -> None:
+    """Reject a run that breaks a rule, naming the most fundamental one."""
+    for rule in RULES:
+        for finding in rule.find(run):
+            raise rule.error(finding, run)
+
+
+def check_settings_of_tasks(
+    strategy: Strategy | None,
+    cluster: Cluster | None,
+    verb: str = "train",
+    devices: tuple[str, ...] = (),
+    session_config: dict[str, Any] | None = None,
+) -> None:
+    """Reject settings that a cluster's tasks could not train with, before they start; "plan" needs no strategy.
+
+    ``devices`` are the possible devices of a task, empty if unknown. TensorFlow is not needed.
+    """
+    if cluster is not None:
+        settings = RunSettings(strategy=strategy, cluster=cluster, session_config=session_config)
+        preflight(RunContext(settings, verb, starts_tasks=True, devices=devices))

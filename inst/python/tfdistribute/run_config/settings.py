@@ -7,15 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tfdistribute.cluster.managed import ManagedCluster
 from tfdistribute.cluster.spec import Cluster, LocalCluster
 from tfdistribute.descriptions import Description, check_choice, check_directory
 from tfdistribute.errors import ArgumentError, RunConfigError, StrategyError
 from tfdistribute.strategies import MultiWorker, ParameterServer, Strategy
+from tfdistribute.trackers import Tracker
 
 TRAINING = ("train", "train_and_evaluate")
 PROTOCOLS = ("grpc", "grpc+verbs")
 FLOAT_32, BFLOAT_16, FLOAT_16 = PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
-# TensorFlow's options that rewrite the graph of a session: on CPUs, and on GPUs.
 _REWRITES = {BFLOAT_16: "auto_mixed_precision_onednn_bfloat16", FLOAT_16: "auto_mixed_precision"}
 AUTO = "auto"
 # In a cluster, and in TensorFlow's own object, "auto" cannot depend on time.
@@ -42,16 +43,12 @@ class _UnlessSteps(float):
 
 @dataclass(frozen=True)
 class RunSettings(Description):
-    """Settings of a run, as R's ``run_config()`` documents them; None switches off optional features.
+    """Settings of a run, as R's ``run_config()`` documents them; None switches off optional features."""
 
-    The names and defaults are those of ``tf.estimator.RunConfig``; ``cluster`` and what follows it are not
-    TensorFlow's.
-    """
-
-    train_distribute: Strategy | None = None
+    strategy: Strategy | None = None
     eval_distribute: Strategy | None = None
     model_dir: str | None = None
-    tf_random_seed: int | None = 1
+    seed: int | None = 1
     save_summary_steps: int | str | None = AUTO
     save_checkpoints_steps: int | None = None
     save_checkpoints_secs: float | None = _UnlessSteps(600)
@@ -69,6 +66,8 @@ class RunSettings(Description):
     steps_per_run: int | str = AUTO
     precision: str = FLOAT_32
     micro_batches: int = 1
+    compile: bool | str = AUTO
+    track: Tracker | None = None
 
     def __post_init__(self) -> None:
         if self.save_checkpoints_steps is not None and isinstance(
@@ -80,7 +79,6 @@ class RunSettings(Description):
         _check_together(self)
 
     def content(self) -> Mapping[str, Any]:
-        """Return the part of `session_config` that changes results."""
         return {"graph_options": (self.session_config or {}).get("graph_options")}
 
     @property
@@ -88,17 +86,13 @@ class RunSettings(Description):
         return self.cluster.memory_limit_mb if isinstance(self.cluster, LocalCluster) else None
 
     def for_verb(self, verb: str) -> RunSettings:
-        """Remove the strategies and the cluster that a verb does not use.
-
-        A model can then predict on a machine without its training devices. A cluster only trains; this process does
-        everything else by itself.
-        """
+        """Remove the strategies and the cluster that a verb does not use; only training needs a cluster."""
         trains = verb in TRAINING
         evaluates = verb in ("evaluate", "train_and_evaluate")
         here = isinstance(self.eval_distribute, (MultiWorker, ParameterServer))
         return dataclasses.replace(
             self,
-            train_distribute=self.train_distribute if trains else None,
+            strategy=self.strategy if trains else None,
             eval_distribute=self.eval_distribute if evaluates and not here else None,
             cluster=self.cluster if trains else None,
         )
@@ -107,8 +101,13 @@ class RunSettings(Description):
     def scales_loss(self) -> bool:
         return self.precision == FLOAT_16
 
+    @property
+    def compiled(self) -> bool | str:
+        """Whether steps are compiled. XLA would leave out the precision of a rewritten session."""
+        return self.compile if self.precision == FLOAT_32 else False
+
     def with_precision(self) -> RunSettings:
-        """Let sessions compute in the precision; a setting of the user's own counts more."""
+        """Let sessions compute in the precision, unless the user's session configuration decides."""
         if self.precision == FLOAT_32:
             return self
         rewrite = {"rewrite_options": {_REWRITES[self.precision]: "ON"}}
@@ -118,8 +117,7 @@ class RunSettings(Description):
     def with_cpu_devices(self, cpus: int) -> RunSettings:
         """Give sessions as many logical CPUs as the strategies name.
 
-        A session has one CPU device by default, however many TensorFlow was started with. An operation placed on
-        another one is silently moved to CPU:0, where a collective sum waits forever.
+        Otherwise TensorFlow silently moves operations to CPU:0, where a collective sum waits forever.
         """
         if cpus <= 1:
             return self
@@ -174,6 +172,13 @@ def _check_together(settings: RunSettings) -> None:
             argument="save_checkpoints_steps",
             value=str(steps),
         )
+    if settings.track is not None and isinstance(settings.cluster, ManagedCluster):
+        raise RunConfigError(
+            f"`track` does not support a {settings.cluster.kind}_cluster(): nothing of this package follows its jobs.",
+            "Leave `track` out, and log in the containers.",
+            argument="track",
+            value=settings.track.name,
+        )
     if settings.model_dir == "":
         raise ArgumentError(
             "`model_dir` is empty.", "Name a directory, or leave it out.", argument="model_dir"
@@ -181,17 +186,19 @@ def _check_together(settings: RunSettings) -> None:
     if settings.model_dir is not None:
         check_directory("model_dir", settings.model_dir)
     check_choice("precision", settings.precision, PRECISIONS)
+    if not isinstance(settings.compile, bool):
+        check_choice("compile", settings.compile, (AUTO,))
     if settings.protocol is not None:
         check_choice("protocol", settings.protocol, PROTOCOLS)
     if settings.experimental_distribute is not None:
         raise RunConfigError(
             "`experimental_distribute` is not supported: it sets the strategies a second time.",
-            "Use `train_distribute` and `eval_distribute`.",
+            "Use `strategy` and `eval_distribute`.",
             argument="experimental_distribute",
         )
-    if settings.device_fn is not None and settings.train_distribute is not None:
+    if settings.device_fn is not None and settings.strategy is not None:
         raise StrategyError(
-            "`device_fn` places operations, and so does `train_distribute`.",
+            "`device_fn` places operations, and so does `strategy`.",
             "Give one of them.",
             argument="device_fn",
         )

@@ -1,4 +1,4 @@
-"""Rules for training on a TPU: what it can compile, and what it computes by itself."""
+"""Rules for training on a TPU, which cannot compile everything."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _odd_batch(run: RunContext) -> str:
 
 def _without_odd_batch(run: RunContext) -> str:
     examples, size = _examples(run), run.global_batch_size or 1
-    endless = "Let the input repeat without end (`num_epochs = NULL`) and give `steps`"
+    endless = "Let the input repeat without end (`epochs = NULL`) and give `steps`"
     if examples is None or examples < size:
         return f"{endless}."
     return f"{endless}: {examples // size} steps leave out {examples % size} rows."
@@ -62,7 +62,7 @@ def _without_odd_batch(run: RunContext) -> str:
 
 TPU_RULES: tuple[SettingsRule, ...] = (
     SettingsRule(
-        field="train_distribute",
+        field="strategy",
         rule="strategy_tpu() trains on a machine with a TPU, its driver and a TensorFlow that was built for it.",
         broken=lambda run: _problem(run) is not None,
         message=lambda run: (
@@ -109,7 +109,7 @@ TPU_RULES: tuple[SettingsRule, ...] = (
         remedy='Use a multiple, or `steps_per_run = "auto"`.',
     ),
     SettingsRule(
-        field="train_distribute",
+        field="strategy",
         rule="Features and labels on a TPU are numbers.",
         broken=lambda run: _tpu(run) is not None and bool(run.strings),
         message=lambda run: (
@@ -121,7 +121,7 @@ TPU_RULES: tuple[SettingsRule, ...] = (
         refusal=InputError,
     ),
     SettingsRule(
-        field="train_distribute",
+        field="strategy",
         rule="All batches on a TPU have one size.",
         broken=_has_odd_batch,
         message=_odd_batch,

@@ -1,4 +1,4 @@
-"""Base class of strategy descriptions."""
+"""Base classes of strategy descriptions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute.descriptions import Description
+from tfdistribute.strategies.device_names import check_devices, choose_devices, short_names
 
 # For each replica, its devices.
 Rows = tuple[tuple[str, ...], ...]
@@ -13,64 +14,40 @@ Rows = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class Strategy(Description):
-    """Devices or tasks that train, and the way gradients are combined."""
-
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Return this process's devices for the strategy, one replica after the other.
+        """Return the canonical names of this process's devices, one replica after the other.
 
-        Args:
-            cpus: Logical CPU devices that TensorFlow can create.
-            gpus: GPUs of this machine.
-
-        Returns:
-            Canonical names such as ``("/device:CPU:0", "/device:CPU:1")``.
-
-        Raises:
-            StrategyError: the machine lacks the devices, or the strategy cannot use them.
-            UnsupportedError: the strategy needs a cluster or hardware that this version does not support.
+        ``cpus`` are the logical devices that TensorFlow can create. StrategyError if the machine lacks the devices,
+        or the strategy cannot use them; UnsupportedError if it needs other hardware.
         """
         raise NotImplementedError
 
     def rows(self, devices: tuple[str, ...]) -> Rows:
-        """Divide devices among the replicas of this process.
-
-        Args:
-            devices: Result of ``resolve``.
-
-        Returns:
-            For each replica its logical devices, the first of which stands for the replica.
-        """
+        """Divide the result of ``resolve`` among the replicas; the first device stands for its replica."""
         return tuple((device,) for device in devices)
 
     def described_rows(self) -> Rows | None:
-        """Return short names of the devices of this process's replicas; None if their number depends on the machine.
-
-        A count of devices means GPUs, or CPUs on a machine without any; the names are those of CPUs.
-        """
+        """Return short names of CPUs for the devices of each replica; None if their number depends on the machine."""
         return self.rows(("CPU:0",))
 
     def build(self, devices: tuple[str, ...]) -> Any:
-        """Make TensorFlow's strategy.
-
-        Args:
-            devices: The first device of each replica.
-
-        Returns:
-            A ``tf.distribute.Strategy``.
-
-        Raises:
-            UnsupportedError: as ``resolve``.
-        """
+        """Make the ``tf.distribute.Strategy`` for the first device of each replica; UnsupportedError as ``resolve``."""
         raise NotImplementedError
 
     def session_hooks(self, devices: tuple[str, ...]) -> list[Any]:
-        """Return the hooks that a session under this strategy needs.
-
-        Args:
-            devices: The first device of each replica.
-
-        Returns:
-            New ``tf.estimator.SessionRunHook`` objects, for one call of train or evaluate.
-        """
-        del devices
+        """Make the session hooks of one verb under this strategy, for the first device of each replica."""
         return []
+
+
+@dataclass(frozen=True)
+class DeviceStrategy(Strategy):
+    devices: int | tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "devices", check_devices(self.devices))
+
+    def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
+        return choose_devices(self.devices, cpus, gpus)
+
+    def described_rows(self) -> Rows | None:
+        return None if self.devices is None else self.rows(short_names(self.devices))

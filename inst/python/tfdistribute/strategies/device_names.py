@@ -44,7 +44,6 @@ def cpus_named(devices: Iterable[str]) -> int:
 
 
 def check_devices(devices: int | tuple[str, ...] | None) -> int | tuple[str, ...] | None:
-    """Check the argument ``devices`` without looking at the machine."""
     if devices is None:
         return None
     if isinstance(devices, int):
@@ -84,7 +83,7 @@ def check_per_replica(devices: int | tuple[str, ...] | None, per_replica: int) -
         )
 
 
-def grouped(devices: tuple[str, ...], per_replica: int) -> tuple[tuple[str, ...], ...]:
+def group_devices(devices: tuple[str, ...], per_replica: int) -> tuple[tuple[str, ...], ...]:
     return tuple(
         devices[begin : begin + per_replica] for begin in range(0, len(devices), per_replica)
     )
@@ -99,7 +98,6 @@ def short_names(devices: int | tuple[str, ...]) -> tuple[str, ...]:
 def choose_devices(
     devices: int | tuple[str, ...] | None, cpus: int, gpus: int, per_replica: int = 1
 ) -> tuple[str, ...]:
-    """Return this machine's devices for a count, names or None: all GPUs, or the CPUs of one replica."""
     if devices is None:
         devices = gpus or per_replica
     if isinstance(devices, int):
@@ -138,5 +136,4 @@ def require_devices(devices: tuple[str, ...], cpus: int, gpus: int, asked: str) 
 
 
 def short_device(device: str) -> str:
-    """Shorten a canonical name to "CPU:0"."""
     return device.removeprefix("/device:")

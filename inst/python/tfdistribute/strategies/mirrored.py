@@ -8,31 +8,26 @@ from typing import Any
 from tfdistribute import engine
 from tfdistribute.descriptions import check_choice
 from tfdistribute.errors import StrategyError
-from tfdistribute.strategies.description import Rows, Strategy
+from tfdistribute.strategies.description import DeviceStrategy, Rows
 from tfdistribute.strategies.device_names import (
-    check_devices,
     check_per_replica,
     choose_devices,
     device_type,
-    grouped,
+    group_devices,
     short_device,
-    short_names,
 )
 
 CROSS_DEVICE = ("auto", "nccl", "hierarchical_copy", "one_device")
 
 
 @dataclass(frozen=True)
-class Mirrored(Strategy, kind="mirrored"):
-    """Synchronous training on several devices of one machine: gradients are summed after every step."""
-
-    devices: int | tuple[str, ...] | None = None
+class Mirrored(DeviceStrategy, kind="mirrored"):
     cross_device: str = "auto"  # "auto": NCCL between GPUs; on one device if any is a CPU.
     # That share one copy of a model in parts; ``devices`` is a multiple of it.
     devices_per_replica: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "devices", check_devices(self.devices))
+        super().__post_init__()
         check_choice("cross_device", self.cross_device, CROSS_DEVICE)
         check_per_replica(self.devices, self.devices_per_replica)
         if isinstance(self.devices, tuple):
@@ -45,10 +40,7 @@ class Mirrored(Strategy, kind="mirrored"):
         return devices
 
     def rows(self, devices: tuple[str, ...]) -> Rows:
-        return grouped(devices, self.devices_per_replica)
-
-    def described_rows(self) -> Rows | None:
-        return None if self.devices is None else self.rows(short_names(self.devices))
+        return group_devices(devices, self.devices_per_replica)
 
     def build(self, devices: tuple[str, ...]) -> Any:
         distribute = engine.tf.distribute
@@ -58,9 +50,8 @@ class Mirrored(Strategy, kind="mirrored"):
             "hierarchical_copy": distribute.HierarchicalCopyAllReduce,
             "one_device": distribute.ReductionToOneDevice,
         }
-        # Estimators work in graphs. Outside a graph, the strategy looks for its devices in TensorFlow's eager context,
-        # which may have only one CPU, and sums over CPUs with collectives. Those fail in the first step whose sparse
-        # gradients (linear models, embeddings) differ in their number of rows from the previous step.
+        # Outside a graph, the strategy reads TensorFlow's eager context, which may have only one CPU, and sums over
+        # CPUs with collectives. Those fail if the number of rows of a sparse gradient changes.
         with engine.tf.Graph().as_default():
             return distribute.MirroredStrategy(
                 devices=list(devices), cross_device_ops=operations[self.cross_device]()
@@ -77,5 +68,4 @@ class Mirrored(Strategy, kind="mirrored"):
             )
 
     def session_hooks(self, devices: tuple[str, ...]) -> list[Any]:
-        """Return the hook that saves optimizer slots once rather than per replica."""
         return [engine.repairs.KeepOneOfEachVariable()] if len(devices) > 1 else []

@@ -12,7 +12,7 @@ from tfdistribute.strategies.description import Rows, Strategy
 from tfdistribute.strategies.device_names import (
     check_per_replica,
     choose_devices,
-    grouped,
+    group_devices,
     short_names,
 )
 
@@ -21,15 +21,12 @@ COMPRESSION = ("none", "bfloat16")
 
 _IMPLEMENTATIONS = {"ring": "RING", "nccl": "NCCL"}
 
-# On CPUs, gradients are sent while others are still being computed; by default TensorFlow collects all of them
-# first. On GPUs the default is kept.
+# Lets CPUs send gradients while others are computed. GPUs keep the default, which collects all of them first.
 _BYTES_PER_PACK = 2**20
 
 
 @dataclass(frozen=True)
 class MultiWorker(Strategy, kind="multi_worker"):
-    """Synchronous training with several processes, on one machine or many."""
-
     communication: str = "auto"
     timeout_s: float | None = None  # For an unresponsive task; None for the timeout of the cluster.
     devices_per_replica: int = 1  # A worker without GPUs has one replica, of as many logical CPUs.
@@ -74,7 +71,7 @@ class MultiWorker(Strategy, kind="multi_worker"):
         return devices
 
     def rows(self, devices: tuple[str, ...]) -> Rows:
-        return grouped(devices, self.devices_per_replica)
+        return group_devices(devices, self.devices_per_replica)
 
     def described_rows(self) -> Rows:
         return self.rows(short_names(self.devices_per_replica))

@@ -12,8 +12,6 @@ from tfdistribute.strategies.device_names import canonical_device, require_devic
 
 @dataclass(frozen=True)
 class OneDevice(Strategy, kind="one_device"):
-    """Training on one device, through the same code path as on many."""
-
     device: str
 
     def __post_init__(self) -> None:

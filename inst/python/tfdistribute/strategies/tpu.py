@@ -13,7 +13,7 @@ from tfdistribute.descriptions import check_minimum
 from tfdistribute.errors import ArgumentError, StrategyError, UnsupportedError
 from tfdistribute.rules import Finding
 from tfdistribute.strategies.description import Rows, Strategy
-from tfdistribute.strategies.device_names import grouped
+from tfdistribute.strategies.device_names import group_devices
 
 LOCAL = "local"
 AUTO = "auto"
@@ -28,8 +28,6 @@ _MOST_STEPS = 100
 
 @dataclass(frozen=True)
 class Tpu(Strategy, kind="tpu"):
-    """Synchronous training on the TPU of this machine, in TensorFlow's own loop."""
-
     address: str = LOCAL
     steps_per_run: int | str = AUTO  # "auto": at most 100, so that checkpoints fall on their steps.
 
@@ -39,7 +37,6 @@ class Tpu(Strategy, kind="tpu"):
             _check_steps(self.steps_per_run)
 
     def missing_parts(self) -> list[str]:
-        """List what a TPU needs and this machine lacks, without TensorFlow."""
         missing: list[str] = []
         if not any(map(os.path.exists, DEVICE_FILES)):
             missing.append(f"a device file ({' or '.join(DEVICE_FILES)})")
@@ -54,15 +51,13 @@ class Tpu(Strategy, kind="tpu"):
         if not missing:
             return None
         return Finding(
-            "train_distribute",
+            "strategy",
             f"strategy_tpu() trains on the TPU of this machine, which lacks {_listed(missing)}.",
             "Run R on a TPU VM, with the Python of its image (tpu-vm-tf-2.15.1-pjrt or -se) as RETICULATE_PYTHON. "
             "On other machines, use strategy_mirrored().",
         )
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
-        """Return the TPU's cores; TensorFlow opens the TPU to count them."""
-        del cpus, gpus
         # Imported now, so that TensorFlow's kernels are known.
         _ = engine.tf
         problem = self.problem()
@@ -73,13 +68,13 @@ class Tpu(Strategy, kind="tpu"):
         return engine.tpu.cores()
 
     def rows(self, devices: tuple[str, ...]) -> Rows:
-        return grouped(devices, 1)
+        return group_devices(devices, 1)
 
     def described_rows(self) -> Rows | None:
         return None
 
     def in_run(self, steps_per_run: int | str, save_checkpoints_steps: int | None) -> Tpu:
-        """Choose the steps of a run; those of the run configuration count if the strategy leaves them open."""
+        """Choose the steps of a run by the run configuration, if the strategy leaves them open."""
         steps = steps_per_run if self.steps_per_run == AUTO else self.steps_per_run
         if isinstance(steps, str):
             saved = save_checkpoints_steps or _MOST_STEPS
@@ -87,7 +82,6 @@ class Tpu(Strategy, kind="tpu"):
         return Tpu(self.address, steps)
 
     def build(self, devices: tuple[str, ...]) -> Any:
-        del devices
         return engine.tpu.strategy(int(self.steps_per_run))
 
     def session_hooks(self, devices: tuple[str, ...]) -> list[Any]:
@@ -122,7 +116,6 @@ def _check_steps(steps: int | str) -> None:
 
 
 def _has_library() -> bool:
-    """Return whether the driver is where TensorFlow's ``FindAndLoadTpuLibrary`` looks for it."""
     named = os.environ.get("TPU_LIBRARY_PATH", "")
     if named:
         return Path(named).exists()

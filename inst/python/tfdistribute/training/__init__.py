@@ -1,16 +1,15 @@
 """Verbs: training, evaluation, prediction and export, in one process or as a task of a cluster."""
 
-from tfdistribute.training.distribute import distribute
 from tfdistribute.training.evaluate import evaluate
-from tfdistribute.training.export import export_savedmodel
-from tfdistribute.training.export_keras import export_keras_model
+from tfdistribute.training.export import export_keras_model, export_savedmodel
 from tfdistribute.training.history import History, read_history
 from tfdistribute.training.model_directory import trained_columns
 from tfdistribute.training.multi_worker.inference import evaluate_shard, predict_shard
 from tfdistribute.training.predict import concatenate, predict
+from tfdistribute.training.spark import predict_table
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.tensorflow_errors import translate_errors
-from tfdistribute.training.train import train
+from tfdistribute.training.train import distribute, train
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
 from tfdistribute.training.variables import global_step, variable_names, variable_value, weights
 
@@ -27,6 +26,7 @@ __all__ = [
     "global_step",
     "predict",
     "predict_shard",
+    "predict_table",
     "read_history",
     "train",
     "train_and_evaluate",

@@ -12,11 +12,11 @@ from tfdistribute.cluster.member import Member
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.checks import check_ends
 from tfdistribute.training.history import BatchProgress, Listener
 from tfdistribute.training.hooks import HookContext, as_hooks, check_hooks
 from tfdistribute.training.multi_worker.inputs import for_task
 from tfdistribute.training.preparation import Prepared, prepare_use
+from tfdistribute.training.specs import check_ends
 from tfdistribute.training.tensorflow_errors import translate_errors
 
 
@@ -26,8 +26,8 @@ class EvaluationShard:
 
     Args:
         exchange: Called with the states of this task's metrics after its last batch: arrays by the names of their
-            variables. Returns their sums over all tasks, from which the metrics are then read; or None, and the result
-            is that of this task's rows alone.
+            variables. Returns their sums over all tasks, from which the metrics are then read; or None for the
+            metrics of this task's rows alone.
         output_dir: Where summaries are written; None for the model's own directory.
     """
 
@@ -52,28 +52,21 @@ def evaluate(
 
     Metrics that do not depend on the batches are computed in large ones, unless ``steps`` or hooks count batches.
 
-    ``loss`` is the mean of the batches' losses, in which each batch counts by its rows: the mean over all rows if the
-    model's loss is a mean over the rows of its batch.
+    ``loss`` is the mean of the batches' losses, in which each batch counts by its rows. This is the mean over all rows
+    if the model's loss is a mean over the rows of its batch.
 
     Args:
-        model: A trained model.
-        settings: The run configuration; without eval_distribute the evaluation is exact.
-        source: Features and labels.
         steps: Batches to evaluate; None for all.
-        checkpoint_path: A checkpoint's prefix; None for the newest.
+        checkpoint_path: Prefix of the checkpoint, or None, which means the newest one.
         name: Name of the evaluation, for a model that is evaluated on several data sets.
-        hooks: Hook descriptions and tf.estimator.SessionRunHook objects.
         listener: Called with the progress, at most ten times a second.
         shard: This process's part, if it is a task that shares the evaluation with others; None to evaluate all rows.
             The chief notes the result in the history of the model.
 
-    Returns:
-        Metrics by name, ``loss`` and ``global_step`` among them.
-
     Raises:
-        InputError: the input never ends and steps is None.
-        ModelDirectoryError: the model was not trained.
-        UnsupportedError: with a shard, the state of a metric is not a sum over rows.
+        InputError: if the input never ends and steps is None.
+        ModelDirectoryError: if the model was not trained.
+        UnsupportedError: if a shard is evaluated, and the state of a metric is not a sum over rows.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#evaluate
@@ -91,7 +84,9 @@ def evaluate(
     with (
         translate_errors("evaluate", model.model_dir),
         source.serving(),
-        _evaluate_shard(prepared, shard),
+        contextlib.nullcontext()
+        if shard is None
+        else prepared.estimator.evaluate_shard(shard.exchange, shard.output_dir),
     ):
         if rows is not None:
             metrics = prepared.estimator.evaluate_rows(
@@ -116,7 +111,6 @@ def evaluate(
 
 
 def _counts_rows(prepared: Prepared) -> bool:
-    """Return whether all metrics are the same whatever the batches: sums or means over rows."""
     options = prepared.estimator.options
     means = options.row_loss is not None and not options.sums_loss
     # Functions for metrics may compute anything of a batch, and replicas divide batches.
@@ -129,9 +123,3 @@ def _input_fn(prepared: Prepared, source: Input, shard: EvaluationShard | None) 
     if shard is None:
         return prepared.input_fn(source, "evaluate")
     return for_task(prepared.input_fn(source, "evaluate", shard.member.job_name), shard.member)
-
-
-def _evaluate_shard(prepared: Prepared, shard: EvaluationShard | None) -> Any:
-    if shard is None:
-        return contextlib.nullcontext()
-    return prepared.estimator.evaluate_shard(shard.exchange, shard.output_dir)

@@ -1,22 +1,30 @@
-"""The verb that exports a trained model for serving."""
+"""The verbs that export a trained model, for serving or as one of Keras's own files."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tfdistribute import storage
+from tfdistribute import engine, storage
 from tfdistribute.errors import ArgumentError, ModelDirectoryError, UnsupportedError
 from tfdistribute.files import absolute_path, is_remote
 from tfdistribute.inputs import Input
-from tfdistribute.models import FeatureColumn, Model, examples_receiver, tensors_receiver
+from tfdistribute.models import (
+    FeatureColumn,
+    KerasModel,
+    Model,
+    examples_receiver,
+    tensors_receiver,
+)
 from tfdistribute.run_config import RunSettings
+from tfdistribute.training.model_directory import require_checkpoint
 from tfdistribute.training.preparation import Prepared, prepare_use
-from tfdistribute.training.remote.access import access_error
+from tfdistribute.training.remote.lease import access_error
 from tfdistribute.training.tensorflow_errors import translate_errors
 
 Request = Input | Sequence[FeatureColumn] | Callable[[], Any]
@@ -39,29 +47,25 @@ def export_savedmodel(
     """Write a SavedModel, on this machine atomically.
 
     Args:
-        model: A trained model.
-        settings: The run configuration.
-        export_dir_base: Directory of the export, or of its versions; on remote storage the export is not atomic, but
-            its last file is the one by which TensorFlow knows it.
-        request: Content of a request to the exported model. An input: a tensor for each of its features; its data is
-            not read. Feature columns: serialised ``tf.train.Example`` messages with their features. A function: the
+        export_dir_base: Directory of the export, or of its versions. On remote storage the export is not atomic, but
+            its last file is the file by which TensorFlow recognizes it.
+        request: Content of a request to the exported model. An input: a tensor for each of its features. Its data is
+            not read. Feature columns: serialized ``tf.train.Example`` messages with their features. A function: the
             ``ServingInputReceiver`` that it returns. None: the default of the model's kind, which is examples for
             models with feature columns.
         assets_extra: Files to copy beside the model: path below ``assets.extra`` to source path.
-        as_text: Write the graph as text.
-        checkpoint_path: A checkpoint's prefix; None for the newest.
-        overwrite: Replace an existing export.
+        checkpoint_path: Prefix of the checkpoint, or None, which means the newest one.
         versioned: Write into a new directory below export_dir_base, named by the time in seconds.
 
     Returns:
         The directory that holds the SavedModel.
 
     Raises:
-        ArgumentError: a file of assets_extra does not exist, or would be copied elsewhere.
-        InputError: the model reads a feature that is not in the request.
-        ModelDirectoryError: the model was not trained, or the directory cannot be used.
-        ModelError: two columns read one feature in ways that one example cannot serve.
-        UnsupportedError: the content of a request is not known.
+        ArgumentError: if a file of assets_extra does not exist, or would be copied elsewhere.
+        InputError: if the model reads a feature that is not in the request.
+        ModelDirectoryError: if the model was not trained, or the directory cannot be used.
+        ModelError: if two columns read one feature in ways that one example cannot serve.
+        UnsupportedError: if the content of a request is not known.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#export_saved_model
@@ -87,7 +91,11 @@ def export_savedmodel(
             target = _free_version(target, int(os.path.basename(written)))
         if is_remote(target):
             return _upload(written, target)
-        return _move(written, target) if versioned else _install(written, target, staging)
+        if versioned:
+            os.rename(written, target)
+        else:
+            _install(written, target, staging)
+        return target
 
 
 def _receiver(prepared: Prepared, request: Request | None) -> Callable[[], Any]:
@@ -161,10 +169,7 @@ def _read_assets(assets: Mapping[str, str]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _staging_directory(parent: str) -> Iterator[str]:
-    """Create a directory for the export on the disk of its target, and remove it afterwards.
-
-    If the export fails, the parent directories that were created are removed too.
-    """
+    """Make a directory beside the target; if the export fails, the parents that were created are removed too."""
     created = _first_missing(parent)
     try:
         os.makedirs(parent, exist_ok=True)
@@ -213,19 +218,57 @@ def _upload(written: str, target: str) -> str:
     return target
 
 
-def _move(written: str, place: str) -> str:
-    os.rename(written, place)
-    return place
-
-
-def _install(written: str, target: str, staging: str) -> str:
+def _install(written: str, target: str, staging: str) -> None:
     before = os.path.join(staging, "before")
     replaced = os.path.isdir(target)
     if replaced:
         os.rename(target, before)
     try:
-        return _move(written, target)
+        os.rename(written, target)
     except OSError:
         if replaced:
             os.rename(before, target)
         raise
+
+
+def export_keras_model(
+    model: Model, path: str, checkpoint_path: str | None = None, overwrite: bool = False
+) -> str:
+    """Write a trained Keras model to a ``.keras`` file, which Keras loads without this package.
+
+    Raises ArgumentError if path does not end with ".keras", or exists, ModelDirectoryError if nothing was trained, and
+    UnsupportedError if it is not a Keras model.
+    """
+    if not isinstance(model, KerasModel):
+        raise UnsupportedError(
+            f'A model of kind "{model.kind}" cannot be written as a Keras model.',
+            "Use export_savedmodel().",
+            argument="object",
+            value=model.kind,
+        )
+    if not path.endswith(".keras"):
+        raise ArgumentError(
+            f'`path` "{path}" does not end with ".keras".',
+            "Keras recognises its files by that ending.",
+            argument="path",
+            value=path,
+        )
+    path = absolute_path(path)
+    if storage.exists(path) and not overwrite:
+        raise ArgumentError(
+            f'`path` "{path}" exists.', "Use `overwrite = TRUE`.", argument="path", value=path
+        )
+    checkpoint = require_checkpoint(model.model_dir, checkpoint_path, "export_keras_model")
+    read = functools.partial(engine.tf.train.load_variable, checkpoint)
+    storage.of(path).make_directory(os.path.dirname(path))
+    if not is_remote(path):
+        model.save_trained(read, path)
+        return path
+    with tempfile.TemporaryDirectory() as directory:
+        written = os.path.join(directory, os.path.basename(path))
+        model.save_trained(read, written)
+        try:
+            storage.copy(written, path)
+        except OSError as error:
+            raise access_error(path, "written", error, "path") from error
+    return path

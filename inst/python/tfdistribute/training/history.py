@@ -26,15 +26,6 @@ _SAVE_EVERY_S = 1.0
 
 
 class BatchProgress:
-    """Progress of an evaluation or a prediction, for a listener.
-
-    Args:
-        verb: "evaluate" or "predict".
-        listener: Called with the progress, at most ten times a second; or None.
-        facts: What is known about the input.
-        steps: Batches to read; None for all.
-    """
-
     def __init__(
         self, verb: str, listener: Listener | None, facts: InputFacts, steps: int | None = None
     ) -> None:
@@ -46,7 +37,6 @@ class BatchProgress:
         self._every_s = FIRST_REPORT_S
 
     def note_batch(self, batch: int) -> None:
-        """Note that a batch was read; the first one is 1."""
         now = time.monotonic()
         if self._listener is None or now - self._reported < self._every_s:
             return
@@ -64,7 +54,6 @@ class BatchProgress:
 
 
 def total_batches(facts: InputFacts, steps: int | None = None) -> int | None:
-    """Return the batches of an evaluation or a prediction; None if the input does not say."""
     if facts.rows is None or facts.epochs is None or facts.global_batch_size is None:
         return steps
     known = math.ceil(facts.rows * facts.epochs / facts.global_batch_size)
@@ -82,6 +71,7 @@ class History:
         model_dir: Where losses and evaluations are also saved; None for a task that does not write.
         stopped_by: The hook that ended the training before its steps or its data did, or None.
         notes: Settings that the training could not follow, one sentence each.
+        compiled: Whether XLA compiled the steps.
     """
 
     global_batch_size: int | None = None
@@ -95,6 +85,7 @@ class History:
     evaluations: list[dict[str, float]] = field(default_factory=list)
     stopped_by: str | None = None
     notes: list[str] = field(default_factory=list)
+    compiled: bool = False
     _started: tuple[float, int] | None = None
     _interval: tuple[float, int] | None = None
     _saved: int = 0
@@ -104,10 +95,9 @@ class History:
         """Note the loss of one step.
 
         Args:
-            step: The global step after the update.
-            loss: Mean loss over the step's examples.
+            step: The global step that the update reached.
             in_record: Whether the step belongs to the record; others only go to the listener.
-            at: When the step was taken, on ``time.monotonic``; None for now. The listener gets current steps only.
+            at: Time of the step on ``time.monotonic``; None for now. The listener gets current steps only.
         """
         now = time.monotonic() if at is None else at
         # The first step includes TensorFlow's start, so speed counts from its end.
@@ -135,7 +125,7 @@ class History:
 
     @property
     def saves_rarely(self) -> bool:
-        """Whether the losses are saved only with checkpoints and evaluations, because each write is of the whole."""
+        """Whether losses are saved only with checkpoints and evaluations, because each write contains all of them."""
         return self.model_dir is not None and is_remote(self.model_dir)
 
     def checkpoint_saved(self, step: int) -> None:
@@ -148,25 +138,26 @@ class History:
         return steps * self.global_batch_size / seconds
 
     def exclude(self, seconds: float) -> None:
-        """Exclude time that was not spent on training, such as that of an evaluation."""
         if self._started is not None and self._interval is not None:
             self._started = (self._started[0] + seconds, self._started[1])
             self._interval = (self._interval[0] + seconds, self._interval[1])
 
     def note(self, text: str) -> None:
-        """Note, once, a sentence about a setting that could not be followed."""
         if text in self.notes:
             return
         self.notes.append(text)
         if self.listener is not None:
             self.listener({"event": "note", "text": text})
 
+    def note_compilation(self) -> None:
+        """Note that XLA has compiled the steps."""
+        self.compiled = True
+
     @contextlib.contextmanager
     def save(self) -> Iterator[None]:
         """Save the losses of the training inside the block, and end its progress display.
 
-        Raises:
-            KeyboardInterrupt: the training was interrupted; the text says where it continues.
+        A KeyboardInterrupt gets a text that reports where the training continues.
         """
         try:
             yield
@@ -215,7 +206,6 @@ class History:
 
     @property
     def examples_per_second(self) -> float:
-        """Speed over the whole training without its first step."""
         if self._started is None:
             return float("nan")
         return self._speed(
@@ -223,12 +213,6 @@ class History:
         )
 
     def as_columns(self) -> dict[str, Any]:
-        """Return the history as plain values.
-
-        Returns:
-            ``training`` with columns of equal length, ``evaluation`` as one mapping per evaluation,
-            ``examples_per_second``, ``stopped_by`` and ``notes``.
-        """
         return {
             "training": {
                 "step": list(self.steps),
@@ -240,17 +224,14 @@ class History:
             "examples_per_second": self.examples_per_second,
             "stopped_by": self.stopped_by,
             "notes": list(self.notes),
+            "compiled": self.compiled,
         }
 
 
 def read_history(model_dir: str) -> dict[str, Any]:
-    """Read the history of all trainings of a model directory.
+    """Read the history of all trainings of a model directory: ``History.as_columns()`` and ``global_step``.
 
-    Returns:
-        As ``History.as_columns()``, and ``global_step``.
-
-    Raises:
-        ModelDirectoryError: there is no history.
+    Raises ModelDirectoryError if there is no history.
     """
     losses = history_file.read_losses(model_dir)
     evaluations = history_file.read_evaluations(model_dir)

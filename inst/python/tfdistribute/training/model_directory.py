@@ -16,9 +16,9 @@ from tfdistribute.checkpoints.newest import broken_newest, listed_checkpoint, ne
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.descriptions import check_directory
 from tfdistribute.errors import InputError, ModelDirectoryError
-from tfdistribute.files import is_remote, parse_object
+from tfdistribute.files import is_remote
 from tfdistribute.models import FactorCodes
-from tfdistribute.training.remote.access import check_access, lost_access, read_error
+from tfdistribute.training.remote.lease import check_access, lost_access, read_error
 
 SIGNATURE = "tfdistribute-model.json"
 # What a model is, what it was trained on, and its history.
@@ -35,8 +35,7 @@ _MISSING = re.compile(r"No such file or directory|Parent directory of .* doesn't
 def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -> str:
     """Return the prefix of a chosen checkpoint, or of the newest whole one, with a warning if a newer one is broken.
 
-    Raises:
-        ModelDirectoryError: there is none, or the chosen one is broken.
+    Raises ModelDirectoryError if there is none, or the chosen one is broken.
     """
     if checkpoint_path is not None:
         check_directory("checkpoint_path", checkpoint_path)
@@ -59,42 +58,36 @@ def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -
     refused = read_error(model_dir) if checkpoint is None and is_remote(model_dir) else None
     if refused is not None:
         raise refused
-    if checkpoint is None and broken is not None:
-        raise ModelDirectoryError(
-            f"{verb}() needs a trained model. {broken}, and no other checkpoint is whole.",
-            "Restore `model_dir` from a copy, or train again.",
-            argument="model_dir",
-            value=model_dir,
-        )
-    if broken is not None and checkpoint is not None:
-        warnings.warn(f"{broken}: {verb}() uses {os.path.basename(checkpoint)}.", stacklevel=2)
-    if checkpoint is None and was_temporary(model_dir):
-        raise ModelDirectoryError(
-            f'{verb}() needs a trained model, but `model_dir` "{model_dir}" was temporary: it was deleted when its R '
-            "session ended.",
-            "Train it again, and keep it with save_model() or bundle::bundle(), or give the estimator a `model_dir`.",
-            argument="model_dir",
-            value=model_dir,
-        )
     if checkpoint is None:
-        raise ModelDirectoryError(
-            f'{verb}() needs a trained model, but `model_dir` "{model_dir}" holds no checkpoint.',
-            "Call train() first, or give the `model_dir` of a trained model.",
-            argument="model_dir",
-            value=model_dir,
-        )
+        raise _no_checkpoint(model_dir, verb, broken)
+    if broken is not None:
+        warnings.warn(f"{broken}: {verb}() uses {os.path.basename(checkpoint)}.", stacklevel=2)
     return checkpoint
 
 
+def _no_checkpoint(model_dir: str, verb: str, broken: str | None) -> ModelDirectoryError:
+    problem = f'{verb}() needs a trained model, but `model_dir` "{model_dir}" holds no checkpoint.'
+    remedy = "Call train() first, or give the `model_dir` of a trained model."
+    if broken is not None:
+        problem = f"{verb}() needs a trained model. {broken}, and no other checkpoint is whole."
+        remedy = "Restore `model_dir` from a copy, or train again."
+    elif was_temporary(model_dir):
+        problem = (
+            f'{verb}() needs a trained model, but `model_dir` "{model_dir}" was temporary: it was deleted when its R '
+            "session ended."
+        )
+        remedy = (
+            "Train it again, and keep it with save_estimator() or bundle::bundle(), or give the estimator a "
+            "`model_dir`."
+        )
+    return ModelDirectoryError(problem, remedy, argument="model_dir", value=model_dir)
+
+
 def trained_columns(model_dir: str, verb: str) -> dict[str, Any]:
-    """Return the columns that a model was trained on, for data without a formula.
+    """Return the columns of a model's training, as in ``ModelDirectory.trained_columns``, for data without a formula.
 
-    Returns:
-        Names of the ``features``, the ``response`` and the ``weights``; and ``types``, those of the features.
-
-    Raises:
-        ModelDirectoryError: the model was not trained.
-        InputError: its training did not know names of columns.
+    Raises ModelDirectoryError if the model was not trained, and InputError if its training did not know names of
+    columns.
     """
     require_checkpoint(model_dir, None, verb)
     columns = ModelDirectory(model_dir).trained_columns
@@ -108,32 +101,28 @@ def trained_columns(model_dir: str, verb: str) -> dict[str, Any]:
 
 
 def was_temporary(model_dir: str) -> bool:
-    """Return whether R chose a directory in the temporary directory of a session that has ended."""
     session, name = os.path.split(model_dir)
     is_temporary = name.startswith(_TEMPORARY) and not is_remote(model_dir)
     return is_temporary and not os.path.exists(session)
 
 
 class ModelDirectory:
-    """The directory of one model, with the signature of the model whose checkpoints it holds."""
-
     def __init__(self, path: str) -> None:
         self.path = path
         # An error about the scheme names the directory.
         storage.of(path)
         for name in OWN_FILES:
             storage.check_own(os.path.join(path, name))
-        self._signed = _read_signature(path)
+        self._signed: dict[str, Any] = storage.read_object(os.path.join(path, SIGNATURE)) or {}
 
     @property
     def structure(self) -> dict[str, Any] | None:
-        """The structure of the model; None if this package never trained here."""
         structure = self._signed.get("model")
         return structure if isinstance(structure, dict) else None
 
     @property
     def features(self) -> dict[str, ColumnFacts] | None:
-        """The features that the model was trained on, by name; None if the training did not know them."""
+        """Features of the training by name; None if the training did not know them."""
         noted = self._signed.get("features")
         if not isinstance(noted, list):
             return None
@@ -142,7 +131,7 @@ class ModelDirectory:
 
     @property
     def trained_columns(self) -> dict[str, Any] | None:
-        """Names of ``features``, ``response`` and ``weights`` of the training, and ``types``; None if not known."""
+        """Names of ``features``, ``response`` and ``weights``, and ``types`` of the features; None if not known."""
         features = self.features
         if features is None:
             return None
@@ -155,7 +144,6 @@ class ModelDirectory:
         return FactorCodes.from_values(self._signed.get("codes"))
 
     def check_writable(self) -> None:
-        """Create the directory and check that files can be written there."""
         if is_remote(self.path):
             check_access(self.path)
             return
@@ -195,7 +183,7 @@ class ModelDirectory:
         facts: InputFacts | None = None,
         codes: FactorCodes | None = None,
     ) -> None:
-        """Write the signature of the model that trains here; without ``facts``, the known columns are kept."""
+        """Write the signature of the model that trains here; without ``facts``, the previous columns stay."""
         signed: dict[str, Any] = {"format": 1, "model": _plain(structure)}
         if facts is None or facts.features is None:
             names = ("features", "response", "weights")
@@ -216,11 +204,9 @@ class ModelDirectory:
 
 
 def directory_error(text: str, model_dir: str) -> ModelDirectoryError | None:
-    """Explain an error that began with a failed access to model_dir; None for any other.
+    """Explain an error that began with a failed access to model_dir, which existed before; None for any other.
 
-    Args:
-        text: What TensorFlow or Python says. It need not name a path, so the directory itself is looked at.
-        model_dir: The directory, which was there before.
+    The text need not name a path, so the directory itself is examined.
     """
     problem, remedy = None, ""
     if is_remote(model_dir):
@@ -256,14 +242,6 @@ def _try_to_write(directory: str) -> None:
     with tempfile.TemporaryFile(dir=directory) as file:
         # A file without content needs no space.
         file.write(b"-")
-
-
-def _read_signature(model_dir: str) -> dict[str, Any]:
-    try:
-        content = storage.read_own(os.path.join(model_dir, SIGNATURE))
-    except OSError:
-        return {}
-    return parse_object(content) or {}
 
 
 def _plain(structure: Mapping[str, Any]) -> dict[str, Any]:

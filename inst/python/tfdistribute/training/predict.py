@@ -35,13 +35,9 @@ def predict(
     """Predict in this process, batch by batch, in the order of the input.
 
     Args:
-        model: A trained model.
-        settings: The run configuration.
-        source: Features; a response is ignored.
-        checkpoint_path: A checkpoint's prefix; None for the newest.
+        checkpoint_path: Prefix of the checkpoint, or None, which means the newest one.
         predict_keys: Names of the outputs to return; names that the model does not have are ignored. None for all.
         hidden_keys: Names of outputs to leave out if predict_keys is None; None for none.
-        hooks: Hook descriptions and tf.estimator.SessionRunHook objects.
         listener: Called with the progress, at most ten times a second.
         member: This process as a task that predicts its shard of the rows; None to predict all rows.
 
@@ -50,8 +46,8 @@ def predict(
         arrays of str objects.
 
     Raises:
-        ArgumentError: the model has none of the outputs in predict_keys.
-        ModelDirectoryError: the model was not trained.
+        ArgumentError: if the model has none of the outputs in predict_keys.
+        ModelDirectoryError: if the model was not trained.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#predict
@@ -77,13 +73,15 @@ def predict(
     def decode_batches() -> Iterator[dict[str, Any]]:
         with translate_errors("predict"), source.serving():
             for batch in batches:
-                yield {key: _decode(value) for key, value in _select(batch, predict_keys).items()}
+                yield {
+                    key: _decode(value)
+                    for key, value in select_outputs(batch, predict_keys).items()
+                }
 
     return decode_batches()
 
 
 def concatenate(batches: Iterator[dict[str, Any]]) -> dict[str, Any]:
-    """Concatenate the batches of ``predict`` into arrays by output name."""
     columns: dict[str, list[Any]] = {}
     for batch in batches:
         for key, value in batch.items():
@@ -91,7 +89,7 @@ def concatenate(batches: Iterator[dict[str, Any]]) -> dict[str, Any]:
     return {key: np.concatenate(parts, axis=0) for key, parts in columns.items()}
 
 
-def _select(batch: Any, predict_keys: Sequence[str] | None) -> dict[str, Any]:
+def select_outputs(batch: Any, predict_keys: Sequence[str] | None) -> dict[str, Any]:
     outputs = batch if isinstance(batch, dict) else {"output": batch}
     if predict_keys is None:
         return outputs

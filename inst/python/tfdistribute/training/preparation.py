@@ -31,20 +31,21 @@ from tfdistribute.run_config import (
     session_hooks,
 )
 from tfdistribute.sharding import BatchPlan, Shard, replica_batch_size
-from tfdistribute.training.checks import accepting
-from tfdistribute.training.history import REPORT_EVERY_S, History
+from tfdistribute.training.history import REPORT_EVERY_S, History, Listener
 from tfdistribute.training.hooks import HookContext, ModelHooks, as_hooks, record_interval
 from tfdistribute.training.model_directory import (
     ModelDirectory,
     require_checkpoint,
     was_temporary,
 )
+from tfdistribute.training.specs import accepting
+from tfdistribute.training.variables import global_step
 
 RECORD_EVERY_N_STEPS = 10
 
 AFRESH = (
     '`model_dir` "{}" was temporary and was deleted when its R session ended: training starts at step 0. '
-    "To keep the trained model, use save_model() or bundle::bundle(), or give the estimator a `model_dir`."
+    "To keep the trained model, use save_estimator() or bundle::bundle(), or give the estimator a `model_dir`."
 )
 
 
@@ -54,7 +55,7 @@ class Prepared:
 
     Args:
         model: The model's description, completed from the input and the model directory.
-        notes: What the data decided about the model, one sentence each.
+        notes: Consequences of the data for the model, one sentence each.
     """
 
     model: Model
@@ -69,7 +70,6 @@ class Prepared:
     def input_fn(
         self, source: Input, purpose: Purpose, job: str | None = None
     ) -> Callable[..., Any]:
-        """Make the input function of the Estimator; the tasks of a job use the same seed."""
         seed = run_seed(self.settings, job)
         source = accepting(source, self.model, self.codes, purpose != "predict")
         if purpose != "train":
@@ -93,7 +93,7 @@ class Prepared:
 
     @property
     def graph_key(self) -> Any:
-        """All that the graph of a canned model is built from, compared by equality; None if that is not known."""
+        """All that the graph of a canned model is built from, compared by equality; None if it is not known."""
         if self.settings.device_fn is not None or self.model.has_functions():
             return None
         return self.model, self.settings, self.codes
@@ -102,22 +102,38 @@ class Prepared:
     def on_tpu(self) -> bool:
         return engine.tpu.is_tpu(self.estimator.config.train_distribute)
 
+    @functools.cached_property
+    def first_step(self) -> int:
+        return global_step(self.model.model_dir)
+
     def stop_step(self, max_steps: int | None, last_step: int | None) -> int | None:
-        """Return the global step to stop at: that of the verb, or on a TPU also that where the input ends.
+        """Return the global step to stop at; on a TPU also the step where the input ends.
 
         TensorFlow's loop on a TPU takes one step per run if it does not know the last.
         """
         return last_step if self.on_tpu else max_steps
 
-    def many_steps(self, note: Callable[[str], Any]) -> Any:
-        """Return the context in which the Estimator takes many steps per run; ``note`` gets the reason if it cannot."""
-        settings = self.settings
+    def new_history(
+        self,
+        source: Input,
+        listener: Listener | None,
+        max_steps: int | None,
+        steps: int | None = None,
+    ) -> History:
+        ends = [self.first_step + n for n in (steps, self.steps_of(source)) if n is not None]
+        last_step = min(ends if max_steps is None else [max_steps, *ends], default=None)
+        return History(source.facts().global_batch_size, listener, last_step, self.model.model_dir)
+
+    def many_steps(self, history: History) -> Any:
+        settings, last = self.settings, history.last_step
+        steps = None if last is None else last - self.first_step
         return engine.step.runs.many_steps_per_run(
             self.estimator,
             settings.steps_per_run,
             settings.save_summary_steps,
             settings.log_step_count_steps,
-            note,
+            history.note,
+            engine.step.compiled.Compilation(settings.compiled, steps, history.note_compilation),
         )
 
     def steps_of(self, source: Input, pipelines: int = 1) -> int | None:
@@ -157,18 +173,15 @@ class Prepared:
         ]
 
     def saving_listeners(self, history: History) -> list[Any]:
-        """Make the listeners that save a history with each checkpoint, if its steps do not."""
         config = self.estimator.config
         saves = config.save_checkpoints_steps or config.save_checkpoints_secs
-        if not (history.saves_rarely and saves):
-            return []
-        return [engine.multi_worker.ReportSaves(history.checkpoint_saved)]
+        report = engine.multi_worker.ReportSaves(history.checkpoint_saved)
+        return [report] if history.saves_rarely and saves else []
 
     def _note_unused_devices(self, history: History) -> list[Any]:
         rows = self.devices.train
-        if not rows or len(rows[0]) == 1:
-            return []
-        return [engine.model_parts.NoteUnusedDevices(rows, history.note)]
+        note = engine.model_parts.NoteUnusedDevices(rows, history.note)
+        return [note] if rows and len(rows[0]) > 1 else []
 
     def _note_steps_of_tpu(self, hooks: Sequence[Any], history: History) -> None:
         steps = engine.tpu.steps_per_run(self.estimator.config.train_distribute)
@@ -187,11 +200,8 @@ def prepare_training(
 ) -> Prepared:
     """Check a training and make its Estimator; the chief repairs and signs the model directory.
 
-    Raises:
-        InputError: data and model do not fit.
-        ModelDirectoryError: model_dir cannot be written, or holds another model.
-        RunConfigError: a preflight rule refuses the settings.
-        StrategyError: a device does not exist.
+    Raises InputError if data and model do not fit, ModelDirectoryError if model_dir cannot be written, or holds another
+    model, RunConfigError if a preflight rule rejects the settings, and StrategyError if a device does not exist.
     """
     engine.check_process()
     facts = source.facts()
@@ -230,9 +240,8 @@ def prepare_use(
 ) -> tuple[Prepared, str]:
     """Check an evaluation, a prediction or an export; return its Estimator and the checkpoint's prefix.
 
-    Raises:
-        ModelDirectoryError: there is no checkpoint, or it belongs to another model.
-        InputError: data and model do not fit.
+    Raises ModelDirectoryError if there is no checkpoint, or it belongs to another model, and InputError if data and
+    model do not fit.
     """
     engine.check_process()
     checkpoint = require_checkpoint(model.model_dir, checkpoint_path, verb)
@@ -256,9 +265,9 @@ def check_evaluation(prepared: Prepared, source: Input) -> None:
 
 
 def run_seed(settings: RunSettings, job: str | None = None) -> int:
-    """Choose the seed of inputs without one of their own; a job's name makes it the same in all of its tasks."""
-    if settings.tf_random_seed is not None:
-        return settings.tf_random_seed
+    """Choose the seed of inputs without one of their own. A job's name makes it the same in all of its tasks."""
+    if settings.seed is not None:
+        return settings.seed
     return secrets.randbelow(2**31) if job is None else zlib.crc32(job.encode())
 
 

@@ -121,7 +121,7 @@ def _out_of_memory(text: str) -> OutOfMemoryError | None:
     )
 
 
-def _first_lines(text: str, most: int = 3) -> str:
+def _first_lines(text: str) -> str:
     # The failure in a session comes after the traceback of the operation, which points into this package.
     failed = re.search(r"^ *\(0\) (.*)|^Node: '[^']*'\n((?!.*root error).*)", text, re.MULTILINE)
     if failed is not None:
@@ -132,19 +132,14 @@ def _first_lines(text: str, most: int = 3) -> str:
     if text.startswith("in user code:"):
         # AutoGraph writes the traceback first.
         return messages[-1]
-    return " ".join(messages[:most])
+    return " ".join(messages[:3])
 
 
 @contextlib.contextmanager
 def translate_errors(verb: str, model_dir: str | None = None) -> Iterator[None]:
-    """Translate exceptions of TensorFlow inside the block.
+    """Translate every exception inside the block to a TfdistributeError, whose cause is TensorFlow's own.
 
-    Args:
-        verb: As the user called it.
-        model_dir: Directory that the block writes to; None if it writes to none.
-
-    Raises:
-        TfdistributeError: for every exception; TensorFlow's own exception is its cause.
+    ``model_dir`` is the directory that the block writes to; None if it writes to none.
     """
     try:
         yield

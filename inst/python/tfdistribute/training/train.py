@@ -1,4 +1,4 @@
-"""The verb that trains a model."""
+"""The verb that trains a model, and copies of an existing Estimator under another run configuration."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from typing import Any
 
 from tfdistribute.inputs import Input
 from tfdistribute.interrupts import finish_step_on_interrupt
-from tfdistribute.models import Model
+from tfdistribute.models import Model, Wrapped
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.checks import check_training
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.hooks import suppress_nan_error
 from tfdistribute.training.multi_worker.assignment import TaskAssignment, current_member
 from tfdistribute.training.multi_worker.perform import perform
-from tfdistribute.training.preparation import prepare_training
-from tfdistribute.training.specs import TrainSpec
+from tfdistribute.training.preparation import prepare_estimator, prepare_training
+from tfdistribute.training.specs import TrainSpec, check_training
 from tfdistribute.training.tensorflow_errors import translate_errors
-from tfdistribute.training.variables import global_step
+from tfdistribute.training.tracking import tracked
 
 
 def train(
@@ -33,15 +32,12 @@ def train(
 ) -> History:
     """Train until the steps are done or the input ends.
 
-    A process that is a task of a cluster performs its part of the training; an evaluator returns at once.
+    Training continues from the newest checkpoint in the model's model_dir. A process that is a task of a cluster
+    performs its part of the training. An evaluator returns immediately.
 
     Args:
-        model: The model. Training continues from the newest checkpoint in its model_dir.
-        settings: The run configuration with its strategy and cluster.
-        source: Features and labels.
         steps: Steps to take from here; None for no limit.
         max_steps: Global step to stop at; None for no limit. Not together with steps.
-        hooks: Hook descriptions and tf.estimator.SessionRunHook objects.
         saving_listeners: tf.estimator.CheckpointSaverListener objects.
         listener: Called with the progress, at most ten times a second.
 
@@ -49,9 +45,9 @@ def train(
         Losses by step and the speed, as this process saw them.
 
     Raises:
-        ArgumentError: both steps and max_steps are given.
-        InputError: the input never ends and no step count ends the training.
-        KeyboardInterrupt: interrupted; the checkpoint of the last step is written.
+        ArgumentError: if both steps and max_steps are given.
+        InputError: if the input never ends and no step count ends the training.
+        KeyboardInterrupt: if interrupted. The checkpoint of the last step is written.
         TfdistributeError: see ``prepare_training``, ``translate_errors`` and ``perform``.
 
     Source:
@@ -75,24 +71,38 @@ def train(
     check_training(model, source, steps, max_steps, hooks)
     with translate_errors("train", model.model_dir):
         prepared = prepare_training("train", model, settings, source)
-    step = global_step(model.model_dir)
-    ends = [max_steps, *(step + n for n in (steps, prepared.steps_of(source)) if n is not None)]
-    last_step = min((end for end in ends if end is not None), default=None)
-    batch_size = source.facts().global_batch_size
-    history = History(batch_size, listener, last_step, model.model_dir)
+    history = prepared.new_history(source, listener, max_steps, steps)
     with (
+        tracked(model, settings, history),
         history.save(),
         translate_errors("train", model.model_dir),
         finish_step_on_interrupt() as stop,
         source.serving(),
         suppress_nan_error(hooks),
-        prepared.many_steps(history.note),
+        prepared.many_steps(history),
     ):
         prepared.estimator.train(
             prepared.input_fn(source, "train"),
             steps=steps,
-            max_steps=prepared.stop_step(max_steps, last_step) if steps is None else None,
+            max_steps=prepared.stop_step(max_steps, history.last_step) if steps is None else None,
             hooks=prepared.training_hooks("train", history, stop, hooks),
             saving_listeners=[*prepared.saving_listeners(history), *saving_listeners] or None,
         )
     return history
+
+
+def distribute(estimator: Any, settings: RunSettings, *, calls_r: bool = False) -> Any:
+    """Copy an Estimator under a run configuration, with this package's repairs.
+
+    The copy is a ``tf.estimator.Estimator`` for any code that uses one. It continues from the checkpoints of the
+    original, and without a ``model_dir`` in the settings keeps its directory. If the model may call R functions
+    (``calls_r``), replicas run on the calling thread. Raises ArgumentError if estimator is not an Estimator,
+    RunConfigError if a rule of the preflight table rejects the settings, StrategyError if a device does not exist, and
+    UnsupportedError if the model cannot be distributed.
+
+    Source:
+        https://www.tensorflow.org/api_docs/python/tf/estimator/RunConfig
+    """
+    model_dir = settings.model_dir or getattr(estimator, "model_dir", "")
+    model = Wrapped(model_dir, estimator, keeps_config=False, calls_r=calls_r)
+    return prepare_estimator("train_and_evaluate", model, settings)

@@ -8,16 +8,15 @@ from tfdistribute import engine
 from tfdistribute.interrupts import finish_step_on_interrupt
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.checks import check_specs
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.hooks import HookContext, as_hooks, suppress_nan_error
 from tfdistribute.training.multi_worker.assignment import TaskAssignment, current_member
 from tfdistribute.training.multi_worker.perform import perform
 from tfdistribute.training.preparation import check_evaluation, prepare_training
-from tfdistribute.training.specs import EvalSpec, TrainSpec
+from tfdistribute.training.specs import EvalSpec, TrainSpec, check_specs
 from tfdistribute.training.tensorflow_errors import translate_errors
-from tfdistribute.training.variables import global_step
+from tfdistribute.training.tracking import tracked
 
 
 def train_and_evaluate(
@@ -30,21 +29,9 @@ def train_and_evaluate(
 ) -> History:
     """Train, and evaluate after checkpoints and at the end.
 
-    A process that is a task of a cluster performs its part; only the evaluator evaluates.
-
-    Args:
-        model: The model.
-        settings: The run configuration; an evaluation follows a checkpoint.
-        train_spec: Data and length of the training.
-        eval_spec: Data, length and frequency of the evaluations.
-        listener: Called with the progress, at most ten times a second.
-
-    Returns:
-        Losses by step, evaluations and the speed, as this process saw them.
-
-    Raises:
-        InputError: an input never ends and no step count ends it.
-        TfdistributeError: see ``train`` and ``evaluate``.
+    A process that is a task of a cluster performs its part; only the evaluator evaluates. ``listener`` is called with
+    the progress, at most ten times a second. Raises InputError if an input never ends and no step count ends it, and
+    the errors of ``train`` and ``evaluate``.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/train_and_evaluate
@@ -66,58 +53,55 @@ def train_and_evaluate(
     with translate_errors("train_and_evaluate", model.model_dir):
         prepared = prepare_training("train_and_evaluate", model, settings, train_spec.input)
     check_evaluation(prepared, eval_spec.input)
-    steps = prepared.steps_of(train_spec.input)
-    ends = (train_spec.max_steps, None if steps is None else global_step(model.model_dir) + steps)
-    last_step = min((end for end in ends if end is not None), default=None)
-    batch_size = train_spec.input.facts().global_batch_size
-    history = History(batch_size, listener, last_step, model.model_dir)
+    history = prepared.new_history(train_spec.input, listener, train_spec.max_steps)
     tf = engine.tf
-    with (
-        history.save(),
-        translate_errors("train_and_evaluate", model.model_dir),
-        finish_step_on_interrupt() as stop,
-        train_spec.input.serving(),
-        eval_spec.input.serving(),
-        suppress_nan_error(train_spec.hooks),
-        prepared.many_steps(history.note),
-    ):
-        _note_evaluations(prepared.estimator, history)
-        tf.estimator.train_and_evaluate(
-            prepared.estimator,
-            tf.estimator.TrainSpec(
-                prepared.input_fn(train_spec.input, "train"),
-                max_steps=prepared.stop_step(train_spec.max_steps, last_step),
-                hooks=prepared.training_hooks(
-                    "train_and_evaluate", history, stop, train_spec.hooks
+    with tracked(model, settings, history):
+        with (
+            history.save(),
+            translate_errors("train_and_evaluate", model.model_dir),
+            finish_step_on_interrupt() as stop,
+            train_spec.input.serving(),
+            eval_spec.input.serving(),
+            suppress_nan_error(train_spec.hooks),
+            prepared.many_steps(history),
+        ):
+            _note_evaluations(prepared.estimator, history)
+            tf.estimator.train_and_evaluate(
+                prepared.estimator,
+                tf.estimator.TrainSpec(
+                    prepared.input_fn(train_spec.input, "train"),
+                    max_steps=prepared.stop_step(train_spec.max_steps, history.last_step),
+                    hooks=prepared.training_hooks(
+                        "train_and_evaluate", history, stop, train_spec.hooks
+                    ),
+                    saving_listeners=prepared.saving_listeners(history) or None,
                 ),
-                saving_listeners=prepared.saving_listeners(history) or None,
-            ),
-            tf.estimator.EvalSpec(
-                prepared.input_fn(eval_spec.input, "evaluate"),
-                steps=eval_spec.steps,
-                name=eval_spec.name,
-                hooks=[
-                    *prepared.session_hooks("evaluate"),
-                    engine.hooks.ReportBatches(lambda batch: None, stop),
-                    *as_hooks(eval_spec.hooks, HookContext.here("evaluate", model.model_dir)),
-                ],
-                exporters=list(eval_spec.exporters),
-                start_delay_secs=eval_spec.start_delay_secs,
-                throttle_secs=eval_spec.throttle_secs,
-            ),
-        )
-    if not history.evaluations:
-        # TensorFlow evaluates only after it has trained; the model may already have been at max_steps.
-        history.note_evaluation(
-            evaluate(
-                prepared.model,
-                settings,
-                eval_spec.input,
-                steps=eval_spec.steps,
-                name=eval_spec.name,
-                hooks=eval_spec.hooks,
+                tf.estimator.EvalSpec(
+                    prepared.input_fn(eval_spec.input, "evaluate"),
+                    steps=eval_spec.steps,
+                    name=eval_spec.name,
+                    hooks=[
+                        *prepared.session_hooks("evaluate"),
+                        engine.hooks.ReportBatches(lambda batch: None, stop),
+                        *as_hooks(eval_spec.hooks, HookContext.here("evaluate", model.model_dir)),
+                    ],
+                    exporters=list(eval_spec.exporters),
+                    start_delay_secs=eval_spec.start_delay_secs,
+                    throttle_secs=eval_spec.throttle_secs,
+                ),
             )
-        )
+        if not history.evaluations:
+            # TensorFlow evaluates only after it has trained; the model may already have been at max_steps.
+            history.note_evaluation(
+                evaluate(
+                    prepared.model,
+                    settings,
+                    eval_spec.input,
+                    steps=eval_spec.steps,
+                    name=eval_spec.name,
+                    hooks=eval_spec.hooks,
+                )
+            )
     return history
 
 

@@ -14,31 +14,20 @@ from tfdistribute.training.model_directory import require_checkpoint
 def global_step(model_dir: str) -> int:
     """Read the global step of a model on this machine; 0 if nothing was trained.
 
-    A broken newest checkpoint is skipped: a task may ask before the chief has moved it aside.
+    A broken newest checkpoint is skipped, because a task may ask before the chief has moved it aside.
     """
     prefix = newest_checkpoint(model_dir)
     return 0 if prefix is None else int(engine.tf.train.load_variable(prefix, "global_step"))
 
 
 def variable_names(model_dir: str, verb: str = "variable_names") -> list[str]:
-    """List the variables of a trained model, including slots of optimizers and the global step.
-
-    An error is that of the verb.
-
-    Raises:
-        ModelDirectoryError: nothing was trained.
-    """
+    """List the variables of a trained model, including slots of optimizers and the global step."""
     checkpoint = require_checkpoint(model_dir, None, verb)
     return sorted(name for name, _ in engine.tf.train.list_variables(checkpoint))
 
 
 def variable_value(model_dir: str, name: str, verb: str = "variable_value") -> Any:
-    """Read one variable of a trained model as a NumPy array; an error is that of the verb.
-
-    Raises:
-        ArgumentError: the model does not have the variable.
-        ModelDirectoryError: nothing was trained.
-    """
+    """Read one variable of a trained model as a NumPy array; ArgumentError if the model does not have it."""
     checkpoint = require_checkpoint(model_dir, None, verb)
     names = variable_names(model_dir)
     if name not in names:
@@ -52,7 +41,6 @@ def variable_value(model_dir: str, name: str, verb: str = "variable_value") -> A
 
 
 def weights(model_dir: str) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of a model's variables, without those of the optimizer and the step."""
     prefix = newest_checkpoint(model_dir)
     if prefix is None:
         return {}

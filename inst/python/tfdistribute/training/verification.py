@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tfdistribute import engine
+from tfdistribute.descriptions import Description
 from tfdistribute.training.model_directory import require_checkpoint
 
 # Six digits, relative to the largest value of a variable or to 1.
@@ -39,10 +42,9 @@ UNKNOWN = (
 
 @dataclass(frozen=True)
 class Difference:
-    """Difference of one variable, or of the loss, between two trainings.
+    """Difference of one variable, or of the ``loss`` by step, between two trainings.
 
     Args:
-        name: The variable; "loss" for the losses by step.
         size: Largest difference, relative to the largest value or to 1; infinite if one training lacks the variable.
         agrees: Whether the size is within six digits, or two in mixed precision.
     """
@@ -53,39 +55,37 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Facts:
-    """Facts about trainings that differ.
+class TrainingRun(Description):
+    """A training as R describes it: its directory, its losses by step, and whether it was in 16 bits somewhere."""
 
-    Args:
-        asynchronous: Whether workers train asynchronously, with parameter servers.
-        repeats: Whether a second training with one process gives the same result as the first.
-        reads_once: Whether the workers together read every row once; None if not known.
-    """
+    model_dir: str
+    steps: tuple[int, ...]
+    losses: tuple[float, ...]
+    mixed: bool = False
 
-    asynchronous: bool
-    repeats: bool
-    reads_once: bool | None
-    dropout: bool
-    differing: tuple[str, ...]
+
+def compare_runs(reference: TrainingRun, other: TrainingRun) -> list[dict[str, Any]]:
+    one, two = (dict(zip(run.steps, run.losses, strict=True)) for run in (reference, other))
+    variables = compare_variables(reference.model_dir, other.model_dir, other.mixed)
+    return [
+        dataclasses.asdict(each) for each in (compare_losses(one, two, other.mixed), *variables)
+    ]
 
 
 def compare_variables(reference: str, other: str, mixed: bool = False) -> list[Difference]:
     """Compare all variables of two trained models, optimizers included; the largest difference comes first.
 
-    Args:
-        mixed: Whether one of them was trained in mixed precision, or with compressed gradients.
-
-    Raises:
-        ModelDirectoryError: one of them was not trained.
+    ``mixed`` is also true for a training with compressed gradients. Raises ModelDirectoryError if one of them was not
+    trained.
     """
     readers = [
-        engine.tf.train.load_checkpoint(require_checkpoint(each, None, "verify_distribution"))
+        engine.tf.train.load_checkpoint(require_checkpoint(each, None, "check_distribution"))
         for each in (reference, other)
     ]
-    known = [set(reader.get_variable_to_shape_map()) for reader in readers]
+    names = [set(reader.get_variable_to_shape_map()) for reader in readers]
     differences: list[Difference] = []
-    for name in sorted(known[0] | known[1]):
-        if name not in known[0] & known[1]:
+    for name in sorted(names[0] | names[1]):
+        if name not in names[0] & names[1]:
             differences.append(Difference(name, float("inf"), False))
             continue
         values = [np.asarray(reader.get_tensor(name)) for reader in readers]
@@ -108,14 +108,26 @@ def compare_losses(
     return Difference("loss", size, size <= (MIXED_TOLERANCE if mixed else LOSS_TOLERANCE))
 
 
-def reasons(facts: Facts) -> list[str]:
-    """List possible reasons for a difference as sentences, the likeliest first; at least one."""
-    statistics = [name for name in facts.differing if _is_statistic(name)]
+def explain_difference(
+    asynchronous: bool,
+    repeats: bool,
+    reads_once: bool | None,
+    dropout: bool,
+    differing: tuple[str, ...],
+) -> list[str]:
+    """List possible reasons for a difference of the variables ``differing``.
+
+    Args:
+        repeats: Whether a second training with one process gives the same result as the first.
+        reads_once: Whether the workers together read every row once; None if not known.
+    """
+    words = ("moving_mean", "moving_variance", "batch_normalization")
+    statistics = [name for name in differing if any(word in name for word in words)]
     causes = {
-        RANDOM: not facts.repeats,
-        SHARDED: facts.reads_once is False,
-        OUT_OF_STEP: facts.asynchronous,
-        DROPOUT: facts.dropout,
+        RANDOM: not repeats,
+        SHARDED: reads_once is False,
+        OUT_OF_STEP: asynchronous,
+        DROPOUT: dropout,
         f"{STATISTICS} ({', '.join(statistics[:3])}).": bool(statistics),
     }
     return [text for text, holds in causes.items() if holds] or [UNKNOWN]
@@ -130,7 +142,3 @@ def _apart(reference: np.ndarray, other: np.ndarray) -> float:
     if np.isnan(one).any() or np.isnan(two).any():
         return 0.0 if np.array_equal(one, two, equal_nan=True) else float("inf")
     return float(np.max(np.abs(one - two)) / max(1.0, float(np.max(np.abs(one)))))
-
-
-def _is_statistic(name: str) -> bool:
-    return any(word in name for word in ("moving_mean", "moving_variance", "batch_normalization"))

@@ -91,7 +91,7 @@ def types(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 
 def trained(model: dict[str, Any], directory: Path, label: Any = Y) -> dict[str, Any]:
-    data = in_memory({**COLUMNS, "y": label}, batch_size=8, num_epochs=3)
+    data = in_memory({**COLUMNS, "y": label}, batch_size=8, epochs=3)
     return many_steps.trained(model, directory, 7, data=data)[0]
 
 
@@ -116,6 +116,7 @@ def test_a_step_neither_computes_nor_searches_for_categories(
     assert_identical(found, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [linear, deep])
 @pytest.mark.parametrize("name", INCOMPLETE)
 def test_rows_without_a_category_are_searched_for_and_not_computed(
@@ -193,6 +194,7 @@ CLASSES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.versions
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", CLASSES)

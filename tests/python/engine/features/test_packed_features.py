@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from support.checkpoints import variables
 
 from tfdistribute import engine
@@ -150,10 +151,11 @@ def assert_same(first: Mapping[str, Any], second: Mapping[str, Any]) -> None:
         np.testing.assert_allclose(value, second[name], rtol=2e-5, atol=1e-6, err_msg=name)
 
 
-SETTINGS = RunSettings(tf_random_seed=1, steps_per_run=1)
-MANY_STEPS = RunSettings(tf_random_seed=1, steps_per_run=100)
+SETTINGS = RunSettings(seed=1, steps_per_run=1)
+MANY_STEPS = RunSettings(seed=1, steps_per_run=100)
 
 
+@pytest.mark.slow
 def test_training_continues_with_columns_packed_or_one_by_one(
     tensorflow: Any, tmp_path: Path
 ) -> None:
@@ -172,6 +174,7 @@ def test_training_continues_with_columns_packed_or_one_by_one(
     np.testing.assert_allclose(found, np.array(expected), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_data_that_comes_column_by_column_trains_the_same_model(
     tensorflow: Any, runs: list[int], tmp_path: Path
 ) -> None:
@@ -186,6 +189,7 @@ def test_data_that_comes_column_by_column_trains_the_same_model(
     assert_same(variables(one), variables(other))
 
 
+@pytest.mark.slow
 def test_an_export_reads_the_features_by_name(tensorflow: Any, tmp_path: Path) -> None:
     given = source()
     described = model(tmp_path / "m")

@@ -97,20 +97,6 @@ def test_a_copy_in_the_body_of_a_loop_reads_captured_tensors_and_calls_functions
         assert run(last) == 40.0
 
 
-def test_chosen_nodes_have_new_inputs_and_the_order_asked_for() -> None:
-    with tf.Graph().as_default() as graph:
-        x = v1.placeholder(tf.float32, [], name="x")
-        tf.identity(tf.negative(x, name="minus"), name="result")
-    definition = copies.define(graph.get_operations())
-    chosen = copies.choose(definition, {"result": ["x"], "x": []})
-    assert [(node.name, list(node.input)) for node in chosen.node] == [("result", ["x"]), ("x", [])]
-    assert copies.parse(chosen.SerializeToString()) == chosen
-    with tf.Graph().as_default():
-        (result,) = copies.insert(chosen, {}, ["result:0"])
-        with v1.Session() as session:
-            assert session.run(result, {"x:0": 4.0}) == 4.0
-
-
 def test_replacements_of_tensors_that_no_node_reads_are_ignored() -> None:
     with tf.Graph().as_default():
         pair = tf.split(tf.zeros([2]), 2, name="pair")

@@ -48,7 +48,6 @@ def test_random_operations_are_stateful_and_have_seeds() -> None:
     assert not effects.has_seeds("AddV2")
 
 
-def test_a_type_that_tensorflow_does_not_know_may_be_a_stateful_function() -> None:
+def test_a_type_that_tensorflow_does_not_know_may_call_functions() -> None:
     kinds = ("AddV2", "AssignVariableOp", "PartitionedCall", "__inference_f_1")
-    assert [effects.is_stateful_type(kind) for kind in kinds] == [False, True, False, True]
     assert [effects.may_call_functions(kind) for kind in kinds] == [False, False, True, True]

@@ -105,11 +105,11 @@ def failing() -> Any:
 
 
 def rows() -> Input:
-    return in_memory({"x": X, "y": Y}, batch_size=5, num_epochs=1)
+    return in_memory({"x": X, "y": Y}, batch_size=5, epochs=1)
 
 
 def unlabelled() -> Input:
-    return in_memory({"x": X}, None, batch_size=5, num_epochs=1)
+    return in_memory({"x": X}, None, batch_size=5, epochs=1)
 
 
 def trained(model: Any, directory: Path) -> Model:
@@ -136,6 +136,7 @@ def batches(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.versions
 def test_numbers_are_those_of_tensorflows_own_estimator(tmp_path: Path):
     model = trained(CUSTOM, tmp_path)
@@ -267,7 +268,7 @@ def test_an_error_of_the_input_comes_after_the_batches_before_it(tmp_path: Path)
 def test_a_loss_that_is_not_a_number_does_not_end_an_evaluation(tmp_path: Path):
     model, hook = trained(CUSTOM, tmp_path), Count()
     labels = np.where(np.arange(len(Y)) == 12, np.nan, Y[:, 0]).reshape(-1, 1)
-    data = in_memory({"x": X, "y": labels}, batch_size=5, num_epochs=1)
+    data = in_memory({"x": X, "y": labels}, batch_size=5, epochs=1)
     found, expected = evaluate(model, SETTINGS, data), evaluate(model, SETTINGS, data, hooks=[hook])
     assert hook.seen == 9
     assert np.isnan(found["loss"])

@@ -111,6 +111,7 @@ def check_equal(found: tuple[Any, Any], expected: tuple[Any, Any]) -> None:
     }
 
 
+@pytest.mark.slow
 def test_results_are_those_of_ordinary_sessions_whatever_changes_between_verbs(
     tmp_path: Path, built: list[Any]
 ):
@@ -130,6 +131,7 @@ def test_results_are_those_of_ordinary_sessions_whatever_changes_between_verbs(
     check_equal(in_callables(model, rows()), in_session(model, rows()))
 
 
+@pytest.mark.slow
 def test_a_graph_is_built_again_for_another_model_or_other_outputs(
     tmp_path: Path, built: list[Any]
 ):
@@ -163,6 +165,7 @@ def test_a_number_that_keras_keeps_for_the_process_is_part_of_the_graph(
     assert len(built) == 2
 
 
+@pytest.mark.slow
 def test_a_file_of_categories_is_read_by_every_verb(tmp_path: Path, built: list[Any]):
     file = tmp_path / "levels.txt"
     file.write_text("a\nb\nc\n", encoding="utf-8")
@@ -194,6 +197,7 @@ def test_a_function_of_the_user_is_called_by_every_verb(tmp_path: Path, built: l
     check_equal(in_callables(model, rows()), in_session(model, rows()))
 
 
+@pytest.mark.slow
 def test_an_existing_estimator_is_evaluated_under_its_own_strategy(
     tmp_path: Path, built: list[Any]
 ):
@@ -255,6 +259,7 @@ def test_rows_are_neither_copied_nor_kept(tmp_path: Path, built: list[Any]):
     assert alive() is None
 
 
+@pytest.mark.slow
 def test_wide_models_get_smaller_batches(
     tmp_path: Path, built: list[Any], monkeypatch: pytest.MonkeyPatch
 ):

@@ -29,6 +29,10 @@ class Stuck:
             self.free.set()
 
 
+def fail() -> None:
+    raise AssertionError("It gave up.")
+
+
 @pytest.fixture
 def hooks(tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     del tensorflow
@@ -45,16 +49,27 @@ def hooks(tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[A
 
 def test_a_frozen_server_is_disconnected_until_the_session_is_closed(hooks: Any) -> None:
     session = Stuck(disconnections=3)
-    abort = hooks.AbortOnLostPeer(lambda: True, session.disconnect, until_closed=True)
+    abort = hooks.AbortOnLostPeer(lambda: True, session.disconnect, fail, until_closed=True)
     abort.watch(session)
     assert session.free.wait(10)
+
+
+def test_a_session_that_never_closes_ends_the_process(
+    hooks: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hooks, "_GIVE_UP_S", 0.05)
+    session, given_up = Stuck(disconnections=-1), threading.Event()
+    abort = hooks.AbortOnLostPeer(lambda: True, session.disconnect, given_up.set, until_closed=True)
+    abort.watch(session)
+    assert given_up.wait(10)
+    session.free.set()
 
 
 @pytest.mark.parametrize("until_closed", [True, False])
 def test_servers_are_watched_after_the_last_step(hooks: Any, until_closed: bool) -> None:
     lost = threading.Event()
     session = Stuck(disconnections=1)
-    abort = hooks.AbortOnLostPeer(lost.is_set, session.disconnect, until_closed)
+    abort = hooks.AbortOnLostPeer(lost.is_set, session.disconnect, fail, until_closed)
     abort.watch(session)
     abort.end(session)
     lost.set()

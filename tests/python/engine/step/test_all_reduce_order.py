@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from types import ModuleType
 from typing import Any
 
@@ -11,7 +11,8 @@ import pytest
 
 pytestmark = pytest.mark.versions
 
-WRITE_S = 0.1
+# At most; it ends when all gradients are computed.
+WRITE_S = 20.0
 
 
 class Step:
@@ -21,6 +22,7 @@ class Step:
         from tfdistribute.engine.step.all_reduce import StepSum
 
         self.tf, self.calls = tensorflow, list[str]()
+        self._all_computed = threading.Event()
         self.parts: dict[int, Any] = {}
         gradient = tensorflow.constant([1.0, 2.0])
         self.sums = []
@@ -36,6 +38,8 @@ class Step:
     def _computed(self, name: str, value: Any) -> Any:
         def compute(given: Any) -> Any:
             self.calls.append(name)
+            if name == "compute 2":
+                self._all_computed.set()
             return given + np.float32(1)
 
         found = self.tf.numpy_function(compute, [value], self.tf.float32)
@@ -44,7 +48,7 @@ class Step:
 
     def write(self, number: int, arrays: Any) -> None:
         # What does not wait for this is computed meanwhile.
-        time.sleep(WRITE_S)
+        self._all_computed.wait(WRITE_S)
         self.calls.append(f"write {number}")
         self.parts[number] = arrays[0]
 

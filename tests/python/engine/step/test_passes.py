@@ -13,7 +13,7 @@ tf = pytest.importorskip("tensorflow")
 
 from support import custom_models, many_steps, model_parts
 from support.callbacks import as_model_fn
-from support.checkpoints import assert_identical, variables
+from support.checkpoints import assert_alike, assert_identical, variables
 from support.cluster_job import job
 
 from tfdistribute import engine
@@ -33,8 +33,8 @@ def absolute(features: Any, labels: Any, mode: str) -> Any:
     return many_steps.descent(mode, tf.reduce_mean(tf.abs(x @ kernel - labels)))
 
 
-def looped(name: str) -> Callable[[Path], dict[str, Any]]:
-    return lambda directory: many_steps.trained(name, directory, 7)[0]
+def looped(name: str, **fields: Any) -> Callable[[Path], dict[str, Any]]:
+    return lambda directory: many_steps.trained(name, directory, 7, **fields)[0]
 
 
 def custom(
@@ -50,7 +50,7 @@ def custom(
 def on_two_workers(directory: Path) -> dict[str, Any]:
     options = {
         "models": ["custom"],
-        "config": {"train_distribute": {"kind": "multi_worker", "communication": "shared_memory"}},
+        "config": {"strategy": {"kind": "multi_worker", "communication": "shared_memory"}},
         "max_steps": 24,
     }
     with job(directory, options) as running:
@@ -70,7 +70,8 @@ CASES: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
     ),
     "all_reduce": (on_two_workers, "step.all_reduce.share"),
     "shared_random": (looped("words and dropout"), "step.shared_random._replace"),
-    "loop": (looped("batch norm"), "step.loop.StepLoop.run"),
+    "loop": (looped("batch norm", compile=False), "step.loop.StepLoop.run"),
+    "compile": (looped("batch norm"), "step.compiled.CompiledLoop.run"),
 }
 
 
@@ -95,6 +96,7 @@ def test_every_pass_has_a_case_here_in_order() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.versions
 @pytest.mark.jobs
 @pytest.mark.parametrize("name", CASES)
@@ -102,12 +104,18 @@ def test_weights_are_the_same_to_the_bit_without_a_pass(
     monkeypatch: pytest.MonkeyPatch, runs: list[int], tmp_path: Path, name: str
 ) -> None:
     train, function = CASES[name]
+    if name == "compile":
+        # "auto" compiles.
+        monkeypatch.setattr(engine.step.compiled, "WORTH_STEPS", 1)
     calls = counted(monkeypatch, function)
     expected = train(tmp_path / "with")
     used = len(calls)
     monkeypatch.setenv(VARIABLE, f"-{name}")
     found = train(tmp_path / "without")
-    assert_identical(found, expected)
+    if name == "compile":
+        assert_alike(found, expected, 1e-6, 1e-6)
+    else:
+        assert_identical(found, expected)
     # The processes of two workers call it, not this one: see the next test.
     assert (used > 0) == (name != "all_reduce"), f"the case never called the function of {name}"
     assert len(calls) == used, f"{name} was called although it was switched off"
@@ -149,6 +157,7 @@ def doubled_by_shared_random(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine.step.shared_random, "share", wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("double", "culprits"),
     [

@@ -25,13 +25,13 @@ CODES = numbers.integers(0, 3, ROWS)
 
 def resident(
     batch_size: int,
-    num_epochs: int | None = 3,
+    epochs: int | None = 3,
     pipelines: int = 1,
     pipeline: int = 0,
     replicas: int = 1,
 ) -> ResidentRows:
     data = in_memory(
-        {"x": X, "word": Factor(CODES, WORDS), "y": Y}, batch_size=batch_size, num_epochs=num_epochs
+        {"x": X, "word": Factor(CODES, WORDS), "y": Y}, batch_size=batch_size, epochs=epochs
     )
     context = tf.distribute.InputContext(pipelines, pipeline, replicas)
     return data.input_fn("train", 5, packed=True)(context)
@@ -72,7 +72,7 @@ def labels_of_cursor(rows: ResidentRows, most: int) -> list[list[int]]:
         {},
         {"replicas": 2},
         # The last step has batches of four and three rows: only the first is full.
-        {"batch_size": 8, "num_epochs": 1, "replicas": 2},
+        {"batch_size": 8, "epochs": 1, "replicas": 2},
         {"pipelines": 2, "pipeline": 1, "replicas": 4},
         {"pipelines": 3, "pipeline": 2},
     ],
@@ -102,7 +102,7 @@ def test_an_interrupted_run_continues_with_the_steps_that_it_has_not_taken():
 
 
 def test_a_session_shares_the_memory_of_the_rows():
-    rows = resident(4, num_epochs=None)
+    rows = resident(4, epochs=None)
     with tf.Graph().as_default(), v1.Session() as session:
         reader = RowReader(rows)
         place = v1.placeholder(tf.int32, [])
@@ -123,7 +123,7 @@ def test_a_session_shares_the_memory_of_the_rows():
 
 @pytest.mark.versions
 def test_the_shapes_of_full_batches_are_not_computed_in_a_run():
-    rows = resident(4, num_epochs=None)
+    rows = resident(4, epochs=None)
     options = v1.RunOptions(output_partition_graphs=True)
     metadata = v1.RunMetadata()
     with tf.Graph().as_default(), v1.Session() as session:

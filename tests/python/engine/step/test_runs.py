@@ -16,6 +16,7 @@ from support.inputs import Factor, in_memory
 from support.many_steps import MODELS, STEPS, custom, source, trained
 from support.sampling import sampled
 
+from tfdistribute import engine
 from tfdistribute.descriptions import read
 from tfdistribute.errors import CallbackError
 from tfdistribute.inputs import Input
@@ -77,7 +78,7 @@ def test_crosses_hashes_and_embeddings_are_those_of_step_by_step_to_the_bit(
     words = Factor(numbers.integers(0, 3, ROWS), np.array([word, "green", "blue"], object))
     columns = {"word": words, "level": numbers.integers(0, 5, ROWS).astype(np.int32)}
     label = numbers.normal(size=ROWS).astype(np.float32)
-    data = in_memory({**columns, "y": label}, batch_size=batch_size, num_epochs=3)
+    data = in_memory({**columns, "y": label}, batch_size=batch_size, epochs=3)
     alone = trained(WIDE_AND_DEEP, tmp_path / "a", 1, data=data)
     many = trained(WIDE_AND_DEEP, tmp_path / "b", 7, data=data)
     assert sum(runs) > STEPS / 2
@@ -197,3 +198,30 @@ def test_an_error_of_the_input_comes_out_of_a_run_as_it_is(tmp_path: Path, runs:
     with pytest.raises(CallbackError, match="The seventh batch is missing"):
         trained(custom(models.dense_with_sgd), tmp_path, 100, data=generator(answers))
     assert runs == [99]
+
+
+@pytest.mark.parametrize(
+    ("multiplications", "pools", "pool"),
+    [(5e6, [], 1), (0, [], None), (5e6, [{"num_threads": 3}], None)],
+    ids=["small", "large", "own threads"],
+)
+def test_small_steps_follow_each_other_on_one_thread(
+    tmp_path: Path,
+    runs: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+    multiplications: float,
+    pools: list[Any],
+    pool: int | None,
+):
+    monkeypatch.setattr(engine.step.compiled, "MOST_MULTIPLICATIONS", multiplications)
+    used: list[Any] = []
+    prepare = engine.step.loop.StepLoop.prepare
+
+    def note(self: Any, session: Any) -> None:
+        used.append(self._options)
+        prepare(self, session)
+
+    monkeypatch.setattr(engine.step.loop.StepLoop, "prepare", note)
+    settings = {"session_inter_op_thread_pool": pools} if pools else {}
+    trained(custom(models.dense_with_sgd), tmp_path, 7, session_config=settings)
+    assert [each and each.inter_op_thread_pool for each in used] == [pool]

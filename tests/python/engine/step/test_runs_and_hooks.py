@@ -59,10 +59,14 @@ def test_every_hook_sees_the_steps_that_it_acts_at(tmp_path: Path, runs: list[in
                 "kind": "logging_tensor",
                 "tensors": {"loss": "loss"},
                 "show": lambda step, values: shown.append(step),
-                "every_n_iter": 9,
+                "every_n_steps": 9,
             },
-            {"kind": "checkpoint_saver", "save_steps": 11, "checkpoint_dir": str(directory / "c")},
-            {"kind": "summary_saver", "save_steps": 6, "output_dir": str(directory / "s")},
+            {
+                "kind": "checkpoint_saver",
+                "every_n_steps": 11,
+                "checkpoint_dir": str(directory / "c"),
+            },
+            {"kind": "summary_saver", "every_n_steps": 6, "output_dir": str(directory / "s")},
             {
                 "kind": "session_run",
                 "before_run": lambda context: {"step": "global_step"},
@@ -119,6 +123,7 @@ def test_every_hook_sees_the_steps_that_it_acts_at(tmp_path: Path, runs: list[in
     assert max(runs) > 1
 
 
+@pytest.mark.slow
 def test_stopping_saving_and_evaluating_meet_at_the_same_steps(tmp_path: Path, runs: list[int]):
     def evaluated(steps_per_run: int | str) -> Any:
         history = train_and_evaluate(
@@ -178,7 +183,7 @@ def test_a_loss_that_becomes_nan_ends_the_run_at_its_step(
     told: list[dict[str, Any]] = []
     hooks = [
         {"kind": "nan_tensor", "fail_on_nan_loss": fails},
-        {"kind": "history_saver", "every_n_step": 1},
+        {"kind": "history_saver", "every_n_steps": 1},
     ]
 
     def run() -> History:

@@ -65,7 +65,7 @@ def test_an_error_of_a_file_system_is_an_input_error(
     def refuse(path: str) -> bool:
         raise tensorflow.errors.UnavailableError(None, None, "no network\nand more")
 
-    monkeypatch.setattr(tensorflow.io.gfile, "exists", refuse)
+    monkeypatch.setattr(tensorflow.io.gfile, "stat", refuse)
     error = refusal(Csv(("ram://a/b.csv",)))
     assert '"ram://a/b.csv" cannot be read: no network' in error.problem
 

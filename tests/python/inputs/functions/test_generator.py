@@ -109,7 +109,7 @@ def model(directory: Path) -> Model:
 
 
 def settings(strategy: Mapping[str, Any] | None = None, **fields: Any) -> RunSettings:
-    return read(RunSettings, {"train_distribute": strategy, "save_summary_steps": None, **fields})
+    return read(RunSettings, {"strategy": strategy, "save_summary_steps": None, **fields})
 
 
 def weights_by_hand(count: int, rows: int = 8) -> tuple[float, dict[str, float], float]:
@@ -191,16 +191,17 @@ def test_an_abandoned_prediction_releases_tensorflow(tensorflow: Any, tmp_path: 
 
 def test_a_function_of_functions_starts_every_epoch_anew(tensorflow: Any, tmp_path: Path) -> None:
     source = Source(batches(4), restarts=True)
-    history = train(model(tmp_path), settings(), described(source, num_epochs=3))
+    history = train(model(tmp_path), settings(), described(source, epochs=3))
     assert history.steps[-1] == 12
     assert source.passes == 3
 
 
 def test_without_end_the_steps_end_the_training(tensorflow: Any, tmp_path: Path) -> None:
-    source = described(Source(batches(2), restarts=True), num_epochs=None)
+    source = described(Source(batches(2), restarts=True), epochs=None)
     assert train(model(tmp_path), settings(), source, steps=7).steps[-1] == 7
 
 
+@pytest.mark.slow
 def test_training_and_evaluating_read_two_generators(tensorflow: Any, tmp_path: Path) -> None:
     evaluated = Source(batches(2), restarts=True)
     history = train_and_evaluate(
@@ -223,6 +224,7 @@ def test_a_second_evaluation_of_one_pass_is_refused(tensorflow: Any, tmp_path: P
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", [None, MIRRORED])
 @pytest.mark.parametrize("fails_at", [1, 4])
 def test_an_error_of_the_function_stops_the_training(
@@ -367,11 +369,11 @@ def test_a_generator_without_batches_is_refused() -> None:
             described(Source([], restarts=restarts)).facts()
 
 
-@pytest.mark.parametrize("num_epochs", [2, None])
-def test_a_function_of_batches_has_one_epoch(num_epochs: int | None) -> None:
-    with pytest.raises(InputError, match="`num_epochs` must be 1") as raised:
-        described(Source(batches(2)), num_epochs=num_epochs).facts()
-    assert raised.value.argument == "num_epochs"
+@pytest.mark.parametrize("epochs", [2, None])
+def test_a_function_of_batches_has_one_epoch(epochs: int | None) -> None:
+    with pytest.raises(InputError, match="`epochs` must be 1") as raised:
+        described(Source(batches(2)), epochs=epochs).facts()
+    assert raised.value.argument == "epochs"
 
 
 def test_an_interrupt_in_r_ends_the_training_with_its_last_step(
@@ -416,12 +418,13 @@ column = dict(kind="numeric", key="x")
 model = dict(kind="linear_regressor", feature_columns=[column], model_dir=directory)
 started = time.monotonic()
 try:
-    train(read(Model, model), read(RunSettings, dict(train_distribute=strategy)), read(Input, source), steps=10**6)
+    train(read(Model, model), read(RunSettings, dict(strategy=strategy)), read(Input, source), steps=10**6)
 except KeyboardInterrupt:
     print("interrupted", drawn - global_step(directory))
 """
 
 
+@pytest.mark.slow
 @sampled("strategy", [None, MIRRORED], check=[MIRRORED])
 def test_the_first_ctrl_c_keeps_every_step(
     run_python: Callable[..., Any], strategy: Any, tmp_path: Path
@@ -433,6 +436,7 @@ def test_the_first_ctrl_c_keeps_every_step(
     assert int(unused) <= 6
 
 
+@pytest.mark.slow
 def test_the_second_ctrl_c_stops_at_once(run_python: Callable[..., Any], tmp_path: Path) -> None:
     code = INTERRUPTED.format(times=2, hangs_at=25, strategy=None, directory=str(tmp_path))
     assert run_python(code, timeout_s=40).stdout.split()[0] == "interrupted"

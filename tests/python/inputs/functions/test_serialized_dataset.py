@@ -45,11 +45,12 @@ def of(dataset: Any) -> SerializedDataset:
 def trained(source: SerializedDataset, directory: Path, devices: int) -> Any:
     model = LinearRegressor(str(directory), feature_columns=(Numeric("x"),))
     chosen = Mirrored(tuple(f"CPU:{index}" for index in range(devices))) if devices > 1 else None
-    train(model, RunSettings(train_distribute=chosen, tf_random_seed=1), source)
+    train(model, RunSettings(strategy=chosen, seed=1), source)
     assert evaluate(model, RunSettings(), source)["global_step"] == 3
     return variable_value(str(directory), "linear/linear_model/x/weights")
 
 
+@pytest.mark.slow
 def test_one_device_and_two_learn_the_same_of_global_batches(tensorflow: Any, tmp_path: Path):
     source = of(parsed(tensorflow, tmp_path / "rows.csv"))
     one, two = (trained(source, tmp_path / str(devices), devices) for devices in (1, 2))

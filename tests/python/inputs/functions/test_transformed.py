@@ -252,9 +252,7 @@ def test_keras_models_weigh_rows_as_fit_does(tmp_path: Path, tensorflow: Any):
         model.compile(optimizer, "mse", metrics=["mae"], weighted_metrics=["mse"])
         return model
 
-    source = transformed(
-        memory("x", "w", "y", response="y", shuffle=False, num_epochs=3), weights="w"
-    )
+    source = transformed(memory("x", "w", "y", response="y", shuffle=False, epochs=3), weights="w")
     model = read(Model, {"kind": "keras", "function": build, "model_dir": str(tmp_path / "model")})
     train(model, RunSettings(), source)
     fitted = build()

@@ -90,7 +90,7 @@ def test_every_row_is_read_once_and_workers_agree_on_steps(
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 200)
     (Path(written) / "empty.tfrecord").touch()
     paths = (f"{written}/*.tfrecord",)
-    source = TFRecord(paths, batch_size=2 * pipelines, num_epochs=2)
+    source = TFRecord(paths, batch_size=2 * pipelines, epochs=2)
     shares = [
         batches(
             source,

@@ -326,6 +326,7 @@ def test_an_error_in_a_later_part_names_its_row(
     assert "missing value in row 89 of" in error.problem
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [2, 5])
 def test_every_row_is_read_once_by_any_number_of_workers(
     kind: str, workers: int, made: Callable[..., Path], tensorflow: Any
@@ -336,7 +337,7 @@ def test_every_row_is_read_once_by_any_number_of_workers(
     ]
     for paths in (files[:1], files):
         audit = audit_sharding(
-            table_input(kind, *paths, response="y", batch_size=60, num_epochs=2), workers
+            table_input(kind, *paths, response="y", batch_size=60, epochs=2), workers
         )
         assert audit.ok
         assert audit.rows == 2 * (97 if len(paths) == 1 else 111)

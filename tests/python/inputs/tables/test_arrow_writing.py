@@ -16,8 +16,8 @@ from tfdistribute.errors import ArgumentError, InputError, ShardingError
 from tfdistribute.inputs import Arrow, Column
 from tfdistribute.inputs.files import blocks
 from tfdistribute.inputs.packed.packing import PackedColumns, pack
-from tfdistribute.inputs.tables import arrow_writing
-from tfdistribute.inputs.tables.arrow_writing import write_arrow
+from tfdistribute.inputs.tables import arrow_file
+from tfdistribute.inputs.tables.arrow_file import write_arrow
 
 
 def table(rows: int) -> PackedColumns:
@@ -97,7 +97,7 @@ def test_every_row_is_read_once_and_workers_agree_on_steps(
 ):
     write_arrow(table(rows), str(tmp_path / "data"), 2)
     paths = (str(tmp_path / "data" / "*.arrow"),)
-    source = Arrow(paths, batch_size=pipelines * 2, num_epochs=2)
+    source = Arrow(paths, batch_size=pipelines * 2, epochs=2)
     shares = [batches(source, pipelines=pipelines, pipeline=each) for each in range(pipelines)]
     assert len({len(share) for share in shares}) == 1
     read = sorted(itertools.chain.from_iterable(ids(share) for share in shares))
@@ -119,10 +119,10 @@ def test_fewer_rows_than_workers_are_refused(tmp_path: Path, tensorflow: ModuleT
 def test_the_shuffle_mixes_blocks_differs_by_epoch_and_repeats(
     tmp_path: Path, tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(arrow_writing, "BATCH_BYTES", 400)
+    monkeypatch.setattr(arrow_file, "BATCH_BYTES", 400)
     monkeypatch.setattr(blocks, "WINDOW_BYTES", 4000)
     write_arrow(table(1000), str(tmp_path / "data"), 3)
-    source = Arrow((str(tmp_path / "data"),), batch_size=50, num_epochs=2)
+    source = Arrow((str(tmp_path / "data"),), batch_size=50, epochs=2)
     order = ids(batches(source))
     first, second = order[:1000], order[1000:]
     assert sorted(first) == sorted(second) == list(range(1000))
@@ -252,6 +252,19 @@ def test_a_shard_with_other_rows_than_its_index_says_is_refused(written: str):
         Arrow((written,)).facts()
 
 
+def test_directories_whose_columns_have_other_levels_are_refused(tmp_path: Path):
+    def make(name: str, labels: tuple[str, ...]) -> str:
+        kinds = {"codes": np.zeros(2, np.int32), "labels": np.array(labels, object)}
+        packed = pack([Column("kind", "string", lambda: kinds, levels=labels)])
+        write_arrow(packed, str(tmp_path / name), 1)
+        return str(tmp_path / name)
+
+    first, same, others = make("1", ("a", "b")), make("2", ("a", "b")), make("3", ("b", "a"))
+    assert Arrow((first, same)).facts().rows == 4
+    with pytest.raises(InputError, match=f'The files in "{others}" have other columns or levels'):
+        Arrow((first, others)).facts()
+
+
 def test_files_are_found_without_their_index_and_beside_one_of_another_program(
     written: str, tensorflow: ModuleType
 ):
@@ -278,7 +291,7 @@ def strings(codes: list[int], labels: list[str], name: str = "s", shape: Any = (
 def test_each_type_has_its_own_in_arrow_and_keeps_its_values(
     longest: int, tmp_path: Path, tensorflow: ModuleType, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(arrow_writing, "LONGEST_DICTIONARY", longest)
+    monkeypatch.setattr(arrow_file, "LONGEST_DICTIONARY", longest)
     numbers: dict[str, tuple[str, list[float], str]] = {
         "day": ("date", [0.0, -1.0, 19724.0], "date32[day]"),
         "parts": ("date", [0.5, -1.0, 19724.25], "float"),

@@ -326,6 +326,7 @@ def test_rows_with_numbers_that_cannot_be_used_are_skipped_as_in_parquet_files(
     assert f'line 5 of "{path}" (`y` is infinite)' in places
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [2, 5])
 def test_every_row_is_read_once_by_any_number_of_workers(
     workers: int, tmp_path: Path, tensorflow: Any, monkeypatch: pytest.MonkeyPatch
@@ -344,7 +345,7 @@ def test_every_row_is_read_once_by_any_number_of_workers(
 
 def test_the_order_changes_with_the_epoch_and_follows_the_seed(tmp_path: Path, tensorflow: Any):
     path = written(tmp_path, "x\n" + "".join(f"{k}\n" for k in range(100)))
-    source = csv_input(path, num_epochs=2, seed=1)
+    source = csv_input(path, epochs=2, seed=1)
     first = rows_of(tensorflow, source, "train")["x"]
     assert first == rows_of(tensorflow, source, "train")["x"]
     assert sorted(first[:100]) == sorted(first[100:]) == list(range(100))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tfdistribute.errors import ModelDirectoryError
+from tfdistribute.launch.host import lock as locks
 from tfdistribute.launch.host.lock import NAME, ModelDirectoryLock, owner_pid
 
 PRECIOUS = "precious content\n"
@@ -75,3 +77,19 @@ def test_a_lock_that_a_killed_job_left_is_taken_over(tmp_path: Path):
         ModelDirectoryLock(str(tmp_path))
     lock.release()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_on_a_file_that_its_owner_removes_meanwhile_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    former, take = ModelDirectoryLock(str(tmp_path)), locks.fcntl.flock
+
+    def release_first(*arguments: Any) -> None:
+        former.release()
+        take(*arguments)
+
+    monkeypatch.setattr(locks.fcntl, "flock", release_first)
+    lock = ModelDirectoryLock(str(tmp_path))
+    with pytest.raises(ModelDirectoryError, match="in use by another job"):
+        ModelDirectoryLock(str(tmp_path))
+    lock.release()

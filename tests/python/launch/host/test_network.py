@@ -68,6 +68,7 @@ def test_two_private_jobs_have_the_same_ports_and_do_not_meet(tmp_path: Path):
             job_handle.stop_job(job)
 
 
+@pytest.mark.slow
 def test_an_unavailable_private_network_is_an_error_or_a_warning(tmp_path: Path):
     remote = {"model_dir": "gs://bucket/model"}
     job = fake_job(tmp_path, {}, network="private", **remote)
@@ -85,6 +86,32 @@ def test_a_failed_name_lookup_suggests_an_open_network(tmp_path: Path):
     fails = [("fail", "curl: (6) Could not resolve host: example.org", False)]
     failure = run_job(tmp_path, {"chief": fails}, network="private")["failure"]
     assert '`network = "open"`' in failure["remedy"]
+
+
+def test_a_function_that_is_refused_a_connection_suggests_an_open_network(tmp_path: Path):
+    fails = [("fail", "could not connect to localhost: Connection refused", False, "callback")]
+    failure = run_job(tmp_path, {"chief": fails}, network="private")["failure"]
+    assert '`network = "open"`' in failure["remedy"]
+
+
+def test_a_service_of_this_machine_that_the_tasks_read_of_is_named_at_once(tmp_path: Path):
+    named = {"services": ["localhost:5000"]}
+    for kind in ("private", "auto"):
+        with pytest.raises(ClusterError, match='names "localhost:5000"') as failed:
+            start_supervisor(fake_job(tmp_path, {}, network=kind, **named))
+        assert '`network = "open"`' in str(failed.value.remedy)
+    assert run_job(tmp_path, {}, network="open", **named)["state"] == "done"
+
+
+def test_services_are_addresses_of_this_machine_at_which_a_program_listens(tmp_path: Path):
+    path = tmp_path / "task"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        host = socket.gethostname()
+        texts = [f"grpc://localhost:{port}", f"x{host}:{port}", f"{host}:{port}", "localhost:1"]
+        path.write_bytes(b"\0".join(text.encode() for text in texts) + b"\0localhost:%d0" % port)
+        assert network.named_services(str(path)) == (f"localhost:{port}", f"{host}:{port}")
+    assert network.named_services(str(path)) == ()
 
 
 def test_users_other_than_root_have_private_networks_too():

@@ -19,6 +19,7 @@ from support.remote_hosts import mark, marked, remote_place, soon
 from tfdistribute import __version__
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.places import finder, transport
+from tfdistribute.launch.places.channel import CommandChannel
 from tfdistribute.launch.places.remote import RemotePlace
 from tfdistribute.launch.places.transport import Transport
 
@@ -90,7 +91,7 @@ def test_all_processes_end_with_the_connection(mark: Path):
 def test_all_processes_end_when_the_agent_is_killed(mark: Path, victim: str):
     with remote_place(mark) as place:
         with_family(place, mark)
-        pid = place.hello["pid"] if victim == "agent" else place.connection.pid
+        pid = place.hello["pid"] if victim == "agent" else place.connection.channel.pid
         os.kill(pid, signal.SIGKILL)
         assert soon(lambda: not marked(mark)), marked(mark)
         assert not os.path.exists(place.directory)
@@ -162,7 +163,7 @@ def test_only_named_variables_travel_and_those_of_the_login_stay(
 
 def test_the_agent_and_the_guard_have_no_sockets(tmp_path: Path):
     with remote_place(tmp_path) as place:
-        for pid in (place.hello["pid"], place.connection.pid):
+        for pid in (place.hello["pid"], place.connection.channel.pid):
             assert [file for file in open_files(pid) if file.startswith("socket:")] == []
 
 
@@ -198,6 +199,7 @@ def test_a_scheduler_that_tells_only_the_processes_of_tasks_to_end_is_heard(tmp_
 
 
 def test_only_a_process_that_catches_a_signal_gets_it(tmp_path: Path):
+    end = tmp_path / "end"
     with remote_place(tmp_path) as place:
         for code, expected in (
             ("", "quiet\n"),
@@ -206,13 +208,17 @@ def test_only_a_process_that_catches_a_signal_gets_it(tmp_path: Path):
             output = Output()
             process = place.start_process(
                 python(
-                    f"{code}\nimport time\nprint('up', flush=True)\ntime.sleep(0.5)\nprint('quiet')"
+                    f"{code}\nimport pathlib, time\nprint('up', flush=True)\n"
+                    f"while not pathlib.Path({str(end)!r}).exists():\n    time.sleep(0.02)\nprint('quiet')"
                 ),
                 output,
             )
             assert place.wait(lambda output=output: "up" in output.log, 20)
             process.signal(signal.SIGUSR1, whole_group=False, if_caught=True)
+            # Requests are answered in their order.
+            run(place, f"open({str(end)!r}, 'w')")
             process.wait(20)
+            end.unlink()
             assert output.log == f"up\n{expected}"
 
 
@@ -236,7 +242,7 @@ def test_what_is_sent_to_hosts_is_small_and_plain_python_3_6():
 
 def found_instead(tmp_path: Path, **how: Any) -> ClusterError:
     """Why a host is not used."""
-    place = RemotePlace("node-a", Transport(lambda command: command, **how), str(tmp_path))
+    place = RemotePlace("node-a", Transport(CommandChannel, **how), str(tmp_path))
     place.connect()
     try:
         assert place.wait(lambda: place.lost is not None, 20)
@@ -301,7 +307,7 @@ def test_the_package_is_found_where_python_or_r_has_it(tmp_path: Path):
 def test_files_are_not_written_elsewhere_than_below_the_tmpdir_of_the_cluster(tmp_path: Path):
     missing = str(tmp_path / "scratch")
     missing_there = Transport(
-        lambda command: command, temporary=missing, subject='`hosts` holds "node-a", which'
+        CommandChannel, temporary=missing, subject='`hosts` holds "node-a", which'
     )
     place = RemotePlace("node-a", missing_there, str(tmp_path))
     place.connect()

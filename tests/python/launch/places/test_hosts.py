@@ -20,7 +20,7 @@ from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.job_handle import reap_supervisors, stop_job
-from tfdistribute.launch.places.connect_hosts import check_ssh_cluster
+from tfdistribute.launch.places.connect_hosts import check_hosts_cluster
 from tfdistribute.launch.start import start_supervisor
 
 __all__ = ["mark"]
@@ -132,12 +132,13 @@ def test_lost_tasks_start_again_whatever_was_killed(
     mark: Path, kill: Callable[[dict[str, Any], Path], None], words: str
 ):
     acts = {"worker-0@0": (("child", True), *LONG), "chief-0@0": LONG}
-    # Nothing is waited for until the lease ends.
+    # Nothing is waited for until the lease ends: neither an agent, nor a directory that nobody removes any more.
     cluster = {"lease_s": 5 if kill is kill_connection else 60}
     with running(job_on_hosts(mark, acts, cluster=cluster), mark) as job:
         state_when(job, lambda state: row(state, "worker 0")["step"] == 3)
         kill(job, mark)
-        state = result(job, 40)
+        state_when(job, lambda state: state["restarts"] == 1, 5)
+        state = result(job, 15)
         assert state["state"] == "done", state["failure"]
         assert state["restarts"] == 1
         assert any(words in note for note in state["notes"]), state["notes"]
@@ -232,7 +233,7 @@ def test_the_gpus_of_hosts_are_shown_with_what_their_tensorflow_lacks(
     fake_nvidia_smi(mark / "bin", monkeypatch)
     ssh, python = (fake_ssh(mark),), sys.executable
     cluster = SshCluster(hosts=("node-a",), workers=1, ssh=ssh, python=python)
-    found = check_ssh_cluster(cluster, {}, None)
+    found = check_hosts_cluster(cluster, {}, None)
     by_severity = {each.severity: each for each in found}
     assert by_severity["note"].message == f"node-a has these GPUs: {DESCRIBED}."
     lacking = by_severity["warning"]

@@ -143,13 +143,14 @@ def test_a_host_with_another_disk_under_the_same_name_is_named_before_a_task_sta
     assert_nothing_is_left(hosts)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_temporary_directory")
 def test_a_full_disk_under_the_checkpoints_is_named_with_its_host_and_ends_the_job(
     tensorflow: ModuleType, tmp_path: Path
 ):
     model_dir = tmp_path / "custom" / "model"
     model_dir.parent.mkdir()
-    config = {"train_distribute": {"kind": "multi_worker"}}
+    config = {"strategy": {"kind": "multi_worker"}}
     options = {"max_steps": 30, "stops": ["chief-0 step-14"], "config": config}
     with small_disk(model_dir, 4) as disk, ssh_hosts(tmp_path) as hosts:
         stand_in = {} if disk.is_real else {"full_at": 20}

@@ -6,7 +6,7 @@ import shlex
 import subprocess
 
 from tfdistribute.cluster.ssh import SshCluster
-from tfdistribute.launch.places.ssh import ssh_command, transport_to
+from tfdistribute.launch.places.ssh import ssh_command, transports
 from tfdistribute.launch.places.transport import agent_command
 
 
@@ -36,7 +36,7 @@ def test_the_command_is_one_argument_that_any_shell_splits_as_meant():
 
 def test_what_ssh_says_is_explained():
     refused = "ssh: connect to host a port 22: Connection refused"
-    transport = transport_to("a", SshCluster(hosts=("a",), workers=1))
+    transport = transports(SshCluster(hosts=("a",), workers=1))("a")
     assert transport.explain("a", refused) == (
         "no sshd listens there",
         "Start sshd on the host, or give its Port in ~/.ssh/config.",

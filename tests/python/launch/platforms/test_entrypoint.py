@@ -18,8 +18,8 @@ from support.platform_jobs import kubernetes, platform_job
 
 from tfdistribute.errors import ArgumentError, ClusterError
 from tfdistribute.launch.platforms import entrypoint
-from tfdistribute.launch.platforms.archive import Archive, pack, unpack
-from tfdistribute.launch.platforms.environment import platform_tf_config
+from tfdistribute.launch.platforms.archive import digest_of, pack, unpack
+from tfdistribute.launch.platforms.entrypoint import platform_tf_config
 
 SOURCES = Path(__file__).parents[4] / "inst" / "python"
 CLUSTER = {"chief": ["a:1"], "worker": ["b:1"]}
@@ -34,10 +34,10 @@ def environment(
     job = platform_job(tmp_path, kubernetes())
     archive = pack(job.directory)
     path = tmp_path / "job.tar.gz"
-    path.write_bytes(archive.content)
+    path.write_bytes(archive)
     own = {
         entrypoint.ARCHIVE: str(path),
-        entrypoint.ARCHIVE_DIGEST: archive.digest,
+        entrypoint.ARCHIVE_DIGEST: digest_of(archive),
         entrypoint.NAME: job.id,
     }
     return {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES), **own}
@@ -153,7 +153,7 @@ def test_an_archive_cannot_write_outside_of_its_directory(tmp_path: Path, name: 
     inside = tmp_path / "inside"
     inside.mkdir()
     with pytest.raises(ClusterError, match="is not a file below its directory"):
-        unpack(content, Archive(content).digest, str(inside))
+        unpack(content, digest_of(content), str(inside))
     assert list(tmp_path.iterdir()) == [inside]
 
 

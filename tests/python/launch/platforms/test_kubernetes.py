@@ -18,12 +18,13 @@ from support.kubernetes_server import KubernetesServer, kubernetes_server
 from support.platform_jobs import as_handle, kubernetes, platform_job
 
 from tfdistribute import errors
-from tfdistribute.cluster.managed import KubernetesCluster
+from tfdistribute.bridge.clusters import check_cluster
+from tfdistribute.cluster.managed import JOB_KINDS, KubernetesCluster
 from tfdistribute.errors import ArgumentError, BackendError, ClusterError, ModelError
 from tfdistribute.launch import job_handle
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.platforms import managed_job
-from tfdistribute.launch.platforms.archive import Archive, pack
+from tfdistribute.launch.platforms.archive import pack
 from tfdistribute.launch.platforms.kubernetes import job_objects
 
 FAKE_KUBECTL = str(Path(__file__).parents[2] / "support" / "kubernetes_server.py")
@@ -83,10 +84,11 @@ FULL = {
     "environment": {"A": "no"},
     "service_account": "trainer",
     "time_limit_s": 3600.0,
+    "queue": "team-queue",
 }
 
 
-@pytest.mark.parametrize("job_kind", ["TFJob", "Job"])
+@pytest.mark.parametrize("job_kind", JOB_KINDS)
 @pytest.mark.parametrize("fields", [{}, FULL], ids=["least", "all"])
 def test_the_objects_of_a_job_fit_the_schemas_of_kubernetes(
     tmp_path: Path, job_kind: str, fields: dict[str, Any]
@@ -149,6 +151,32 @@ def test_the_tasks_of_a_plain_job_know_their_addresses(tmp_path: Path):
     assert made["spec"]["completions"] == 3
 
 
+def test_a_train_job_has_a_runtime_with_the_job_that_kubernetes_alone_would_run(tmp_path: Path):
+    _, runtime, made = objects(tmp_path, job_kind="TrainJob", queue="team-queue")
+    name = made["metadata"]["name"]
+    assert made["spec"]["runtimeRef"] == {
+        "apiGroup": "trainer.kubeflow.org",
+        "kind": "TrainingRuntime",
+        "name": runtime["metadata"]["name"],
+    }
+    (node,) = runtime["spec"]["template"]["spec"]["replicatedJobs"]
+    plain = objects(tmp_path, job_kind="Job")[-1]["spec"]
+    text = json.dumps(node["template"]["spec"])
+    # JobSet names hosts after the replicated job and its index.
+    assert json.loads(text.replace(f"{name}-node-0-", f"{name}-")) == plain
+    assert f"{name}-node-0-1.{name}:2222" in text
+    assert runtime["spec"]["mlPolicy"] == {"numNodes": 2}
+
+
+@pytest.mark.parametrize("job_kind", JOB_KINDS)
+def test_only_the_job_itself_waits_in_a_queue(tmp_path: Path, job_kind: str):
+    label = "kueue.x-k8s.io/queue-name"
+    *others, made = objects(tmp_path, job_kind=job_kind, queue="team-queue")
+    assert made["metadata"]["labels"][label] == "team-queue"
+    assert label not in json.dumps(others)
+    assert label not in json.dumps(objects(tmp_path, job_kind=job_kind))
+
+
 def test_what_the_tasks_read_is_in_a_secret_and_not_in_a_command_line(tmp_path: Path):
     secret, made = objects(tmp_path)
     (name, content), *_ = secret["data"].items()
@@ -160,7 +188,7 @@ def test_what_the_tasks_read_is_in_a_secret_and_not_in_a_command_line(tmp_path: 
 def test_a_job_that_is_too_large_for_a_secret_names_staging(tmp_path: Path):
     cluster = kubernetes()
     job = platform_job(tmp_path, cluster)
-    large = Archive(b"x" * (1024 * 1024 + 1))
+    large = b"x" * (1024 * 1024 + 1)
     with pytest.raises(ClusterError, match=r"holds 1.0 MB .* holds 1 MB.\nSet `staging`"):
         job_objects(cluster, job, large)
     staged = dataclasses.replace(cluster, staging="gs://b/jobs")
@@ -182,7 +210,14 @@ def test_a_model_directory_inside_the_containers_is_refused(tmp_path: Path):
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
 @pytest.mark.parametrize(
     "job_kind, kinds",
-    [("TFJob", ["secret", "tfjob.kubeflow.org"]), ("Job", ["secret", "service", "job.batch"])],
+    [
+        ("TFJob", ["secret", "tfjob.kubeflow.org"]),
+        ("Job", ["secret", "service", "job.batch"]),
+        (
+            "TrainJob",
+            ["secret", "trainingruntime.trainer.kubeflow.org", "trainjob.trainer.kubeflow.org"],
+        ),
+    ],
 )
 def test_kubectl_reads_every_object_of_a_manifest(tmp_path: Path, job_kind: str, kinds: list[str]):
     job = platform_job(tmp_path, kubernetes(job_kind=job_kind))
@@ -239,7 +274,7 @@ def test_nothing_is_left_if_the_secret_is_refused(job: Job, server: KubernetesSe
 
 def test_a_missing_operator_has_a_remedy(job: Job, server: KubernetesServer):
     server.refusal = (404, "NotFound", "the server could not find the requested resource")
-    with pytest.raises(ClusterError, match="training operator, or use `kind` Job"):
+    with pytest.raises(ClusterError, match="`job_kind` Job needs no operator"):
         managed_job.submit(job)
 
 
@@ -247,6 +282,74 @@ def test_a_missing_kubectl_is_told_with_a_remedy(tmp_path: Path):
     job = platform_job(tmp_path, kubernetes(kubectl=("/no/kubectl",)))
     with pytest.raises(BackendError, match="`kubectl` '/no/kubectl' cannot be run: No such file"):
         managed_job.submit(job)
+
+
+@pytest.fixture
+def train_job(tmp_path: Path, server: KubernetesServer) -> Job:
+    program = (sys.executable, FAKE_KUBECTL, "--server", server.url)
+    cluster = kubernetes(job_kind="TrainJob", queue="team-queue", kubectl=program)
+    return platform_job(tmp_path, cluster)
+
+
+def test_a_train_job_comes_and_goes_with_its_runtime(train_job: Job, server: KubernetesServer):
+    handle = managed_job.submit(train_job)
+    kinds = ("trainjobs", "trainingruntimes", "secrets")
+    assert [server.names(kind) for kind in kinds] == [[train_job.id]] * 3
+    server.only("trainjobs")["status"] = {"conditions": [{"type": "Suspended", "status": "True"}]}
+    state = job_handle.job_state(handle)
+    assert (state["state"], state["message"]) == (
+        "starting",
+        "The job waits in the queue team-queue.",
+    )
+    managed_job._known.clear()
+    server.only("trainjobs")["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
+    assert job_handle.job_state(handle)["state"] == "done"
+    # A second job of this name leaves the first one alone.
+    with pytest.raises(ClusterError, match="already exists"):
+        managed_job.submit(train_job)
+    assert server.names("trainjobs") == [train_job.id]
+    assert job_handle.stop_job(handle)["state"] == "stopped"
+    assert [server.names(kind) for kind in kinds] == [[]] * 3
+
+
+def test_no_runtime_is_left_of_a_train_job_that_is_refused(
+    train_job: Job, server: KubernetesServer
+):
+    server.objects["trainjobs", train_job.id] = {"metadata": {}}
+    with pytest.raises(ClusterError, match="already exists"):
+        managed_job.submit(train_job)
+    assert server.names("trainingruntimes") == []
+
+
+def kinds_of(*kinds: str) -> dict[str, Any]:
+    return {"resources": [{"kind": kind} for kind in kinds]}
+
+
+def test_a_check_names_the_kinds_of_job_that_a_cluster_has(server: KubernetesServer):
+    program = (sys.executable, FAKE_KUBECTL, "--server", server.url)
+    server.api = {
+        "/apis/batch/v1": kinds_of("Job", "CronJob"),
+        "/apis/trainer.kubeflow.org/v1alpha1": kinds_of("TrainJob"),
+        # Another operator of this group.
+        "/apis/kubeflow.org/v1": kinds_of("Notebook"),
+    }
+    cluster = kubernetes(kubectl=program, queue="team-queue")
+    queue, kind, note = check_cluster(cluster, 1)
+    assert queue["message"] == '`queue` is "team-queue", and the cluster does not have Kueue.'
+    assert kind["message"] == '`job_kind` is "TFJob", which the cluster does not have.'
+    assert kind["fix"].startswith("Use one of Job, TrainJob, or install Kubeflow's training")
+    assert (note["severity"], note["message"]) == (
+        "note",
+        "The cluster has the kinds Job, TrainJob.",
+    )
+    server.api["/apis/kueue.x-k8s.io"] = {"kind": "APIGroup"}
+    (note,) = check_cluster(dataclasses.replace(cluster, job_kind="TrainJob"), 1)
+    assert note["severity"] == "note"
+
+
+def test_a_check_without_a_cluster_names_what_fails():
+    (finding,) = check_cluster(kubernetes(kubectl=("/no/kubectl",)), 1)
+    assert finding["message"].startswith("`kubectl` '/no/kubectl' cannot be run")
 
 
 @pytest.fixture

@@ -12,14 +12,13 @@ from support.job_fakes import fake_job
 
 from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import Task
-from tfdistribute.launch.allocation import SAVE_S
 from tfdistribute.launch.host import private_directory
-from tfdistribute.launch.host.stop_requests import StopRequests
+from tfdistribute.launch.host.processes import StopRequests
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.progress import Progress
+from tfdistribute.launch.setup import SAVE_S
 from tfdistribute.launch.slurm import scheduler
 from tfdistribute.launch.slurm.supervisor_main import PROGRESS_FILE, SlurmAllocation
-from tfdistribute.launch.state import STATE_FILE, JobState
+from tfdistribute.launch.state import STATE_FILE, JobState, Progress
 from tfdistribute.launch.task_view import TaskView
 
 
@@ -62,6 +61,23 @@ def test_slurm_is_asked_whether_a_job_that_it_ends_queues_again(
     ended = allocation(job)
     assert (ended.why_again(stopped_by(signal.SIGTERM)) is not None) is is_requeued
     assert ended.why_stopped(stopped_by(signal.SIGTERM)) == "The job was stopped."
+
+
+def test_the_tracker_ends_with_the_supervisor_and_what_it_lacks_is_a_note(job: Job):
+    told: list[str] = []
+
+    class Tracker:
+        def finish(self, state: str) -> str:
+            told.append(state)
+            return "Not everything is logged."
+
+    made, state = allocation(job), JobState(job, "queued")
+    made.end(state)
+    assert state.notes == []
+    made.tracker = Tracker()
+    made.end(state)
+    assert told == ["queued"]
+    assert state.notes == ["Not everything is logged."]
 
 
 def test_a_large_model_has_half_of_the_time_before_the_limit_to_be_saved(job: Job):

@@ -19,7 +19,7 @@ from tfdistribute.launch import job_handle
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.places import srun
 from tfdistribute.launch.slurm import client, scheduler
-from tfdistribute.launch.slurm.script import job_script
+from tfdistribute.launch.slurm.scheduler import job_script
 from tfdistribute.launch.state import STATE_FILE
 
 
@@ -218,7 +218,9 @@ def test_no_path_begins_a_line_of_the_script(place: int, end: str):
     ],
 )
 def test_what_srun_says_is_explained(said: str, problem: str):
-    transport = dataclasses.replace(srun.transport_to("n1"), python="python9")
+    transport = dataclasses.replace(
+        srun.transports(SlurmCluster(nodes=1, workers=1))("n1"), python="python9"
+    )
     explained = transport.explain("n1", said)
     assert explained is not None
     assert explained[0] == problem

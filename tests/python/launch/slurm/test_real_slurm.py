@@ -147,11 +147,12 @@ def test_slurm_itself_signals_a_job_before_its_time_limit(tmp_path: Path, slurm:
     assert_went_on(result(job))
 
 
+@pytest.mark.slow
 def test_a_training_that_slurm_interrupts_ends_with_the_weights_of_an_undisturbed_one(
     tensorflow: ModuleType, tmp_path: Path, slurm: Slurm
 ):
     cluster_task.train(tmp_path / "undisturbed", "custom", {"max_steps": 30})
-    config = {"train_distribute": {"kind": "multi_worker"}}
+    config = {"strategy": {"kind": "multi_worker"}}
     options = {"max_steps": 30, "stops": ["chief-0 step-14"], "config": config}
     job = submit(
         tmp_path,
@@ -174,6 +175,7 @@ def test_a_training_that_slurm_interrupts_ends_with_the_weights_of_an_undisturbe
     assert_alike(trained, variables(tmp_path / "undisturbed" / "custom" / "model"))
 
 
+@pytest.mark.slow
 def test_a_job_whose_nodes_slurm_takes_back_goes_on_by_itself(tmp_path: Path, slurm: Slurm):
     job = submit(tmp_path, INTERRUPTED)
     state_when(job, is_training)
@@ -185,6 +187,7 @@ def test_a_job_whose_nodes_slurm_takes_back_goes_on_by_itself(tmp_path: Path, sl
     assert any("Slurm took back the nodes" in note for note in state["notes"])
 
 
+@pytest.mark.slow
 def test_a_job_that_makes_room_for_an_urgent_one_saves_and_goes_on_afterwards(
     tmp_path: Path, slurm: Slurm
 ):
@@ -239,6 +242,7 @@ def test_a_killed_task_is_started_again(tmp_path: Path, slurm: Slurm):
     assert any("worker 0 (pid" in note and "SIGKILL" in note for note in state["notes"])
 
 
+@pytest.mark.slow
 def test_a_job_whose_node_is_lost_goes_on_when_slurm_has_nodes_again(tmp_path: Path):
     acts = {
         "chief-0@0": (("train", 5), ("checkpoint", 5), ("sleep", 100)),

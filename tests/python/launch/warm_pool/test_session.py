@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from support.job_fakes import fake_job, processes_of, result, row, state_when
 
+from tfdistribute import storage
 from tfdistribute.environment import changed_variable
 from tfdistribute.errors import BackendError, ClusterError
 from tfdistribute.launch import job_handle, task_group
@@ -48,7 +49,7 @@ def start(job: Job, once: str | None = None) -> dict[str, Any]:
     """Start a job as a session does, if asked for once its processes are prepared so far."""
     directory = session.open_directory(job)
     state = f"{directory}/prepared.json"
-    assert once is None or soon(lambda: (session.read_json(state) or {}).get(once))
+    assert once is None or soon(lambda: (storage.read_object(state) or {}).get(once))
     own = {"directory": directory, "id": private.job_id(directory)}
     return start_supervisor(dataclasses.replace(job, **own))
 
@@ -250,9 +251,9 @@ def test_idle_processes_end_with_a_session_that_is_killed(
         os._exit(1)
     try:
         found = soon(lambda: list(own_temporary_directory.glob("*/prepared.json")))
-        state = soon(lambda: session.read_json(str(found[0])))
-        assert soon(lambda: (session.read_json(str(found[0])) or state)["is_ready"])
-        prepared = (session.read_json(str(found[0])) or state)["pids"]
+        state = soon(lambda: storage.read_object(str(found[0])))
+        assert soon(lambda: (storage.read_object(str(found[0])) or state)["is_ready"])
+        prepared = (storage.read_object(str(found[0])) or state)["pids"]
         assert len(prepared) == 2
     finally:
         os.kill(child, signal.SIGKILL)
@@ -343,8 +344,9 @@ def test_a_restarted_task_gets_a_process_that_was_prepared_during_the_training(t
 def test_processes_for_the_next_restart_are_not_started_before_the_restarted_tasks_train(
     tmp_path: Path,
 ):
-    go = str(tmp_path / "go")
-    trains, waits = (("train", 400),), (("wait_for", go), ("train", 100), ("finish", 100))
+    go, end = str(tmp_path / "go"), str(tmp_path / "end")
+    trains = (("train", 400),)
+    waits = (("wait_for", go), ("train", 100), ("wait_for", end), ("finish", 100))
     acts = {"chief": trains, "worker": trains, "chief-0@1": waits, "worker-0@1": waits}
     with preparing_job(tmp_path, acts) as handle:
         state_when(handle, lambda _: len(processes_of(handle)) == 4)
@@ -357,6 +359,7 @@ def test_processes_for_the_next_restart_are_not_started_before_the_restarted_tas
         assert len(processes_of(handle)) == 2
         Path(go).touch()
         state_when(handle, lambda _: len(processes_of(handle)) == 4)
+        Path(end).touch()
     assert result(handle)["state"] == "done"
 
 

@@ -47,8 +47,8 @@ def trained(parts: dict[str, Any], strategy: str, directory: Path) -> dict[str, 
         activation_fn=parts["activation_fn"],
         optimizer={"kind": "function", "function": optimizer} if "call" in optimizer else optimizer,
     )
-    data = in_memory({"x": X, "y": 2 * X}, batch_size=8, num_epochs=1, shuffle=False)
-    train(model, settings(strategy, tf_random_seed=3), data)
+    data = in_memory({"x": X, "y": 2 * X}, batch_size=8, epochs=1, shuffle=False)
+    train(model, settings(strategy, seed=3), data)
     return variables(directory)
 
 

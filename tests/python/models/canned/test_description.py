@@ -150,7 +150,8 @@ def names_in_r(file: str, variable: str) -> list[str]:
     text = (Path(__file__).parents[4] / "R" / file).read_text(encoding="utf-8")
     body = re.search(rf"^{variable} <- (c|list)\((.*?)^\)", text, re.MULTILINE | re.DOTALL)
     assert body is not None
-    return re.findall(r'^  "?(\w+)"?(?:,$|$| = c)', body.group(2), re.MULTILINE)
+    pattern = r'"(\w+)"' if body.group(1) == "c" else r"^  (\w+) = c"
+    return re.findall(pattern, body.group(2), re.MULTILINE)
 
 
 def test_r_and_python_know_the_same_names(tensorflow: Any) -> None:
@@ -161,6 +162,6 @@ def test_r_and_python_know_the_same_names(tensorflow: Any) -> None:
     assert names_in_r("feature-columns-initializer.R", "initializer_names") == list(
         NAMES_OF_INITIALIZERS
     )
-    activations = names_in_r("estimator.R", "activations")
+    activations = names_in_r("estimator-arguments.R", "activations")
     assert len(activations) > 10
     assert all(callable(find_activation(name)) for name in activations)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import keras3_models as k3
+from support.checkpoints import assert_alike, variables
 from support.inputs import from_function, in_memory
 from support.keras_models import PRICE, ROWS, settings, source
 from support.sampling import sampled
@@ -18,8 +19,7 @@ from tfdistribute.engine.keras import keras3_estimator
 from tfdistribute.errors import ModelError, UnsupportedError
 from tfdistribute.training import concatenate, predict
 from tfdistribute.training.evaluate import evaluate
-from tfdistribute.training.export import export_savedmodel
-from tfdistribute.training.export_keras import export_keras_model
+from tfdistribute.training.export import export_keras_model, export_savedmodel
 from tfdistribute.training.train import train
 from tfdistribute.training.variables import variable_value
 
@@ -71,13 +71,31 @@ def test_layers_train_and_evaluate_as_in_keras(tmp_path: Path, name: str, runs: 
     data = k3.MODELS[name][1]
     k3.fitted(model, data, STEPS)
     assert_same_weights(estimator, model.get_weights())
-    found = evaluate(estimator, settings(), k3.source(name, num_epochs=1))
+    found = evaluate(estimator, settings(), k3.source(name, epochs=1))
     expected = model.evaluate(data, PRICE, verbose=0, return_dict=True)
     assert {key: found[key] for key in expected} == pytest.approx(expected, rel=1e-5)
-    predicted = concatenate(predict(estimator, settings(), k3.source(name, num_epochs=1)))
+    predicted = concatenate(predict(estimator, settings(), k3.source(name, epochs=1)))
     np.testing.assert_allclose(
         predicted["price"], model.predict(data, verbose=0), rtol=1e-5, atol=1e-6
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "optimizer"),
+    [("dense", "adamw"), ("dropout", "schedule"), ("batch normalisation", "averages")],
+)
+def test_compiled_steps_train_as_others(tmp_path: Path, name: str, optimizer: str) -> None:
+    model = k3.built(name, optimizer)
+
+    def trained(compiled: bool) -> dict[str, Any]:
+        directory = tmp_path / str(compiled)
+        chosen = settings(steps_per_run=6, compile=compiled)
+        history = train(k3.described(directory, model), chosen, k3.source(name), steps=STEPS)
+        assert history.compiled is compiled
+        return variables(directory)
+
+    assert_alike(trained(True), trained(False), 1e-6, 1e-6)
 
 
 @pytest.mark.versions
@@ -101,6 +119,7 @@ def test_two_devices_give_the_weights_of_one(
     assert_same_weights(estimator, k3.fitted(model, k3.MODELS[name][1], STEPS).get_weights())
 
 
+@pytest.mark.slow
 def test_batch_normalisation_on_two_devices_is_that_of_keras(
     tmp_path: Path, logical_cpus: list[str]
 ) -> None:
@@ -129,7 +148,7 @@ def test_replicas_drop_different_units(tmp_path: Path) -> None:
 
     columns = {"x": np.ones(ROWS, "float32"), "y": np.zeros(ROWS, "float32")}
     # One row for each replica. With the same numbers in both, the mean would never be 2.
-    rows = in_memory(columns, batch_size=2, num_epochs=None)
+    rows = in_memory(columns, batch_size=2, epochs=None)
     estimator = k3.from_function(tmp_path, model)
     every_step = settings("mirrored", log_step_count_steps=1)
     history = train(estimator, every_step, rows, steps=40)
@@ -163,6 +182,7 @@ np.save("answers.npy", [served, loaded.predict(rows, verbose=0), model.predict(r
 """
 
 
+@pytest.mark.slow
 def test_a_trained_model_goes_out_as_a_keras_file_and_as_a_savedmodel(
     tmp_path: Path, run_python: Callable[..., Any]
 ) -> None:
@@ -218,7 +238,7 @@ def test_what_estimators_cannot_train_is_refused_by_name(tmp_path: Path) -> None
         model.build(task)
     train(model, settings(), k3.source(), steps=1)
     with pytest.raises(UnsupportedError, match="cannot be evaluated on several devices"):
-        evaluate(model, settings(evaluation="mirrored"), k3.source(num_epochs=1))
+        evaluate(model, settings(evaluation="mirrored"), k3.source(epochs=1))
 
 
 def test_numbers_are_the_same_with_hooks_that_see_every_batch(tmp_path: Path) -> None:
@@ -231,7 +251,7 @@ def test_numbers_are_the_same_with_hooks_that_see_every_batch(tmp_path: Path) ->
     estimator = k3.described(tmp_path / "m", k3.built("batch normalisation"))
     train(estimator, settings(), k3.source("batch normalisation"), steps=4)
     # A number of steps, and a function, keep the batches as they are.
-    data = k3.source("batch normalisation", num_epochs=1, batch_size=3)
+    data = k3.source("batch normalisation", epochs=1, batch_size=3)
     found, expected = (
         evaluate(estimator, settings(), data, steps=100, hooks=hooks) for hooks in ([], [Watch()])
     )

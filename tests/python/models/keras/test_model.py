@@ -57,7 +57,7 @@ def test_a_function_gives_the_same_model_and_leaves_random_state_alone(tmp_path:
     assert keras.layers.Dense(1).name not in (first_name, "dense")
     # A second estimator in the same process has the same names and, with the run's seed, the same weights.
     train(described(tmp_path / "b"), settings(), source(), steps=1)
-    train(described(tmp_path / "c"), settings(tf_random_seed=6), source(), steps=1)
+    train(described(tmp_path / "c"), settings(seed=6), source(), steps=1)
     first, second, other = (weights(tmp_path / name)["dense/kernel"] for name in "abc")
     np.testing.assert_array_equal(first, second)
     assert np.abs(first - other).max() > 0.01
@@ -70,9 +70,9 @@ def test_models_that_were_there_before_still_work_afterwards(tmp_path: Path) -> 
     model = described(tmp_path)
     train(model, settings("mirrored"), source(), steps=1)
     mine.fit(BOTH, PRICE, verbose=0)
-    evaluate(model, settings(), source(num_epochs=1))
+    evaluate(model, settings(), source(epochs=1))
     mine.evaluate(BOTH, PRICE, verbose=0)
-    concatenate(predict(model, settings(), source(num_epochs=1)))
+    concatenate(predict(model, settings(), source(epochs=1)))
     assert mine.predict(BOTH, verbose=0).shape == (ROWS, 1)
 
 
@@ -104,7 +104,7 @@ def test_another_models_directory_is_refused(tmp_path: Path) -> None:
     train(described(tmp_path), settings(), source(), steps=1)
     wider = described(tmp_path, lambda: built(middle=keras.layers.Dense(7)))
     with pytest.raises(ModelDirectoryError, match="holds another model: its weights"):
-        evaluate(wider, settings(), source(num_epochs=1))
+        evaluate(wider, settings(), source(epochs=1))
 
 
 def test_custom_objects_stand_for_what_a_file_only_names(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_custom_objects_stand_for_what_a_file_only_names(tmp_path: Path) -> None
     model = from_file(tmp_path / "m", path, custom_objects={"twice": wire})
     assert model.has_callbacks()
     train(model, settings("mirrored"), source(), steps=1)
-    metrics = evaluate(model, settings(), source(num_epochs=1))
+    metrics = evaluate(model, settings(), source(epochs=1))
     loaded = keras.models.load_model(path, custom_objects={"twice": twice})
     assert metrics["loss"] > 0
     assert loaded.loss is twice

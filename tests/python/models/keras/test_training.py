@@ -77,8 +77,8 @@ def test_every_strategy_gives_the_numbers_of_keras(
     model = from_file(tmp_path, saved)
     history = train(model, settings(strategy, steps_per_run=steps_per_run), source(), steps=STEPS)
     assert (max(runs, default=0) > 1) == (steps_per_run == "auto")
-    metrics = evaluate(model, settings(strategy), source(num_epochs=1, batch_size=36))
-    predictions = concatenate(predict(model, settings(strategy), source(num_epochs=1)))
+    metrics = evaluate(model, settings(strategy), source(epochs=1, batch_size=36))
+    predictions = concatenate(predict(model, settings(strategy), source(epochs=1)))
 
     found = weights(tmp_path)
     for weight in fitted_by_keras.weights:
@@ -96,17 +96,19 @@ def test_every_strategy_gives_the_numbers_of_keras(
 
 
 @several
+@pytest.mark.slow
 def test_a_distributed_evaluation_reports_the_loss_of_one_device(
     tmp_path: Path, strategy: str
 ) -> None:
     model = described(tmp_path)
     train(model, settings(), source(), steps=2)
-    alone = evaluate(model, settings(), source(num_epochs=1))
-    shared = evaluate(model, settings(evaluation=strategy), source(num_epochs=1))
+    alone = evaluate(model, settings(), source(epochs=1))
+    shared = evaluate(model, settings(evaluation=strategy), source(epochs=1))
     assert shared == pytest.approx(alone, rel=1e-6)
 
 
 @several
+@pytest.mark.slow
 def test_batch_normalisation_keeps_averages_over_all_devices(tmp_path: Path, strategy: str) -> None:
     def normalised() -> Any:
         # With a learning rate of zero the previous layer does not change, however each device normalises.
@@ -149,7 +151,7 @@ def test_batch_normalisation_is_that_of_keras_on_one_device(tmp_path: Path) -> N
     description = from_file(tmp_path / "m", tmp_path / "model.keras")
     train(description, settings(), source(), steps=5)
     expected = fitted(model, steps=5)
-    loss = evaluate(description, settings(), source(num_epochs=1))["loss"]
+    loss = evaluate(description, settings(), source(epochs=1))["loss"]
     assert loss == pytest.approx(expected.evaluate(BOTH, PRICE, verbose=0)[0], rel=1e-5)
 
 
@@ -163,7 +165,7 @@ def test_several_outputs_learn_from_several_responses(tmp_path: Path, strategy: 
         metrics["price_loss"] + metrics["head_1_loss"], rel=1e-6
     )
     # TensorFlow's own conversion names this output "head" under a strategy.
-    predictions = concatenate(predict(model, settings(strategy), source(num_epochs=1)))
+    predictions = concatenate(predict(model, settings(strategy), source(epochs=1)))
     assert {name: value.shape for name, value in predictions.items()} == {
         "price": (ROWS, 1),
         "head_1": (ROWS, 2),
@@ -186,7 +188,7 @@ def test_training_starts_from_the_weights_of_a_saved_model(tmp_path: Path, endin
     model.save(path)
     description = from_file(tmp_path / "m", path)
     train(description, settings("mirrored"), source(), steps=1)
-    predictions = concatenate(predict(description, settings(), source(num_epochs=1)))["price"]
+    predictions = concatenate(predict(description, settings(), source(epochs=1)))["price"]
     np.testing.assert_allclose(predictions, model.predict(BOTH, verbose=0), rtol=1e-5, atol=1e-6)
 
 
@@ -247,11 +249,11 @@ def test_training_continues_under_another_strategy(saved: Path, tmp_path: Path) 
 def test_features_side_by_side_keep_the_order_of_the_training(tmp_path: Path) -> None:
     model = described(tmp_path)
     train(model, settings(), source(("width", "height")), steps=6)
-    trained = concatenate(predict(model, settings(), source(("width", "height"), num_epochs=1)))
-    turned = concatenate(predict(model, settings(), source(("height", "width"), num_epochs=1)))
+    trained = concatenate(predict(model, settings(), source(("width", "height"), epochs=1)))
+    turned = concatenate(predict(model, settings(), source(("height", "width"), epochs=1)))
     np.testing.assert_array_equal(turned["price"], trained["price"])
     with pytest.raises(InputError, match='trained on the feature "height"'):
-        next(predict(model, settings(), source(("width",), num_epochs=1)))
+        next(predict(model, settings(), source(("width",), epochs=1)))
 
 
 def test_a_matrix_is_read_whatever_its_name(tmp_path: Path) -> None:
@@ -268,9 +270,9 @@ def test_the_history_of_train_and_evaluate_has_the_loss_over_rows(tmp_path: Path
         model,
         settings("mirrored"),
         TrainSpec(source(), max_steps=4),
-        EvalSpec(source(num_epochs=1, batch_size=36), throttle_secs=0),
+        EvalSpec(source(epochs=1, batch_size=36), throttle_secs=0),
     )
-    expected = evaluate(model, settings(), source(num_epochs=1))
+    expected = evaluate(model, settings(), source(epochs=1))
     assert history.evaluations[-1]["loss"] == pytest.approx(expected["loss"], rel=1e-6)
     assert "average_loss" not in history.evaluations[-1]
 
@@ -282,7 +284,7 @@ def test_an_exported_model_gives_the_numbers_of_predict(tmp_path: Path, known: b
     if known:
         model, data = described(tmp_path / "m"), source()
     train(model, settings(), data, steps=2)
-    expected = concatenate(predict(model, settings(), source(num_epochs=1)))
+    expected = concatenate(predict(model, settings(), source(epochs=1)))
     path = export_savedmodel(model, settings(), str(tmp_path / "export"))
     # The training features by name, or the model's inputs.
     width, height = (WIDTH, HEIGHT) if known else (WIDTH[:, None], HEIGHT[:, None])

@@ -84,9 +84,7 @@ def test_steps_before_min_steps_do_not_count():
 
 def test_looks_can_be_seconds_apart():
     now = [0.0]
-    watch = Watch(
-        early(patience_steps=1, every_secs=10), HookContext("train"), clock=lambda: now[0]
-    )
+    watch = Watch(early(patience_steps=1, every_s=10), HookContext("train"), clock=lambda: now[0])
     assert not watch(1, 1.0)
     now[0] = 10.0
     assert not watch(2, 1.0)
@@ -127,7 +125,7 @@ def test_evaluations_are_refused_where_nothing_evaluates():
     ("cluster", "fields"),
     [
         ({"chief": ("a:1",), "worker": ("b:1",)}, {"data": "evaluation"}),
-        ({"chief": ("a:1",), "worker": ("b:1",)}, {"every_secs": 5}),
+        ({"chief": ("a:1",), "worker": ("b:1",)}, {"every_s": 5}),
         ({"chief": ("a:1",), "ps": ("b:1",)}, {}),
     ],
 )
@@ -166,7 +164,7 @@ def test_early_stopping_ends_with_a_checkpoint_of_the_model_only(tmp_path: Path,
 @pytest.mark.usefixtures("tensorflow")
 @sampled("strategy", ["none", "mirrored"], check=["mirrored"])
 def test_early_stopping_goes_by_seconds_too(tmp_path: Path, strategy: str):
-    stopping = early(patience_steps=1, every_secs=0.2)
+    stopping = early(patience_steps=1, every_s=0.2)
     history = trained(tmp_path, [stopping], strategy, steps=100_000, learning_rate=0.0)
     assert history.stopped_by is not None
     assert global_step(str(tmp_path)) < 100_000
@@ -182,7 +180,7 @@ def test_early_stopping_by_an_evaluation_metric_ends_train_and_evaluate(
         model(tmp_path, learning_rate=0.0),
         settings(strategy, save_checkpoints_steps=10),
         TrainSpec(source(), max_steps=500, hooks=(stopping,)),
-        EvalSpec(source(num_epochs=1), throttle_secs=0),
+        EvalSpec(source(epochs=1), throttle_secs=0),
     )
     # Evaluated at 10 (the best), 20 and 30; the evaluation of step 30 is seen at once or one step later.
     assert 30 <= global_step(str(tmp_path)) <= 31
@@ -233,7 +231,7 @@ def test_the_checkpoint_of_the_best_evaluation_is_restored(tmp_path: Path):
         model(tmp_path, learning_rate=1.2),
         settings("none", save_checkpoints_steps=10, keep_checkpoint_max=1),
         TrainSpec(source(), max_steps=500, hooks=(stopping,)),
-        EvalSpec(source(num_epochs=1), throttle_secs=0),
+        EvalSpec(source(epochs=1), throttle_secs=0),
     )
     assert global_step(str(tmp_path)) == 10
 

@@ -43,7 +43,7 @@ def test_a_hook_that_only_trains_is_refused_elsewhere():
 
 
 def test_the_last_history_saver_sets_the_interval():
-    hooks = [hook("history_saver", every_n_step=3), hook("history_saver", every_n_step=5)]
+    hooks = [hook("history_saver", every_n_steps=3), hook("history_saver", every_n_steps=5)]
     assert record_interval(hooks, 10) == 5
     assert record_interval([hook("progress_bar")], 10) == 10
 
@@ -69,7 +69,7 @@ def test_an_input_without_end_is_refused_where_no_hook_can_end_it(tmp_path: Path
 
 @pytest.mark.usefixtures("tensorflow")
 def test_an_unknown_tensor_is_named_with_those_that_sound_like_it(tmp_path: Path):
-    shown = hook("logging_tensor", tensors={"l": "los"}, show=print, every_n_iter=1)
+    shown = hook("logging_tensor", tensors={"l": "los"}, show=print, every_n_steps=1)
     with pytest.raises(ArgumentError, match='`tensors` names "los"') as caught:
         trained(tmp_path, [shown])
     assert "loss" in (caught.value.remedy or "")
@@ -87,15 +87,15 @@ def test_tensors_are_shown_every_few_steps_and_at_the_end(tmp_path: Path, strate
         "logging_tensor",
         tensors={"loss": "loss", "weights": "linear/linear_model/x/weights"},
         show=show,
-        every_n_iter=5,
+        every_n_steps=5,
         at_end=True,
     )
     # The input ends training, so the hook cannot evaluate tensors of the input at the end.
     history = train(
         model(tmp_path),
         settings(strategy),
-        source(num_epochs=2),
-        hooks=[described, hook("history_saver", every_n_step=1)],
+        source(epochs=2),
+        hooks=[described, hook("history_saver", every_n_steps=1)],
     )
     assert [step for step, _ in shown] == [1, 6, 8]
     by_step = dict(zip(history.steps, history.losses, strict=True))
@@ -109,7 +109,7 @@ def test_seconds_pass_between_two_shows(tmp_path: Path):
         "logging_tensor",
         tensors={"loss": "loss"},
         show=lambda step, values: shown.append(step),
-        every_n_secs=3600,
+        every_s=3600,
     )
     trained(tmp_path, [described])
     assert shown == [1]
@@ -117,7 +117,7 @@ def test_seconds_pass_between_two_shows(tmp_path: Path):
 
 @pytest.mark.usefixtures("tensorflow")
 def test_the_history_saver_sets_the_record(tmp_path: Path):
-    history = trained(tmp_path, [hook("history_saver", every_n_step=3)], steps=9)
+    history = trained(tmp_path, [hook("history_saver", every_n_steps=3)], steps=9)
     assert history.steps == [1, 3, 6, 9]
 
 
@@ -127,7 +127,7 @@ def test_checkpoints_elsewhere_do_not_take_the_place_of_the_models_own(
     tmp_path: Path, strategy: str
 ):
     elsewhere = tmp_path / "elsewhere"
-    saver = hook("checkpoint_saver", checkpoint_dir=str(elsewhere), save_steps=4)
+    saver = hook("checkpoint_saver", checkpoint_dir=str(elsewhere), every_n_steps=4)
     trained(tmp_path / "model", [saver], strategy, steps=10)
     saved = sorted(path.name for path in elsewhere.glob("*.index"))
     assert saved == [f"model.ckpt-{step}.index" for step in (0, 10, 4, 8)]
@@ -135,15 +135,15 @@ def test_checkpoints_elsewhere_do_not_take_the_place_of_the_models_own(
     restored = evaluate(
         model(tmp_path / "model"),
         settings(),
-        source(num_epochs=1),
+        source(epochs=1),
         checkpoint_path=str(elsewhere / "model.ckpt-10"),
     )
-    assert restored == evaluate(model(tmp_path / "model"), settings(), source(num_epochs=1))
+    assert restored == evaluate(model(tmp_path / "model"), settings(), source(epochs=1))
 
 
 @pytest.mark.usefixtures("tensorflow")
 def test_checkpoints_in_model_dir_are_those_of_the_hook_only(tmp_path: Path):
-    saver = hook("checkpoint_saver", save_steps=4)
+    saver = hook("checkpoint_saver", every_n_steps=4)
     trained(tmp_path, [saver], steps=10, save_checkpoints_steps=3)
     saved = sorted(path.name for path in tmp_path.glob("*.index"))
     assert saved == [f"model.ckpt-{step}.index" for step in (0, 10, 4, 8)]
@@ -157,7 +157,7 @@ def test_summaries_and_speed_are_written_where_asked(
 ):
     logs = tmp_path / "logs"
     hooks = [
-        hook("summary_saver", save_steps=2, output_dir=str(logs)),
+        hook("summary_saver", every_n_steps=2, output_dir=str(logs)),
         hook("step_counter", every_n_steps=2, output_dir=str(logs)),
     ]
     trained(tmp_path / "model", hooks, strategy, steps=8)

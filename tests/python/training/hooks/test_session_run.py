@@ -45,7 +45,7 @@ def test_functions_get_the_values_they_ask_for_on_the_calling_thread(tmp_path: P
 
     described = hook("session_run", **{moment: note(moment) for moment in MOMENTS})
     history = trained(
-        tmp_path, [described, hook("history_saver", every_n_step=1)], strategy, steps=3
+        tmp_path, [described, hook("history_saver", every_n_steps=1)], strategy, steps=3
     )
     assert called == [*MOMENTS[:2], *(["before_run", "after_run"] * 3), "end"]
     assert threads == {threading.current_thread()}
@@ -87,7 +87,7 @@ def test_a_function_can_end_training(tmp_path: Path):
         "session_run", before_run=lambda context: {"step": "global_step"}, after_run=after_run
     )
     history = trained(tmp_path, [described], steps=50)
-    assert history.stopped_by == "session_run_hook()"
+    assert history.stopped_by == "hook_session_run()"
     assert global_step(str(tmp_path)) in (4, 5)
 
 
@@ -95,5 +95,5 @@ def test_evaluations_take_hooks_too(tmp_path: Path):
     trained(tmp_path, [], steps=2)
     calls: list[int] = []
     described = hook("session_run", after_run=lambda context, values: calls.append(1))
-    evaluate(model(tmp_path), settings(), source(num_epochs=1), hooks=[described])
+    evaluate(model(tmp_path), settings(), source(epochs=1), hooks=[described])
     assert len(calls) == 4

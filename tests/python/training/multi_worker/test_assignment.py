@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from support.cluster_job import job
 from support.cluster_task import NUMBERS, SGD, source
+from support.sampling import sampled
 
 import tfdistribute.training  # All descriptions are known.
 from tfdistribute.descriptions import Description, read
@@ -141,9 +142,9 @@ def stop_at(step: int) -> dict[str, Any]:
         ({}, {"data": column(0, values=lambda: np.ones(96, "float32"))}, "input$values"),
         ({}, {"data": column(0, name="z")}, "input$features$a$name"),
         (
-            {"config": {"tf_random_seed": 1}},
-            {"config": {"tf_random_seed": 2}},
-            "config$tf_random_seed",
+            {"config": {"seed": 1}},
+            {"config": {"seed": 2}},
+            "config$seed",
         ),
         ({"config": {"precision": "mixed_bfloat16"}}, {}, "config$precision"),
         ({"config": {"micro_batches": 2}}, {}, "config$micro_batches"),
@@ -175,12 +176,12 @@ def test_a_difference_that_decides_the_weights_is_named_by_its_field(
         },
         {"config": {"steps_per_run": 3}},
         {"config": {"cluster": {"kind": "local", "workers": 3}}},
-        {"config": {"train_distribute": {"kind": "multi_worker", "timeout_s": 5}}},
+        {"config": {"strategy": {"kind": "multi_worker", "timeout_s": 5}}},
         {"hooks": ({"kind": "progress_bar"}, {"kind": "session_run", "end": lambda *a: None})},
     ],
 )
 def test_what_does_not_decide_the_weights_may_differ(other: dict[str, Any]) -> None:
-    strategy = {"train_distribute": {"kind": "multi_worker"}}
+    strategy = {"strategy": {"kind": "multi_worker"}}
     config = {**strategy, **other.get("config", {})}
     assert (
         first_difference(entries(config=strategy), entries(**{**other, "config": config})) is None
@@ -255,24 +256,24 @@ def test_a_checksum_of_a_million_rows_takes_well_under_a_second(rows: int) -> No
 # Real tasks -------------------------------------------------------------------------------------
 
 
+DIFFERENCES: list[tuple[dict[str, Any], str | None, str | None]] = [
+    ({"learning_rate": 0.5}, "learning_rate", "object$optimizer$settings$learning_rate"),
+    ({"input": {"seed": 4}}, "seed", "input$seed"),
+    # Other data with the same number of rows.
+    ({"nan_row": 5}, "label_range", "input$label_range"),
+    ({}, None, None),
+]
+
+
 @pytest.mark.jobs
-@pytest.mark.parametrize(
-    ("of_worker", "argument", "path"),
-    [
-        ({"learning_rate": 0.5}, "learning_rate", "object$optimizer$settings$learning_rate"),
-        ({"input": {"seed": 4}}, "seed", "input$seed"),
-        # Other data with the same number of rows.
-        ({"nan_row": 5}, "label_range", "input$label_range"),
-        ({}, None, None),
-    ],
-)
+@sampled(("of_worker", "argument", "path"), DIFFERENCES, check=DIFFERENCES[2:3])
 def test_tasks_train_only_what_is_the_same(
     tmp_path: Path, of_worker: dict[str, Any], argument: str | None, path: str | None
 ) -> None:
     options = {
         "models": ["linear"],
         "max_steps": 4,
-        "config": {"train_distribute": {"kind": "multi_worker"}},
+        "config": {"strategy": {"kind": "multi_worker"}},
         "input": {"seed": 3},
         "learning_rate": 0.05,
     }

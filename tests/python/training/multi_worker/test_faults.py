@@ -17,8 +17,8 @@ from support.checkpoints import assert_alike, break_newest_checkpoint, variables
 from support.cluster_job import Job, job, with_deadlines
 from support.sampling import sampled
 
-MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
-SERVERS = {"train_distribute": {"kind": "parameter_server"}}
+MULTI_WORKER = {"strategy": {"kind": "multi_worker"}}
+SERVERS = {"strategy": {"kind": "parameter_server"}}
 
 pytestmark = pytest.mark.jobs
 
@@ -64,8 +64,9 @@ def test_a_lost_worker_is_named_and_a_restart_gives_the_same_weights(
     assert_alike(found, expected)
 
 
+@pytest.mark.promise("No endless wait")
 def test_a_frozen_worker_is_named_by_one_that_waits_in_shared_memory(tmp_path: Path) -> None:
-    strategy = {"train_distribute": {"kind": "multi_worker", "communication": "shared_memory"}}
+    strategy = {"strategy": {"kind": "multi_worker", "communication": "shared_memory"}}
     options = {"models": ["custom"], "max_steps": 2000, "config": strategy}
     with job(tmp_path, options) as running:
         running.start_all(TEST_STEP_S="0.05", **with_deadlines(running, stall_timeout_s=5))
@@ -80,6 +81,7 @@ def test_a_frozen_worker_is_named_by_one_that_waits_in_shared_memory(tmp_path: P
         assert "no sign of life" in error["problem"]
 
 
+@pytest.mark.slow
 @pytest.mark.versions
 def test_every_task_reports_a_loss_that_becomes_nan_during_a_run(tmp_path: Path) -> None:
     config = {**MULTI_WORKER, "steps_per_run": 100}
@@ -103,8 +105,9 @@ def listening(address: str) -> Iterator[None]:
         yield
 
 
+@pytest.mark.promise("No endless wait")
 def test_a_missing_task_and_a_taken_port_are_named(tmp_path: Path) -> None:
-    strategy = {"train_distribute": {"kind": "multi_worker", "timeout_s": 3}}
+    strategy = {"strategy": {"kind": "multi_worker", "timeout_s": 3}}
     with job(tmp_path, {"models": ["linear"], "max_steps": 5, "config": strategy}) as running:
         chief, worker = running.cluster["chief"][0], running.cluster["worker"][0]
         with listening(chief):
@@ -127,6 +130,7 @@ def test_a_missing_task_and_a_taken_port_are_named(tmp_path: Path) -> None:
 UNEVEN = [("chief-0", 1), ("chief-0", 8), ("worker-0", 8)]
 
 
+@pytest.mark.slow
 @sampled(("short", "steps_per_run"), UNEVEN, check=[("chief-0", 8)])
 def test_the_task_that_runs_out_of_data_first_is_named(
     tmp_path: Path, short: str, steps_per_run: int

@@ -15,8 +15,8 @@ from support.hosts import Host, can_have_networks, several_hosts
 
 pytestmark = pytest.mark.jobs
 
-MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
-SERVERS = {"train_distribute": {"kind": "parameter_server"}}
+MULTI_WORKER = {"strategy": {"kind": "multi_worker"}}
+SERVERS = {"strategy": {"kind": "parameter_server"}}
 # Within a minute, whatever happens.
 SOON_S = 60.0
 
@@ -37,6 +37,7 @@ def problem(running: Job, name: str, kind: str) -> str:
     return error["problem"]
 
 
+@pytest.mark.slow
 def test_a_frozen_worker_is_named_by_all_others(tmp_path: Path, hosts: list[Host]) -> None:
     with job(tmp_path, options(), hosts=hosts) as running:
         # As long as it is silent, no step ends.
@@ -52,6 +53,7 @@ def test_a_frozen_worker_is_named_by_all_others(tmp_path: Path, hosts: list[Host
         assert "no sign of life" in found or "no longer answers" in found
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_between_two_sums_is_named(
     tmp_path: Path, hosts: list[Host]
 ) -> None:
@@ -67,6 +69,7 @@ def test_a_worker_that_is_killed_between_two_sums_is_named(
         assert found.endswith("it no longer answers.")
 
 
+@pytest.mark.slow
 def test_a_directory_that_is_not_shared_is_named_by_both_tasks(
     tmp_path: Path, hosts: list[Host]
 ) -> None:
@@ -188,5 +191,8 @@ def test_a_frozen_parameter_server_is_named(tmp_path: Path, hosts: list[Host]) -
             "chief-0": 1,
             "worker-0": 1,
         }
+        # A session that TensorFlow does not close ends with its process, which prints the same.
         for name in ("chief-0", "worker-0"):
-            assert "ps 0" in problem(running, name, "lost_peer")
+            log = (running.directory / f"{name}.log").read_text(encoding="utf-8")
+            named = problem(running, name, "lost_peer") if "Error: " not in log else log
+            assert "lost ps 0" in named

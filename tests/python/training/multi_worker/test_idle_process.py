@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
+
+from tfdistribute.training.multi_worker import idle_process
 
 _CODE = """
 import os, sys
@@ -24,3 +27,8 @@ def test_what_is_printed_before_the_task_is_moved_into_its_log(tmp_path: Path):
     assert log.read_text() == "before\nafter\n"
     # The supervisor reads what is left here when the process has ended.
     assert early.read_text() == ""
+
+
+def test_the_parts_of_the_engine_that_are_loaded_exist() -> None:
+    for name in idle_process._PARTS:
+        assert importlib.util.find_spec(f"tfdistribute.engine.{name}") is not None, name

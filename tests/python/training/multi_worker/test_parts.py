@@ -117,7 +117,7 @@ def test_a_chief_without_workers_trains_and_the_evaluator_evaluates(
     monkeypatch.setenv("TF_CONFIG", json.dumps(tf_config))
     events = tmp_path / "events"
     monkeypatch.setenv(task_events.EVENTS, str(events))
-    config = {"train_distribute": {"kind": "multi_worker"}}
+    config = {"strategy": {"kind": "multi_worker"}}
     answer = cluster_task.train(tmp_path, "linear", {"config": config, "max_steps": 12})
     assert "value" in answer, answer["error"]["traceback"]
     assert answer["value"]["training"]["step"].tolist() == [1, 10, 12]
@@ -199,9 +199,7 @@ def test_deadlines_come_from_the_strategy_or_the_cluster(monkeypatch: pytest.Mon
     addresses = {"kind": "addresses", "chief": ["a:1"], "start_timeout_s": 5, "stall_timeout_s": 9}
     assert deadlines() == (60, 300)
     assert deadlines(cluster=addresses) == (5, 9)
-    assert deadlines(
-        cluster=addresses, train_distribute={"kind": "multi_worker", "timeout_s": 3}
-    ) == (3, 3)
+    assert deadlines(cluster=addresses, strategy={"kind": "multi_worker", "timeout_s": 3}) == (3, 3)
     monkeypatch.setenv(task_events.JOB, "private")
     # The supervisor judges earlier.
     assert deadlines(cluster={"kind": "local", "workers": 2}) == (300, 300)
@@ -282,7 +280,7 @@ def test_a_server_ends_though_the_chief_was_gone_before_it_came(
         "train",
         server,
         read(Model, model),
-        read(RunSettings, {"train_distribute": strategy}),
+        read(RunSettings, {"strategy": strategy}),
         TrainSpec(read(Input, cluster_task.source(1))),
     )
     monkeypatch.setattr(parameter_server, "start_server", lambda member: None)
@@ -381,18 +379,18 @@ def test_a_training_that_saved_nothing_leaves_nothing_to_evaluate(
 
 
 def test_the_seed_of_an_input_is_the_same_in_every_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = RunSettings(tf_random_seed=None)
+    settings = RunSettings(seed=None)
     seeds = {run_seed(settings, member("worker", index).job_name) for index in (0, 1)}
     assert seeds == {run_seed(settings, CHIEF.job_name)}
     monkeypatch.setenv(task_events.JOB, os.path.join("private", "job-1"))
     assert run_seed(settings, CHIEF.job_name) not in seeds
-    assert run_seed(RunSettings(tf_random_seed=3), CHIEF.job_name) == 3
+    assert run_seed(RunSettings(seed=3), CHIEF.job_name) == 3
 
 
 def test_sparse_gradients_are_summed_otherwise_between_processes_only():
-    from tfdistribute.engine.repairs import sparse_all_reduce
+    from tfdistribute.engine.repairs import all_reduce
 
-    spans = sparse_all_reduce._spans_processes
+    spans = all_reduce._spans_processes
     assert spans("/job:chief/replica:0/task:0/device:CPU:0")
     assert not spans("/job:localhost/replica:0/task:0/device:CPU:0")
     assert not spans("/replica:0/task:0/device:CPU:1")

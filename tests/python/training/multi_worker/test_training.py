@@ -22,16 +22,16 @@ from support.sampling import sampled
 from tfdistribute import engine, versions
 from tfdistribute.training.verification import MIXED_TOLERANCE
 
-MULTI_WORKER = {"train_distribute": {"kind": "multi_worker"}}
-IN_PARTS = {"train_distribute": {"kind": "multi_worker", "devices_per_replica": 2}}
+MULTI_WORKER = {"strategy": {"kind": "multi_worker"}}
+IN_PARTS = {"strategy": {"kind": "multi_worker", "devices_per_replica": 2}}
 # The one process takes each batch as a whole.
 CONFIGS = {
     # Not the model of Keras 3: its normalisation exchanges values between devices before the loss is known.
     **{key: {"micro_batches": 4} for key in ("custom", "keras", "loop", "sparse")},
     "parts": {**IN_PARTS, "micro_batches": 4},
-    "dropping": {"tf_random_seed": 6},
+    "dropping": {"seed": 6},
 }
-SERVERS = {"train_distribute": {"kind": "parameter_server"}}
+SERVERS = {"strategy": {"kind": "parameter_server"}}
 # Weights of one feature each, or of both.
 KERNELS = ("a/weights", "b/weights", "kernel")
 FOUND = versions.tensorflow() or ""
@@ -144,7 +144,7 @@ def assert_that_the_tasks_took_the_same_runs(
     for name in names:
         own = name == looks_at_every_step
         reason = (
-            "session_run_hook() looks at every step"
+            "hook_session_run() looks at every step"
             if own
             else "another task does, and its notes say why"
         )
@@ -171,6 +171,7 @@ def assert_that_workers_drop_different_units(running: Job) -> None:
     assert {round(number) % 2 for number in kept} == {0, 1}
 
 
+@pytest.mark.promise("The same numbers")
 @pytest.mark.versions
 @sampled(
     ("workers", "steps_per_run", "looks_at_every_step"),
@@ -220,13 +221,14 @@ def test_workers_in_step_train_as_one_process(
     assert (max(running.runs("chief-0"), default=0) > 1) == takes_many
 
 
+@pytest.mark.slow
 def test_compressed_gradients_train_nearly_the_same_model(
     tensorflow: Any, reference: Any, tmp_path: Path
 ) -> None:
     described = {"kind": "multi_worker", "communication": "ring", "compression": "bfloat16"}
     options = {
         "models": ["custom"],
-        "config": {"train_distribute": described, **QUIET},
+        "config": {"strategy": described, **QUIET},
         "max_steps": 24,
         "compress_all": True,
     }
@@ -260,12 +262,13 @@ def test_workers_of_two_devices_each_train_every_kind_of_model_as_one_process(
         assert_that_a_model_trained_as_alone(running, model, reference(model, 24), names)
 
 
+@pytest.mark.slow
 def test_only_the_chief_writes_checkpoints_and_summaries(tensorflow: Any, tmp_path: Path) -> None:
     options = {
         "models": ["normalised", "linear"],
         "configs": {"normalised": QUIET},
         "config": {
-            "train_distribute": {"kind": "multi_worker", "communication": "ring"},
+            "strategy": {"kind": "multi_worker", "communication": "ring"},
             "save_summary_steps": 5,
             "session_config": {"intra_op_parallelism_threads": 1, **TWO_THREADS},
         },
@@ -293,6 +296,7 @@ def test_only_the_chief_writes_checkpoints_and_summaries(tensorflow: Any, tmp_pa
     assert abs(means["batch_normalization/moving_mean"][0]) > 0
 
 
+@pytest.mark.slow
 def test_workers_of_a_parameter_server_read_each_row_once(tensorflow: Any, tmp_path: Path) -> None:
     options = {"models": ["custom", "linear", "keras"], "config": {**SERVERS, **QUIET}, "epochs": 3}
     options["config"]["session_config"] = TWO_THREADS

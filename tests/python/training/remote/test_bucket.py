@@ -43,6 +43,7 @@ def steps_in(store: Store, name: str) -> list[int]:
     return [json.loads(line)["step"] for line in lines]
 
 
+@pytest.mark.slow
 def test_every_verb_works_in_a_bucket_and_nothing_is_left_on_this_machine(
     bucket: Store, tmp_path: Path
 ) -> None:
@@ -102,6 +103,7 @@ def test_a_model_is_exported_to_a_bucket_and_its_last_file_makes_it_complete(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_training_begins_with_a_checkpoint_in_a_bucket(bucket: Store) -> None:
     train(described("source"), SETTINGS, hooks.source(), steps=10)
     start = {"ckpt_to_initialize_from": f"gs://{BUCKET}/source"}
@@ -129,6 +131,7 @@ def test_a_model_in_a_bucket_is_saved_in_one_file(bucket: Store, tmp_path: Path)
     )
 
 
+@pytest.mark.slow
 def test_a_model_file_is_written_to_a_bucket_and_restored_in_one(
     bucket: Store, tmp_path: Path
 ) -> None:

@@ -40,10 +40,11 @@ def refusal(model_dir: str) -> TfdistributeError:
     return caught.value
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_healed_in_a_bucket_that_no_other_job_may_use(
     bucket: Store, tmp_path: Path
 ) -> None:
-    config = {"train_distribute": {"kind": "multi_worker"}}
+    config = {"strategy": {"kind": "multi_worker"}}
     options = {"max_steps": 20, "config": config, "remote": MODEL, "stops": ["chief-0 step-14"]}
     with fault_job(tmp_path / "job", options, model_dir=MODEL, evaluator=True, max_steps=20) as job:
         job.await_stop(0)
@@ -89,6 +90,7 @@ def assert_logs_are_in_the_bucket(job: Any, bucket: Store, directory: Path) -> N
     assert list(directory.rglob("gs:")) == list(directory.rglob("tfdistribute-logs")) == []
 
 
+@pytest.mark.slow
 def test_logs_follow_those_of_an_earlier_job_in_a_bucket_and_are_read_on_the_command_line(
     bucket: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,13 +15,11 @@ _CREDENTIALS = struct.Struct("3i")
 _NUMBER = struct.Struct("=i")
 _READ_BYTES = 4096
 
-# Text of errors by which a lost worker is recognised.
+# Text of errors by which a lost worker is recognized.
 BROKEN = "The connection to another worker is closed"
 
 
 class BrokenExchangeError(RuntimeError):
-    """Another worker has ended, or does not come."""
-
     def __init__(self, rank: int) -> None:
         super().__init__(f"{BROKEN}: rank {rank}.")
 
@@ -40,8 +38,6 @@ def shared_memory_domain() -> str | None:
 
 
 class Listener:
-    """The socket at which the other workers of this machine find this one."""
-
     def __init__(self) -> None:
         self.name = f"tfdistribute-{secrets.token_hex(16)}"
         self.socket = socket.socket(socket.AF_UNIX)
@@ -53,8 +49,6 @@ class Listener:
 
 
 class Connections:
-    """Connections to all other workers of this machine."""
-
     def __init__(
         self, listener: Listener, rank: int, names: Sequence[str], timeout_s: float
     ) -> None:
@@ -71,8 +65,8 @@ class Connections:
     def exchange(self, descriptor: int | None, digest: bytes) -> dict[int, int | None]:
         """Connect to all other workers, and exchange file descriptors with them, which the caller closes.
 
-        A descriptor is None for a worker that has none. Raises BrokenExchangeError, or ClusterError if another worker
-        has another ``digest``.
+        A descriptor is None for a worker without one. Raises BrokenExchangeError, or ClusterError for another
+        ``digest``.
         """
         peer_descriptors: dict[int, int | None] = {}
         own = [] if descriptor is None else [descriptor]
@@ -153,6 +147,6 @@ def _address(name: str) -> str:
 
 
 def _is_own(connection: socket.socket) -> bool:
-    """Return whether a process of the same user has connected; all users can see the name."""
+    """Return whether a process of the same user has connected, because all users can see the name."""
     text = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     return _CREDENTIALS.unpack(text)[1] == os.geteuid()

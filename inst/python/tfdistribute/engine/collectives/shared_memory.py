@@ -1,11 +1,8 @@
 """Sums over the workers of one machine, through memory that they share.
 
-Each worker writes its part of a sum into its own memory, which the others can read, and tells them so. Then it adds up
-all parts in the order of ranks, so that all workers get the same bits. Writing never waits: there are two places for
-each part, used in turn, and no worker can be more than one step ahead of another.
-
-The memory has no name. Its descriptor is passed to the other workers, and it is freed with the last process that has
-it, however that process ends.
+Each worker writes its part of a sum into its own memory, and adds up all parts in the order of ranks, so that all
+workers get the same bits. Writing never waits, because each part has two places, used in turn, and no worker can be
+more than one step ahead of another. The memory has no name, so it is freed with its last process.
 """
 
 from __future__ import annotations
@@ -29,14 +26,11 @@ _ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class Layout:
-    """Tensors of one type that are summed together."""
-
     dtype: str
     sizes: tuple[int, ...]
 
     @property
     def ranges(self) -> list[slice]:
-        """Place of each tensor in an array of ``length`` numbers."""
         slices: list[slice] = []
         begin = 0
         for size in self.sizes:
@@ -88,7 +82,6 @@ class SharedSums:
             raise NoSharedMemoryError(self._size, error) from error
 
     def _share(self, rank: int) -> OSError | None:
-        """Share memory with the other workers; return why this worker cannot."""
         own, error = None, None
         digest = hashlib.sha256(repr(self._layouts).encode()).digest()
         with contextlib.ExitStack() as opened:
@@ -103,8 +96,8 @@ class SharedSums:
             if own is None or len(others) < len(descriptors):
                 return error
             try:
-                parts = {rank: self._mapped(own, mmap.PROT_READ | mmap.PROT_WRITE)}
-                parts |= {peer: self._mapped(each, mmap.PROT_READ) for peer, each in others.items()}
+                parts = {rank: self._map(own, mmap.PROT_READ | mmap.PROT_WRITE)}
+                parts |= {peer: self._map(each, mmap.PROT_READ) for peer, each in others.items()}
                 self._totals = [_private(layout) for layout in self._layouts]
             except OSError as refused:
                 return refused
@@ -129,7 +122,7 @@ class SharedSums:
         self._connections.broadcast(number)
 
     def read(self, number: int) -> list[Any]:
-        """Wait for all parts of a sum, and return the sums as flat arrays. Only one thread may read at a time."""
+        """Wait for all parts of a sum, and return flat arrays. Only one thread may read at a time."""
         before = self._read[number]
         for peer, heard in self._heard.items():
             while heard[number] <= before:
@@ -144,14 +137,12 @@ class SharedSums:
         return [total[where] for where in self._ranges[number]]
 
     def _total(self, number: int) -> Any:
-        """Return the array for a sum: the same in each step, unless a tensor of an earlier one is still in use."""
         # The list, and the call.
         if sys.getrefcount(self._totals[number]) > 2:
             self._totals[number] = _private(self._layouts[number])
         return self._totals[number]
 
-    def _mapped(self, descriptor: int, access: int) -> list[list[Any]]:
-        """Return the two places of each sum in the memory of a worker."""
+    def _map(self, descriptor: int, access: int) -> list[list[Any]]:
         memory = mmap.mmap(descriptor, self._size, prot=access)
         views: list[list[Any]] = []
         begin = 0
@@ -163,7 +154,6 @@ class SharedSums:
 
 
 def _memory(size: int, opened: contextlib.ExitStack) -> int:
-    """Make memory without a name; return its descriptor, which is closed with the stack."""
     descriptor = os.memfd_create("tfdistribute")
     opened.callback(os.close, descriptor)
     os.ftruncate(descriptor, size)
@@ -171,5 +161,4 @@ def _memory(size: int, opened: contextlib.ExitStack) -> int:
 
 
 def _private(layout: Layout) -> Any:
-    """Make an array that begins at a page, as the alignment requires."""
     return np.frombuffer(mmap.mmap(-1, layout.size_bytes), layout.dtype, layout.length)

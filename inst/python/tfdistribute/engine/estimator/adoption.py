@@ -32,7 +32,6 @@ def read_codes(
 
 
 def accumulate_gradients(estimator: Any, micro_batches: int, scales_loss: bool) -> None:
-    """Let an adopted Estimator accumulate gradients in each training step; see ``EstimatorOptions``."""
     count = micro_batches if passes.is_on("accumulate") else 1
     estimator.options = replace(estimator.options, micro_batches=count, scales_loss=scales_loss)
 

@@ -1,7 +1,6 @@
 """The pass `category_codes`: categories and classes of rows in memory, computed once for all rows.
 
-Otherwise each step would hash, cross and look up the words of its rows again, and check its labels. TensorFlow's own
-feature columns compute the codes, so a step has the same categories with them as without.
+TensorFlow's own feature columns compute the codes, so a step has the same categories with them as without.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ Codes = npt.NDArray[np.integer[Any]]
 
 # Name of the feature that holds the class of each row's label; no column has it.
 CLASSES = "class of label/each"
-# Rows that are computed together.
 _CHUNK = 2**16
 # Rows, which take a second to hash, and codes of all columns together, of 8 bytes each.
 MOST_ROWS, MOST_CODES = 2**21, 2**23
@@ -37,17 +35,10 @@ MOST_ROWS, MOST_CODES = 2**21, 2**23
 def codes_of_rows(
     estimator: Any, rows: int, read: Callable[[str, slice], Any], label: str | None
 ) -> dict[str, Codes]:
-    """Compute the categories and classes of all rows for an adopted Estimator.
+    """Return the codes of all rows, by name of the feature or label that holds them.
 
-    Args:
-        estimator: The Estimator.
-        rows: Number of rows.
-        read: Returns the values of a column for a range of rows.
-        label: Name of the label.
-
-    Returns:
-        A code for each row, by name of the feature or label that holds it. What a row has several of, or what cannot be
-        computed, is left out: the step that reads such a row ends with the error.
+    ``read`` returns the values of a column for a range of rows. Columns with several values in a row, or whose codes
+    cannot be computed, are left out, so that the step of that row raises the error.
     """
     codes_by_name: dict[str, Codes] = {}
     options: EstimatorOptions = estimator.options
@@ -63,7 +54,6 @@ def codes_of_rows(
 
 
 def _list_codes(options: EstimatorOptions, label: str | None) -> Iterator[tuple[Any, Any]]:
-    """Yield the name of each feature, or a function of the codes that returns it, and a function of ``read``."""
     if options.kind == "canned":
         for name, levels in options.factor_levels.items():
             yield name, _codes_of(name, levels)
@@ -146,6 +136,5 @@ def _binary_classes(original: Any, head: Any, logits: Any, labels: Any) -> Any:
     return tf.cast(_several_classes(original, head, logits, labels), tf.float32)
 
 
-def _several_classes(original: Any, head: Any, logits: Any, labels: Any) -> Any:
-    del original, head, logits
+def _several_classes(_original: Any, _head: Any, _logits: Any, labels: Any) -> Any:
     return labels[:, tf.newaxis]

@@ -1,8 +1,6 @@
 """One class over TensorFlow's Estimators.
 
-TensorFlow refuses subclasses that override methods when they are constructed, so ``adopt()`` changes the class of an
-existing Estimator. ``EstimatorOptions`` holds what differs between models, and ``MODEL_CALL`` what happens around a
-call of the model function.
+TensorFlow rejects subclasses that override methods, so ``adopt()`` changes the class of an existing Estimator.
 """
 
 from __future__ import annotations
@@ -13,12 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.autograph.impl import api as autograph
 from tensorflow.python.training import evaluation
 from tensorflow_estimator.python.estimator import estimator as estimator_lib
 from tensorflow_estimator.python.estimator import util as estimator_util
 
 from tfdistribute.checkpoints.contents import signature_of
-from tfdistribute.engine import metrics, model_graphs
+from tfdistribute.engine import metrics
 from tfdistribute.engine.estimator.model_call import ModelCall
 from tfdistribute.engine.estimator.options import EstimatorOptions
 from tfdistribute.engine.inference import GRAPHS, InferenceGraph, InferenceSession, OutputChoice
@@ -32,18 +31,14 @@ v1 = tf.compat.v1
 ModeKeys = tf.estimator.ModeKeys
 
 # Called with TensorFlow's own `_train_with_estimator_spec` and its arguments: the specification, the hooks of the
-# input, the hooks of the call, the global step and the saving listeners.
+# input and of the call, the global step and the saving listeners.
 TrainSession = Callable[..., Any]
 # As for ``metrics.AddStates``.
 Exchange = Callable[[metrics.States], metrics.States | None]
 
 
 class DistributedEstimator(estimator_lib.Estimator):
-    """An Estimator of any class after ``adopt()``.
-
-    Its input functions may return ``ResidentRows``. Its verbs leave Keras's classes as they were, and no graph in
-    memory.
-    """
+    """An Estimator of any class after ``adopt()``, whose input functions may return ``ResidentRows``."""
 
     options: EstimatorOptions
     _session: TrainSession | None = None
@@ -55,10 +50,7 @@ class DistributedEstimator(estimator_lib.Estimator):
 
     @contextlib.contextmanager
     def train_with(self, session: TrainSession) -> Iterator[None]:
-        """Call ``session`` in place of ``_train_with_estimator_spec``, with that as its first argument.
-
-        All training ends there, once the graph and all hooks exist.
-        """
+        """Call ``session`` in place of ``_train_with_estimator_spec``, with that as its first argument."""
         self._session = session
         try:
             yield
@@ -77,7 +69,7 @@ class DistributedEstimator(estimator_lib.Estimator):
     def observe_evaluations(self, observer: Callable[[dict[str, Any], float], Any]) -> None:
         """Call a function with the metrics and the duration in seconds of each evaluation.
 
-        TensorFlow's ``train_and_evaluate`` returns the last evaluation only; its executor calls ``evaluate`` for each.
+        TensorFlow's ``train_and_evaluate`` returns only the last evaluation, but calls ``evaluate`` for each.
         """
         self._observer = observer
 
@@ -107,8 +99,6 @@ class DistributedEstimator(estimator_lib.Estimator):
     def export_saved_model(
         self, export_dir_base: str, serving_input_receiver_fn: Any, *args: Any, **kwargs: Any
     ) -> Any:
-        """Export, as TensorFlow's method does, with a default signature that every request can use."""
-
         def receive() -> Any:
             self._receiver = serving_input_receiver_fn()
             return self._receiver
@@ -129,8 +119,8 @@ class DistributedEstimator(estimator_lib.Estimator):
     ) -> dict[str, Any]:
         """Evaluate as ``evaluate`` does, with the graph of an earlier evaluation if that is cached.
 
-        ``key`` is all that the model is built from, compared by equality; None if that is not known. ``report`` gets
-        the number of batches after each.
+        ``key`` holds everything that the model is built from, None if that is not known. ``report`` gets the number
+        of batches.
         """
 
         def build() -> InferenceGraph:
@@ -175,9 +165,9 @@ class DistributedEstimator(estimator_lib.Estimator):
         with self._borrow(("predict", outputs, key), rows, checkpoint, build) as session:
             yield from session.compute(rows, report)
 
-    # Under a strategy, AutoGraph would rewrite all of the model's code, including layers and summaries. That takes
-    # three quarters of the time to the first step, and does not happen without a strategy.
-    @model_graphs.leave_as_written
+    # Under a strategy, AutoGraph would rewrite the model's code, including layers. That takes three quarters of the
+    # time to the first step.
+    @autograph.autograph_artifact
     def _call_model_fn(self, features: Any, labels: Any, mode: Any, config: Any) -> Any:
         model_fn = super()._call_model_fn
         # `self.config` is a copy.
@@ -250,7 +240,6 @@ class DistributedEstimator(estimator_lib.Estimator):
         all_hooks: Sequence[Any],
         output_dir: str,
     ) -> dict[str, Any]:
-        """Run an evaluation whose graph is complete, as TensorFlow's ``_evaluate_run`` does."""
         values, hooks = self._select_loss(eval_dict), list(all_hooks)
         if self._shard is not None:
             exchange, own_directory = self._shard
@@ -277,7 +266,6 @@ class DistributedEstimator(estimator_lib.Estimator):
         return result
 
     def _select_loss(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Report the mean loss over rows as the loss, among the values of metrics by name."""
         if self._eval_distribution is not None:
             values = metrics.with_baselines_of_all_replicas(values)
         added = self.options.adds_row_loss
@@ -285,7 +273,6 @@ class DistributedEstimator(estimator_lib.Estimator):
         return metrics.as_loss(values, name, added or self.options.hides_row_loss)
 
     def _write(self, values: dict[str, Any], checkpoint: str | None, output_dir: str) -> None:
-        """Write the summaries that TensorFlow writes after an evaluation."""
         step = values[v1.GraphKeys.GLOBAL_STEP]
         estimator_lib._write_dict_to_summary(output_dir, values, step)
         if checkpoint:
@@ -294,6 +281,5 @@ class DistributedEstimator(estimator_lib.Estimator):
 
 @contextlib.contextmanager
 def _nothing_left() -> Iterator[None]:
-    """Leave Keras's classes, and the memory, as they were before the block."""
     with keras_classes.preserve_classes(), custom_gradients.release_gradients():
         yield

@@ -26,8 +26,6 @@ _PREDICT = "predict"
 
 @dataclass
 class ModelCall:
-    """A call of the model function in one replica, which each stage changes."""
-
     options: EstimatorOptions
     run_config: Any  # Its session configuration may be changed.
     model_fn: Callable[..., Any]
@@ -48,7 +46,6 @@ class ModelCall:
         return self.spec
 
     def take_micro_batch(self) -> None:
-        """Continue with the first micro-batch, in a training with gradient accumulation."""
         options = self.options
         if self.mode == ModeKeys.TRAIN and (options.micro_batches > 1 or options.scales_loss):
             step = self._accumulated = AccumulatedStep(
@@ -66,13 +63,11 @@ class ModelCall:
             self.features = Features.unpack(self.features)
 
     def read_classes(self) -> None:
-        """Take the classes of rows in memory, which have been checked, for the labels."""
         if isinstance(self.features, dict) and CLASSES in self.features:
             self.labels = self.features.pop(CLASSES)
             self._known_classes = True
 
     def read_codes(self) -> None:
-        """Turn factors that the model reads as codes into whole numbers."""
         if self.options.factor_levels and isinstance(self.features, dict):
             if not isinstance(self.features, Features):
                 self.features = dict(self.features)
@@ -96,7 +91,6 @@ class ModelCall:
             self.features = model_inputs.rename_features(self.features, self.options.feature_keys)
 
     def keep_row_count(self) -> None:
-        """Give a baseline model a single feature, to count rows."""
         if self.options.only_row_count:
             self.features = model_inputs.keep_row_count(self.features, self.options.weight_key)
 
@@ -105,7 +99,6 @@ class ModelCall:
             self.labels = model_inputs.cast_labels(self.labels)
 
     def call_model_fn(self) -> None:
-        """Call the model function, a user's with the repairs of ``model_graphs.repair_model_fn``."""
         loss_is_mean, call = self.options.loss_is_mean, self.model_fn
         if self.options.as_written:
             call = tf.autograph.experimental.do_not_convert(call)
@@ -119,16 +112,14 @@ class ModelCall:
             self.spec = call(self.features, self.labels, self.mode, self.config)
 
     def check_loss(self) -> None:
-        """Check that the loss of a user's model function does not combine each row with every other row."""
         if self.options.loss_is_mean is not None and self.mode != ModeKeys.PREDICT:
             losses.check_rows_apart(self.spec.loss, self.features, self.labels)
 
     def report_mean_loss(self) -> None:
         """Report the mean of the replicas' losses if each of them is a mean.
 
-        Optimizers of TensorFlow 2 do not set this flag, and without it Estimator adds up the replicas' losses: with n
-        replicas it reports n times the loss. Weights are unaffected. A loss that is a sum over examples stays a sum
-        over all replicas. Optimizers of TensorFlow 1 set or clear the flag in the model function.
+        Optimizers of TensorFlow 2 do not set this flag, and without it Estimator reports the sum over replicas.
+        Weights are unaffected. Optimizers of TensorFlow 1 set or clear the flag in the model function.
 
         Source:
             ``_get_loss_reduce_op_for_reporting`` in tensorflow_estimator/python/estimator/estimator.py.
@@ -137,12 +128,10 @@ class ModelCall:
             tf.compat.v1.get_default_graph()._is_loss_scaled_by_optimizer = True
 
     def add_row_loss(self) -> None:
-        """Add the mean loss over rows to the metrics of an evaluation whose model has no such metric."""
         if self.mode == ModeKeys.EVAL and self.options.adds_row_loss:
             self.spec = metrics.with_row_loss(self.spec, self.features, self.labels)
 
     def keep_one_of_each_variable(self) -> None:
-        """Drop variables that a strategy has wrapped from the graph's collections."""
         name = {ModeKeys.TRAIN: "training_hooks", ModeKeys.EVAL: "evaluation_hooks"}.get(self.mode)
         if self.options.keeps_one_variable and name is not None:
             hooks = (*getattr(self.spec, name), replicated_variables.KeepOneOfEachVariable())
@@ -151,8 +140,7 @@ class ModelCall:
     def add_default_signature(self) -> None:
         """Make all predictions the default signature of an export that takes tensors.
 
-        A canned classifier answers with classes and scores in the form of TensorFlow Serving, which takes serialized
-        examples only. TensorFlow omits that signature for requests of tensors and only logs it.
+        TensorFlow omits the signature of a canned classifier, which takes serialized examples only, and just logs it.
 
         Source:
             ``build_all_signature_defs`` in tensorflow/python/saved_model/model_utils/export_utils.py.
@@ -168,7 +156,6 @@ class ModelCall:
             self.spec = self.spec._replace(export_outputs=exported)
 
     def accumulate(self) -> None:
-        """Accumulate what the model function computed from the first micro-batch over all micro-batches."""
         if self._accumulated is not None:
             self._recording.close()
             self.spec = self._accumulated.accumulate(self.spec)

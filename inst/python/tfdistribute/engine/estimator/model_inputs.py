@@ -43,8 +43,8 @@ def rename_features(features: Mapping[str, Any], keys: Mapping[str, str]) -> Map
 def keep_row_count(features: Mapping[str, Any], weight_key: str | None) -> dict[str, Any]:
     """Keep the weights, and one feature to count the rows of a batch.
 
-    TensorFlow's baseline compares the row counts of its features and makes its variable depend on the result. That
-    variable would need the first batch, which is read only after all variables are initialised.
+    The variable of TensorFlow's baseline depends on the row counts of its features, so it would need the first batch
+    before it is initialized.
 
     Source:
         ``_baseline_model_fn_builder_v2`` in tensorflow_estimator/python/estimator/canned/baseline.py.
@@ -56,7 +56,6 @@ def keep_row_count(features: Mapping[str, Any], weight_key: str | None) -> dict[
 
 
 def cast_labels(labels: Any) -> Any:
-    """Cast logical classes, and R's numbers, to integers; other numbers stop the training."""
     if labels is None or not (labels.dtype.is_floating or labels.dtype.is_bool):
         return labels
     whole = tf.cast(labels, tf.int64)

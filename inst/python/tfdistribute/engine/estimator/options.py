@@ -12,27 +12,25 @@ class EstimatorOptions:
     """The behavior of an Estimator that differs between models.
 
     Args:
-        kind: Origin of the model function: see ``existing_estimators.kind_of``.
-        reads_matrices: Whether the model function takes ``Features``; others get a plain dictionary, the only mapping
-            that reticulate converts to a list.
+        kind: Origin of the model function, as from ``existing_estimators.kind_of``.
+        reads_matrices: Whether the model function takes ``Features``; others get a plain dictionary, because
+            reticulate converts no other mapping to a list.
         columns: The model's feature columns, some of which may be joint columns.
         feature_keys: Names of features inside the model, by their names in the data.
         only_row_count: Whether the model reads no features and needs one only to count rows.
         weight_key: Name inside the model of the feature that holds the weights, or None.
         whole_labels: Whether labels are class numbers.
         classes: Names or number of the classes of a canned classifier, or None.
-        loss_is_mean: Whether the loss is a mean over examples, in a model function written for one device; None for
-            other model functions.
-        reports_mean_loss: Whether the reported loss is the mean of the replicas' losses, and not their sum. If so, the
-            loss of an evaluation is the mean over rows.
+        loss_is_mean: Whether the loss of a model function for one device is a mean; None for other model functions.
+        reports_mean_loss: Whether the replicas' losses are averaged, not summed, and evaluations report the mean over
+            rows.
         row_loss: Name of the model's own metric that is the mean loss over rows, or None.
         hides_row_loss: Whether evaluations report that metric as "loss" only.
         keeps_one_variable: Whether variables that a strategy has wrapped are dropped from the graph's collections.
         factor_levels: Levels of the features that the model reads as codes, by name.
         label_levels: Levels of a label that the model reads as codes, or None.
         sums_loss: Whether the loss of a canned model is a sum over examples.
-        as_written: Whether the model function is only code of TensorFlow, which AutoGraph need not convert: it takes a
-            tenth of a second, and the graph is the same.
+        as_written: Whether AutoGraph can leave the model function out, because it is only code of TensorFlow.
         micro_batches: Micro-batches over which a training step accumulates gradients.
         scales_loss: Whether a training step scales its loss, for gradients in float16.
     """
@@ -59,5 +57,4 @@ class EstimatorOptions:
 
     @property
     def adds_row_loss(self) -> bool:
-        """Whether evaluations compute the mean loss over rows beside the model's own metrics."""
         return self.row_loss is None and self.reports_mean_loss

@@ -1,4 +1,4 @@
-"""Packed features, and the feature columns that read several of them at once."""
+"""Packed features, and the feature columns that read several of them."""
 
 from tfdistribute.engine.features.coded_columns import with_codes
 from tfdistribute.engine.features.described_columns import describe_column

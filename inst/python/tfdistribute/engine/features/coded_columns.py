@@ -1,8 +1,4 @@
-"""Categorical columns that read codes where the features have them.
-
-``engine.estimator.category_codes`` computes the categories of rows in memory. Features without codes, such as those of
-files, are read as TensorFlow's own columns read them.
-"""
+"""Categorical columns that read codes where the features have them."""
 
 from __future__ import annotations
 
@@ -19,10 +15,7 @@ columns_lib: Any = feature_column_v2
 
 
 def with_codes(column: Any) -> Any:
-    """Return a ``tf.feature_column`` whose categories are read from codes where the features have them.
-
-    Other columns, and those with functions of users, are returned as they are.
-    """
+    """Return a column that reads codes where it can; columns with functions of users stay as they are."""
     if isinstance(column, columns_lib.WeightedCategoricalColumn) or _calls_function(column):
         return column
     if isinstance(column, columns_lib.CategoricalColumn):
@@ -32,12 +25,9 @@ def with_codes(column: Any) -> Any:
 
 
 class CodedColumn:
-    """A categorical column of TensorFlow, which each subclass adds."""
-
     name: str
 
     def code_key(self, codes: Any) -> str:
-        """Return the name of the feature that holds the codes of all rows, of which some may be -1."""
         return self._keys()[0 if codes.min() >= 0 else 1]
 
     def _keys(self) -> tuple[str, str]:
@@ -46,7 +36,6 @@ class CodedColumn:
         return f"{key}/each", key
 
     def get_sparse_tensors(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """Return the categories of a batch."""
         for key, sparse in zip(self._keys(), (_OneEach, _present), strict=True):
             codes = transformation_cache._features.get(key)
             if codes is not None:
@@ -74,8 +63,6 @@ def _present(codes: Any) -> Any:
 
 
 class _OneEach(tf.SparseTensor):
-    """One category in each row, whose lookup need not search for rows without one."""
-
     def __init__(self, codes: Any) -> None:
         count = tf.size(codes, tf.int64)
         places = tf.stack([tf.range(count), tf.zeros_like(codes)], 1)
@@ -84,7 +71,6 @@ class _OneEach(tf.SparseTensor):
 
 @tf.experimental.dispatch_for_api(tf.sparse.reshape, {"sp_input": _OneEach})
 def _reshape(*args: Any, **kwargs: Any) -> Any:
-    """Return the same categories: a model reshapes them to one row for each example, which they are."""
     return args[0] if args else kwargs["sp_input"]
 
 
@@ -92,7 +78,6 @@ def _reshape(*args: Any, **kwargs: Any) -> Any:
     embedding_ops.safe_embedding_lookup_sparse, {"sparse_ids": _OneEach}
 )
 def _look_up(*args: Any, **kwargs: Any) -> Any:
-    """Look up rows of a table, each row once: gradients are summed as in TensorFlow's lookup."""
     table, categories = args[:2]
     ids, places = tf.unique(categories.values)
     rows = tf.nn.embedding_lookup(table, ids, kwargs.get("max_norm"))

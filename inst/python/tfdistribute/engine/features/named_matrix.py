@@ -14,10 +14,8 @@ from tfdistribute.engine import patches
 def named_matrix(features: Mapping[str, Any]) -> Any:
     """Combine the features of a batch into one tensor that also answers by name.
 
-    Layers and operations read it as a tensor of shape [examples, values], with the features in their order. Whatever
-    reads features by name, such as feature columns, finds them in it: it has the methods of a read-only dictionary. It
-    is not a dictionary, because TensorFlow would take that apart into one tensor per feature. None if the features are
-    not numbers of one kind; whole and floating-point numbers of 32 bits together become float32.
+    It has the methods of a read-only dictionary, but is none, because TensorFlow would take a dictionary apart. None
+    if the features are not numbers of one kind; whole and floating-point numbers of 32 bits become float32.
     """
     tensors = list(features.values())
     dtypes = {tensor.dtype for tensor in tensors if isinstance(tensor, tf.Tensor)}
@@ -51,8 +49,6 @@ def _join(tensors: list[Any]) -> Any:
 
 
 class _NamedColumns:
-    """The methods of a read-only dictionary of columns, for a class of tensors."""
-
     columns: dict[str, Any]
 
     def __getitem__(self, key: Any) -> Any:

@@ -1,7 +1,6 @@
 """Joint numeric columns: several feature columns as one, each with its own variable in linear models.
 
-TensorFlow evaluates every column separately: it adds a dimension, casts, reshapes, and in linear models multiplies by
-the column's weight, about ten operations each. A joint column is one tensor and one multiplication.
+TensorFlow needs about ten operations for each column, and a joint column is one tensor and one multiplication.
 """
 
 from __future__ import annotations
@@ -32,18 +31,15 @@ class _Members(NamedTuple):
 class JointNumericColumn(columns_lib.DenseColumn, _Members):
     """Numeric columns with adjacent names, as one column.
 
-    Layers concatenate columns in the order of their names. A joint column takes the place of its members, so the
-    layer's weights are the same. In a linear model each member keeps its own variable.
+    Layers concatenate columns by name, so a joint column takes the place of its members.
     """
 
     @property
     def name(self) -> str:
-        """Name of the first member, which sorts the column into the members' place."""
         return self.members[0].name
 
     @property
     def key(self) -> str:
-        """Name of the feature that holds all members; no other feature's name has a slash."""
         return "/".join(member.name for member in self.members)
 
     @property
@@ -63,7 +59,6 @@ class JointNumericColumn(columns_lib.DenseColumn, _Members):
         return list(self.members)
 
     def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
-        """Return the matrix of the members if the features have one, else concatenate the members."""
         if self.key in transformation_cache._features:
             whole = transformation_cache.get(self.key, state_manager)
             return self.standardizer(whole) if self.standardizer else whole
@@ -82,19 +77,17 @@ class JointNumericColumn(columns_lib.DenseColumn, _Members):
             layer._state_manager = _OneVariableEach.replacing(state_manager)
 
     def get_config(self) -> dict[str, Any]:
-        """Not supported: Estimators do not save columns."""
         raise NotImplementedError
 
     @classmethod
     def from_config(
         cls, config: Any, custom_objects: Any = None, columns_by_name: Any = None
     ) -> Any:
-        """Not supported: Estimators do not save columns."""
         raise NotImplementedError
 
 
 def join_numeric_columns(columns: Sequence[Any]) -> list[Any]:
-    """Join adjacent numeric columns, those with centers and scales separately; sort all columns by name."""
+    """Join adjacent numeric columns, separately with and without centers and scales; sort all columns by name."""
     ordered = sorted(columns, key=lambda column: column.name)
     columns_of_layer: list[Any] = []
     for form, run in groupby(ordered, _form):
@@ -111,8 +104,8 @@ def join_numeric_columns(columns: Sequence[Any]) -> list[Any]:
 def add_joint_columns(
     features: Features, columns: Sequence[Any], keys: Mapping[str, str]
 ) -> Mapping[str, Any]:
-    wanted = {each.key: each for each in columns if isinstance(each, JointNumericColumn)}
-    if not wanted:
+    joint_columns = {each.key: each for each in columns if isinstance(each, JointNumericColumn)}
+    if not joint_columns:
         return features
     names = {key: name for name, key in keys.items()}
     matrices = {
@@ -121,14 +114,12 @@ def add_joint_columns(
             # Standardizers get numbers of the data's own type.
             only_float32=each.standardizer is not None,
         )
-        for key, each in wanted.items()
+        for key, each in joint_columns.items()
     }
     return {**features, **{key: value for key, value in matrices.items() if value is not None}}
 
 
 class _OneVariableEach(columns_lib._StateManagerImpl):
-    """The variables of a linear model, one for each member of joint columns."""
-
     @classmethod
     def replacing(cls, manager: Any) -> Any:
         replacement = cls(manager._layer, manager._trainable)
@@ -137,7 +128,6 @@ class _OneVariableEach(columns_lib._StateManagerImpl):
         return replacement
 
     def create_variable(self, feature_column: Any, name: str, shape: Any, **settings: Any) -> Any:
-        """Make a variable; for a joint column one for each member, in a scope of its name."""
         if not isinstance(feature_column, JointNumericColumn):
             return super().create_variable(feature_column, name=name, shape=shape, **settings)
         for member in feature_column.members:
@@ -147,7 +137,6 @@ class _OneVariableEach(columns_lib._StateManagerImpl):
         return None
 
     def get_variable(self, feature_column: Any, name: str) -> Any:
-        """Find a variable; for a joint column all of its members' variables, concatenated."""
         if not isinstance(feature_column, JointNumericColumn):
             return super().get_variable(feature_column, name)
         variables = [self._cols_to_vars_map[member][name] for member in feature_column.members]
@@ -155,7 +144,6 @@ class _OneVariableEach(columns_lib._StateManagerImpl):
 
 
 def _scope(member: Any) -> Any:
-    """Make the scope of a column's variables, beside the current scope."""
     scope = copy.copy(variable_scope.get_variable_scope())
     above = scope.name.rpartition("/")[0]
     own = columns_lib._sanitize_column_name_for_variable_scope(member.name)
@@ -164,7 +152,6 @@ def _scope(member: Any) -> Any:
 
 
 def _form(column: Any) -> type | None:
-    """Return what neighboring columns must have in common to be joined; None for columns that cannot be joined."""
     if not isinstance(column, columns_lib.NumericColumn):
         return None
     form = type(column.normalizer_fn)

@@ -1,8 +1,6 @@
 """Features packed into one matrix per dtype, and sliced into columns in the model's graph.
 
-Each operation in a step costs a microsecond or two, however little it does. Slicing twenty columns in the input
-pipeline costs twenty operations, and concatenating them again in the model costs more. Here a model takes the whole
-matrix (``Features.as_matrix``). Only columns that it asks for by name are sliced.
+Slicing in the input pipeline, and concatenating again in the model, costs twenty operations for twenty columns.
 """
 
 from __future__ import annotations
@@ -22,8 +20,6 @@ _MOST_SLICES = 4
 
 @dataclass(frozen=True)
 class ColumnSlice:
-    """Position of a column in the matrices."""
-
     matrix: int
     start: int
     shape: tuple[int, ...] = ()  # Of one example: ``()`` for single values.
@@ -36,12 +32,8 @@ class ColumnSlice:
 class PackedFeatures(dict[str, Any]):
     """The features of a batch between the input and the model.
 
-    TensorFlow treats it as a dictionary of ``matrices`` by index and ``columns`` by name, and keeps its class through
-    datasets and strategies. So the class holds what is the same for all batches.
-
-    Attributes:
-        slices: Positions of the columns of the matrices, by name.
-        order: The names of all columns, in the order of the input.
+    TensorFlow keeps the class of this dictionary through datasets and strategies, so the class holds the same for all
+    batches: ``slices`` of the matrices, and the ``order`` of all columns.
     """
 
     slices: ClassVar[Mapping[str, ColumnSlice]] = {}
@@ -54,7 +46,6 @@ def pack(
     matrices: Sequence[Any],
     columns: Mapping[str, Any],
 ) -> PackedFeatures:
-    """Pack the features of a batch."""
     read = sorted({each.matrix for each in slices.values()})
     packed_class = _class(tuple(order), tuple(slices.items()))
     return packed_class(
@@ -70,8 +61,6 @@ def _class(
 
 
 class Features(dict[str, Any]):
-    """Features by name, several of which can be read as one matrix."""
-
     # TensorFlow copies without arguments; such copies have features by name only.
     _matrices: Mapping[int, Any] = {}
     _slices: Mapping[str, ColumnSlice] = {}
@@ -85,9 +74,9 @@ class Features(dict[str, Any]):
         return features
 
     def as_matrix(self, names: Sequence[str], only_float32: bool = False) -> Any:
-        """Return several features as one float32 matrix of shape [examples, values], in the order of ``names``.
+        """Return features as one float32 matrix of shape [examples, values]; None if not all come in a matrix.
 
-        None if one of them did not come in a matrix, or is not float32 and ``only_float32`` is true.
+        With ``only_float32``, features of another type give None, too.
         """
         if not all(name in self._slices for name in names):
             return None
@@ -113,19 +102,17 @@ def slice_columns(
     matrices: Mapping[int, Any] | Sequence[Any], slices: Mapping[str, ColumnSlice]
 ) -> dict[str, Any]:
     """Slice columns out of matrices of shape [..., examples, columns], with ``...`` for chunks of batches."""
-    singles = {index: _singles(matrices[index], index, slices) for index in _read(slices)}
+    singles = {
+        index: _singles(matrices[index], index, slices)
+        for index in {each.matrix for each in slices.values()}
+    }
     return {
         name: singles[each.matrix][each.start] if each.shape == () else _wide(matrices, each)
         for name, each in slices.items()
     }
 
 
-def _read(slices: Mapping[str, ColumnSlice]) -> set[int]:
-    return {each.matrix for each in slices.values()}
-
-
 def _singles(matrix: Any, index: int, slices: Mapping[str, ColumnSlice]) -> dict[int, Any]:
-    """Unstack the single-value columns of a matrix in one operation, by their position."""
     starts = [each.start for each in slices.values() if each.matrix == index and each.shape == ()]
     if not starts:
         return {}
@@ -146,7 +133,6 @@ def _wide(matrices: Any, each: ColumnSlice) -> Any:
 
 
 def _select(together: Any, positions: Sequence[int], width: int) -> Any:
-    """Select columns of a tensor, with as little work as their order allows."""
     if list(positions) == list(range(width)):
         return together
     breaks = [at + 1 for at, (one, next_) in enumerate(pairwise(positions)) if next_ != one + 1]

@@ -15,14 +15,11 @@ Numbers = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Standardizer:
-    """A ``normalizer_fn`` that subtracts a center and divides by a scale."""
-
     shape: tuple[int, ...]
     center: Numbers | None  # One number for all, or one for each number of a row.
     scale: Numbers | None
 
     def __call__(self, values: Any) -> Any:
-        """Standardize a tensor of shape [examples, *shape]."""
         # Times are 64-bit numbers, which must not be rounded before the center is subtracted.
         values = values if values.dtype.is_floating else tf.cast(values, "float32")
         for numbers, change in ((self.center, tf.subtract), (self.scale, tf.divide)):
@@ -33,7 +30,6 @@ class Standardizer:
 
 
 def join_standardizers(standardizers: Sequence[Standardizer]) -> Standardizer:
-    """Return the standardizer of a matrix with the numbers of several columns."""
     sizes = [math.prod(each.shape) for each in standardizers]
 
     def row(numbers: Sequence[Numbers | None], neutral: float) -> Numbers | None:

@@ -5,7 +5,7 @@ Variables, tables and iterators are resources with names, so a copy that uses on
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -19,7 +19,7 @@ v1 = tf.compat.v1
 def define(operations: Sequence[Any], without: Collection[str] = ()) -> Any:
     """Return a ``GraphDef`` of operations, without the attributes of these names.
 
-    Control edges from other operations are left out. So is colocation, which would tie a copy to the originals.
+    Control edges from other operations, and colocation with the originals, are left out.
     """
     definition = v1.GraphDef()
     if operations:
@@ -28,42 +28,24 @@ def define(operations: Sequence[Any], without: Collection[str] = ()) -> Any:
     for operation in operations:
         node = definition.node.add()
         node.CopyFrom(operation.node_def)
-        _set_inputs(node, [each for each in node.input if each[:1] != "^" or each[1:] in inside])
+        read = [each for each in node.input if each[:1] != "^" or each[1:] in inside]
+        node.ClearField("input")
+        node.input.extend(read)
         for name in ("_class", *without):
             node.attr.pop(name, None)
     return definition
 
 
 def parse(serialized: bytes) -> Any:
-    """Return the ``GraphDef`` that was serialized."""
     return v1.GraphDef.FromString(serialized)
-
-
-def choose(definition: Any, inputs: Mapping[str, Iterable[str]]) -> Any:
-    """Return a ``GraphDef`` of some nodes of another one; ``inputs`` has their names and their new inputs.
-
-    The nodes are in the order of ``inputs``: TensorFlow's optimizer of graphs may round otherwise in another order.
-    """
-    chosen = v1.GraphDef(versions=definition.versions, library=definition.library)
-    nodes = {node.name: node for node in definition.node}
-    for name, read in inputs.items():
-        node = chosen.node.add()
-        node.CopyFrom(nodes[name])
-        _set_inputs(node, read)
-    return chosen
 
 
 def insert(
     definition: Any, inputs: Mapping[str, Any], wanted: Sequence[str] = (), name: str = ""
 ) -> list[Any]:
-    """Make the operations of a ``GraphDef`` in the current graph.
+    """Make the operations of a ``GraphDef`` in the current graph, and return the ``wanted`` operations and tensors.
 
-    Args:
-        definition: The ``GraphDef``.
-        inputs: Tensors to read in place of others, by the others' names. Names that no node reads are ignored;
-            TensorFlow would refuse them.
-        wanted: Names of the operations and tensors to return.
-        name: Name scope of the new operations.
+    ``inputs`` replace tensors by their names. Names that no node reads are ignored, because TensorFlow rejects them.
     """
     read = read_names(definition)
     mapped = {key: tensor for key, tensor in inputs.items() if key in read}
@@ -71,7 +53,6 @@ def insert(
 
 
 def read_names(definition: Any) -> set[str]:
-    """Return the names of the tensors that the nodes of a ``GraphDef`` read, such as "x:0"."""
     names = (name for node in definition.node for name in node.input if name[:1] != "^")
     return {name if ":" in name else f"{name}:0" for name in names}
 
@@ -84,10 +65,7 @@ def node_name(read: str) -> str:
 class Subgraph:
     """Operations of a graph, in the order in which they were made, that can be copied several times.
 
-    Attributes:
-        definition: The operations as ``GraphDef``, made by ``define()``.
-        before: Other operations that must run before one of them.
-        outside: The tensors that they read from other operations, by name.
+    ``before`` are other operations that must run first, ``outside`` the tensors of other operations by name.
     """
 
     def __init__(self, operations: Sequence[Any], without: Collection[str] = ()) -> None:
@@ -101,13 +79,8 @@ class Subgraph:
     def copy(self, inputs: Mapping[str, Any], wanted: Sequence[Any], name: str) -> list[Any]:
         """Copy the operations into the current graph: their own, or a function of it.
 
-        Args:
-            inputs: Tensors to read in place of others of ``outside``, by the others' names.
-            wanted: Tensors or operations.
-            name: Name scope of the copies.
-
-        Returns:
-            For each wanted tensor or operation its copy, or else its replacement among the inputs, or else itself.
+        ``inputs`` replace tensors of ``outside`` by name. For each of ``wanted``, the result has its copy, or else
+        its replacement among the inputs, or else itself.
         """
         names = [each.name for each in wanted if getattr(each, "op", each).name in self._inside]
         outside = {key: each for key, each in self.outside.items() if key not in inputs}
@@ -119,9 +92,3 @@ class Subgraph:
         copies = insert(self.definition, {**outside, **inputs}, names, name)
         by_name = {**inputs, **dict(zip(names, copies, strict=True))}
         return [by_name.get(each.name, each) for each in wanted]
-
-
-def _set_inputs(node: Any, inputs: Iterable[str]) -> None:
-    names = list(inputs)
-    node.ClearField("input")
-    node.input.extend(names)

@@ -25,7 +25,6 @@ def redirect(old: Any, new: Any) -> None:
 
 
 def add_controls(operation: Any, before: Iterable[Any]) -> None:
-    """Let an operation wait for others."""
     operation._add_control_inputs(list(before))
 
 

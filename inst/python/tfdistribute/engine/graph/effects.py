@@ -15,21 +15,12 @@ _READS |= {"VarIsInitializedOp", "IsVariableInitialized"}
 
 
 def is_stateful(operation: Any) -> bool:
-    """Return whether an operation has an effect, or a result that is not computed from its inputs alone."""
     definition = operation.op_def
     return definition is not None and definition.is_stateful
 
 
 @functools.cache
-def is_stateful_type(kind: str) -> bool:
-    """Return whether operations of a type may be stateful, as a function that is called by its name may."""
-    definition = op_def_registry.get(kind)
-    return definition is None or definition.is_stateful
-
-
-@functools.cache
 def may_call_functions(kind: str) -> bool:
-    """Return whether operations of a type may call functions of their graph."""
     definition = op_def_registry.get(kind)
     return definition is None or any("func" in each.type for each in definition.attr)
 
@@ -58,7 +49,6 @@ def may_write(operation: Any) -> bool:
 
 
 def returns_reference(operation: Any) -> bool:
-    """Return whether a result is a reference to a variable of the old kind (``use_resource=False``)."""
     return any(tensor.dtype._is_ref_dtype for tensor in operation.outputs)
 
 

@@ -10,13 +10,11 @@ from tfdistribute.engine.graph.copies import node_name
 
 
 def find(graph: Any, name: str) -> Any:
-    """Return the ``FunctionDef`` with a name, or None."""
     function = graph._functions.get(name)
     return None if function is None else function.cached_definition
 
 
 def find_all(graph: Any) -> list[Any]:
-    """Return all functions of a graph, each as ``FunctionDef``."""
     return [function.cached_definition for function in graph._functions.values()]
 
 
@@ -30,9 +28,9 @@ def called_names(graph: Any, nodes: Iterable[Any]) -> Iterator[str]:
 
 
 def called_nodes(graph: Any, nodes: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    """Iterate over the nodes of the functions that nodes call, and of those that these call, with the function's name.
+    """Iterate over the nodes of all functions that nodes call, directly or not, with the function's name.
 
-    Nodes of a function that its results do not depend on are left out.
+    Nodes that the results of a function do not depend on are left out.
     """
 
     def follow(name: str) -> Iterator[str]:

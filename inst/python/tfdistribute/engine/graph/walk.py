@@ -13,7 +13,7 @@ NEVER: Predicate = frozenset[Any]().__contains__
 def reach(begin: Iterable[Node], follow: Callable[[Node], Iterable[Node]]) -> Iterator[Node]:
     """Iterate depth-first over nodes and all that follow from them, each once.
 
-    Nodes are operations, or names in a ``GraphDef``. ``follow`` is called with a node after the node was yielded.
+    ``follow`` is called with a node after the node was yielded.
     """
     seen: set[Node] = set()
     waiting = list(begin)
@@ -40,9 +40,9 @@ def users(operation: Any, control: bool = False) -> list[Any]:
 def ancestors(
     begin: Iterable[Any], control: bool = True, until: Predicate = NEVER
 ) -> Iterator[Any]:
-    """Iterate over operations, those of tensors, and everything that must run before them.
+    """Iterate over operations, or the operations of tensors, and everything that must run before them.
 
-    Operations that ``until`` holds for are left out, and so is what is needed for them alone.
+    Operations that ``until`` holds for are left out, and so is everything that only they need.
     """
     return _walk(begin, lambda each: sources(each, control), until)
 
@@ -50,7 +50,7 @@ def ancestors(
 def descendants(
     begin: Iterable[Any], control: bool = True, until: Predicate = NEVER
 ) -> Iterator[Any]:
-    """Iterate over operations and everything that depends on them; the arguments are as in ``ancestors()``."""
+    """Iterate over operations and everything that depends on them, with the arguments of ``ancestors()``."""
     return _walk(begin, lambda each: users(each, control), until)
 
 
@@ -73,7 +73,6 @@ def chain(tensor: Any, kinds: Collection[str]) -> Iterator[Any]:
 
 
 def behind(tensor: Any, kinds: Collection[str]) -> Any:
-    """Return the last tensor of a ``chain()``, which an operation of another type makes."""
     *_, last = chain(tensor, kinds)
     return last
 
@@ -86,5 +85,4 @@ def outside_inputs(operations: Collection[Any]) -> dict[str, Any]:
 
 
 def in_order(operations: Iterable[Any]) -> list[Any]:
-    """Sort operations by when they were added to their graph."""
     return sorted(operations, key=lambda each: each._id)

@@ -9,11 +9,13 @@ from tfdistribute.engine.hooks.recording import (
     StopOnRequest,
 )
 from tfdistribute.engine.hooks.savers import SaveElsewhere, SaveSummaries
+from tfdistribute.engine.hooks.step_cost import MeasureSteps
 from tfdistribute.engine.hooks.stops import StopAtStep, StopOnDecision, StopOnNan, WaitForStep
 
 __all__ = [
     "BestWeights",
     "CallFunctions",
+    "MeasureSteps",
     "NoteMissingDevices",
     "RecordTraining",
     "ReportBatches",

@@ -14,11 +14,7 @@ _DIRECTORY = "best-weights"
 
 
 class BestWeights:
-    """A checkpoint outside TensorFlow's list of checkpoints, which deletes old ones.
-
-    If ``of_checkpoints``, it is a copy of the step's checkpoint in model_dir; otherwise the session's variables are
-    saved.
-    """
+    """A checkpoint outside TensorFlow's list, which deletes old ones; a copy of the step's if ``of_checkpoints``."""
 
     def __init__(self, model_dir: str, of_checkpoints: bool) -> None:
         self._model_dir = model_dir
@@ -27,7 +23,6 @@ class BestWeights:
         self._prefix: str | None = None
 
     def find_saver(self, graph: Any) -> None:
-        """Use the operations that write the checkpoints of the training."""
         savers = graph.get_collection(tf.compat.v1.GraphKeys.SAVERS)
         definition = type(savers[0].saver_def)()
         definition.CopyFrom(savers[0].saver_def)
@@ -36,7 +31,6 @@ class BestWeights:
         self._saver = tf.compat.v1.train.Saver(saver_def=definition)
 
     def keep(self, session: Any, step: int) -> None:
-        """Keep the weights of a step, and forget those kept before."""
         self.discard()
         storage.of(self._directory).make_directory(self._directory)
         name = f"model.ckpt-{step}"

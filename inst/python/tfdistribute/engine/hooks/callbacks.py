@@ -21,19 +21,16 @@ Function = Callable[..., Any]
 class CallFunctions(tf.estimator.SessionRunHook):
     """Call functions in the five methods of a session hook, on the thread that runs the session.
 
-    An error that a function raises ends the session and reaches the caller of the verb.
-
     Args:
-        functions: Functions by method: ``begin()``, ``after_create_session(session, coord)``, ``before_run(context)``,
-            ``after_run(context, values)`` and ``end(session)``. ``before_run`` returns None, a mapping of names to what
-            ``fetches.find`` finds, or a ``tf.estimator.SessionRunArgs``. ``values`` is a mapping with ``results``
-            (NumPy values by the same names), ``options`` and ``run_metadata``.
+        functions: Functions by method. ``before_run`` returns None, a mapping of names to values that
+            ``fetches.find`` accepts, or a ``tf.estimator.SessionRunArgs``. ``after_run`` gets a mapping with
+            ``results`` (NumPy values by these names), ``options`` and ``run_metadata``.
         note_stop: Called when ``after_run`` has requested the end.
-        every_n_steps: ``before_run`` and ``after_run`` are called at the first step, and at global steps that are
-            multiples of this number; None for every step.
+        every_n_steps: Interval of ``before_run`` and ``after_run`` in global steps, after the first; None for every
+            step.
     """
 
-    described_as = "session_run_hook()"
+    described_as = "hook_session_run()"
 
     def __init__(
         self,
@@ -61,12 +58,12 @@ class CallFunctions(tf.estimator.SessionRunHook):
         self._is_due = self._is_first or (self._step + 1) % self._every_n_steps == 0
         if not self._is_due:
             return None
-        wanted = self._call("before_run", run_context)
-        if isinstance(wanted, Mapping):
+        arguments = self._call("before_run", run_context)
+        if isinstance(arguments, Mapping):
             return tf.estimator.SessionRunArgs(
-                fetches.find_all(wanted, self._graph, "session_run_args")
+                fetches.find_all(arguments, self._graph, "session_run_args")
             )
-        return wanted
+        return arguments
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         self._step += 1
@@ -87,7 +84,6 @@ class CallFunctions(tf.estimator.SessionRunHook):
         self._call("end", session)
 
     def required_steps(self, loss: Any) -> StepRequirements:
-        del loss
         if not {"before_run", "after_run"} & self._functions.keys():
             return NO_STEPS
         return (
@@ -100,7 +96,6 @@ class CallFunctions(tf.estimator.SessionRunHook):
         return self._every_n_steps - step % self._every_n_steps - 1
 
     def _note_skipped_steps(self, step: int, losses: Sequence[float]) -> None:
-        del losses
         self._step = step
 
     def _call(self, method: str, *arguments: Any) -> Any:
@@ -111,8 +106,7 @@ class CallFunctions(tf.estimator.SessionRunHook):
 class ShowTensors(tf.estimator.SessionRunHook):
     """Show values of tensors every few steps or seconds.
 
-    Unlike ``tf.estimator.LoggingTensorHook`` it knows names such as "loss", and at the end it shows the values of the
-    last step: a tensor that depends on the input cannot be computed after the input has ended.
+    Unlike ``tf.estimator.LoggingTensorHook``, it accepts names such as "loss", and shows the last step at the end.
     """
 
     described_as = "hook_logging_tensor(at_end = TRUE)"
@@ -146,7 +140,6 @@ class ShowTensors(tf.estimator.SessionRunHook):
             self._timer.reset()
 
     def before_run(self, run_context: Any) -> Any:
-        del run_context
         self._due = self._timer is not None and self._timer.should_trigger_for_step(self._iteration)
         if not (self._due or self._at_end):
             return None
@@ -160,8 +153,6 @@ class ShowTensors(tf.estimator.SessionRunHook):
         self._iteration += 1
 
     def required_steps(self, loss: Any) -> StepRequirements:
-        """Return the steps that are due. The last step is not known in advance."""
-        del loss
         if self._at_end:
             return EVERY_STEP
         return StepRequirements(
@@ -170,7 +161,6 @@ class ShowTensors(tf.estimator.SessionRunHook):
         )
 
     def _note_skipped_steps(self, step: int, losses: Sequence[float]) -> None:
-        del step
         self._iteration += len(losses)
 
     def end(self, session: Any) -> None:

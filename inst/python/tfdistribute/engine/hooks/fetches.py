@@ -11,17 +11,15 @@ import tensorflow as tf
 
 from tfdistribute.errors import ArgumentError
 
-# Names of values that every training has, whatever the model calls them.
+# Names that every training has, whatever the model calls its values.
 LOSS = "loss"
 GLOBAL_STEP = "global_step"
 
 
 def find(wanted: Any, graph: Any, argument: str) -> Any:
-    """Find what a session should fetch: a tensor, variable or operation, its name, or a list of these.
+    """Find a tensor, variable or operation to fetch by its name, or several; ArgumentError about ``argument``.
 
-    ":0" may be left out of a tensor's name. The name "loss" stands for the loss that the Estimator trains on, over all
-    replicas, and there is "global_step". ArgumentError, about the user's ``argument``, if the graph has nothing of a
-    name.
+    "loss" is the loss over all replicas, and "global_step" the step. A tensor's name may lack ":0".
     """
     if isinstance(wanted, tf.distribute.DistributedValues):
         # TensorFlow's sessions cannot fetch a value per replica, so this is replica 0's.
@@ -71,8 +69,8 @@ def _by_word(word: str, graph: Any) -> Iterable[Any]:
 
 
 def _unknown(name: str, graph: Any, argument: str) -> ArgumentError:
-    known = [LOSS, GLOBAL_STEP, *(operation.name for operation in graph.get_operations())]
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    names = [LOSS, GLOBAL_STEP, *(operation.name for operation in graph.get_operations())]
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     return ArgumentError(
         f'`{argument}` names "{name}", which this graph does not have.',
         f"Use the name of a tensor or a variable{', such as ' + ', '.join(near) if near else ''}.",

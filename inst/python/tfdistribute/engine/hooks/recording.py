@@ -9,34 +9,24 @@ from typing import Any
 import tensorflow as tf
 
 from tfdistribute.engine import placement, tpu
-from tfdistribute.engine.hooks.step_requirements import NO_STEPS, StepRequirements
+from tfdistribute.engine.hooks.step_requirements import StepRequirements, no_steps_required
 
 
 class StopOnRequest(tf.estimator.SessionRunHook):
-    """End training after the current step once ``requested()`` returns true.
-
-    The session ends normally, so the checkpoint saver writes the last step.
-    """
+    """End training normally after a step once ``requested()`` is true, so the checkpoint saver writes it."""
 
     def __init__(self, requested: Callable[[], bool]) -> None:
         self._requested = requested
 
-    def required_steps(self, loss: Any) -> StepRequirements:
-        """Return no steps: a request comes at any time."""
-        del loss
-        return NO_STEPS
+    required_steps = no_steps_required
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        del run_values
         if self._requested():
             run_context.request_stop()
 
 
 class ReportBatches(tf.estimator.SessionRunHook):
-    """Report the batches of an evaluation by their number, and end it if a stop was requested.
-
-    What was evaluated so far is not a result, so the evaluation ends by KeyboardInterrupt.
-    """
+    """Report the batches of an evaluation by their number; end it with KeyboardInterrupt if a stop is requested."""
 
     def __init__(
         self, report: Callable[[int], Any], requested: Callable[[], bool] = lambda: False
@@ -49,11 +39,9 @@ class ReportBatches(tf.estimator.SessionRunHook):
         self._batches = 0
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        del run_context, run_values
         self.note_batch()
 
     def note_batch(self) -> None:
-        """Report a batch that no session hook has seen."""
         if self._requested():
             raise KeyboardInterrupt
         self._batches += 1
@@ -61,8 +49,6 @@ class ReportBatches(tf.estimator.SessionRunHook):
 
 
 class NoteMissingDevices(tf.estimator.SessionRunHook):
-    """Note each device that the model names and this process does not have."""
-
     def __init__(self, note: Callable[[str], Any], config: Any) -> None:
         self._note = note
         self._config = config
@@ -79,8 +65,8 @@ class NoteMissingDevices(tf.estimator.SessionRunHook):
 class RecordTraining(tf.estimator.SessionRunHook):
     """Report steps and losses, every few steps and at most every ``report_every_s`` seconds.
 
-    Estimator fetches the loss at every step anyway, so reading it is free. ``record`` is called with (step, loss,
-    whether it is an entry of the record), and for past steps with their ``time.monotonic`` time.
+    ``record`` is called with (step, loss, whether it is an entry of the record), and for past steps with their
+    ``time.monotonic`` time.
     """
 
     def __init__(
@@ -106,13 +92,11 @@ class RecordTraining(tf.estimator.SessionRunHook):
         self._loss = tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.LOSSES)[-1]
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        del coord
         self._step = int(session.run(self._global_step))
         self._first_step = self._step
         self._seen_at = time.monotonic()
 
     def before_run(self, run_context: Any) -> Any:
-        del run_context
         self._in_report = time.monotonic() - self._reported >= self._report_every_s
         fetches = {"step": self._global_step, "loss": self._loss}
         return tf.estimator.SessionRunArgs(fetches)
@@ -135,8 +119,6 @@ class RecordTraining(tf.estimator.SessionRunHook):
             self._recorded = self._step
 
     def required_steps(self, loss: Any) -> StepRequirements:
-        """Return no steps: skipped losses are reported afterwards."""
-        del loss
         return StepRequirements(note_skipped_steps=self._note_skipped_steps)
 
     def _note_skipped_steps(self, step: int, losses: Sequence[float]) -> None:
@@ -155,8 +137,6 @@ class RecordTraining(tf.estimator.SessionRunHook):
         return step // every > before // every or before == self._first_step
 
     def end(self, session: Any) -> None:
-        """Report the last step, whether it is due or not."""
-        del session
         # If the input has ended, a further step had begun. Steps of a run of many are recorded, but not shown.
         if self._fetched is not None and self._fetched[0] != self._recorded:
             self._record(*self._fetched, True)

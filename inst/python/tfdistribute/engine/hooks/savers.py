@@ -14,8 +14,7 @@ from tfdistribute.engine.hooks import fetches, step_requirements
 class SaveElsewhere(tf.estimator.SessionRunHook):
     """Write checkpoints to a directory other than the model's.
 
-    This is not a ``CheckpointSaverHook``: Estimator would use it in place of its own, and write nothing to
-    ``model_dir``. It has its own saver because a saver deletes its old checkpoints, in any directory.
+    Estimator would use a ``CheckpointSaverHook`` in place of its own, and a shared saver deletes its old checkpoints.
     """
 
     def __init__(self, make: Callable[[Any], Any]) -> None:
@@ -42,8 +41,6 @@ class SaveElsewhere(tf.estimator.SessionRunHook):
 
 
 class SaveSummaries(tf.estimator.SummarySaverHook):
-    """TensorFlow's hook, for summaries by name or, given None, for all summaries of the graph."""
-
     def __init__(self, summary_op: Any, **settings: Any) -> None:
         # TensorFlow requires one before there is a graph; begin() finds the real one.
         super().__init__(summary_op="", **settings)
@@ -59,8 +56,7 @@ class SaveSummaries(tf.estimator.SummarySaverHook):
             self._summary_op = fetches.find(self._wanted, graph, "summary_op")
         super().begin()
 
-    def required_steps(self, loss: Any) -> step_requirements.StepRequirements:
-        return step_requirements.by_coming_step(self, loss)
+    required_steps = step_requirements.by_coming_step
 
     def _get_summary_op(self) -> Any:
         # A graph may have no summaries at all.
@@ -70,7 +66,6 @@ class SaveSummaries(tf.estimator.SummarySaverHook):
 def checkpoints(
     config: Any, scaffold: Any, make: Callable[..., Any] = tf.estimator.CheckpointSaverHook
 ) -> list[Any]:
-    """Make the hook that writes checkpoints, if the run configuration has an interval for it."""
     secs, steps = config.save_checkpoints_secs, config.save_checkpoints_steps
     if not (secs or steps):
         return []
@@ -95,7 +90,6 @@ def summaries(scaffold: Any, save_at: int | str, **where: Any) -> Any:
 
 
 def speed(save_at: int | str, **where: Any) -> Any:
-    """Make the hook that writes the steps per second; the arguments are those of ``summaries``."""
     steps = 1 if save_at == "auto" else save_at
     hook = tf.estimator.StepCounterHook(every_n_steps=steps, **where)
     if save_at == "auto":
@@ -104,17 +98,13 @@ def speed(save_at: int | str, **where: Any) -> Any:
 
 
 def expect_runs(hooks: Iterable[Any], steps: int) -> None:
-    """Let TensorFlow's hooks for checkpoints and the speed expect this many steps between two calls."""
     for hook in hooks:
         if isinstance(hook, (tf.estimator.CheckpointSaverHook, tf.estimator.StepCounterHook)):
             hook._set_steps_per_run(steps)
 
 
 class SparserTimer(tf.estimator.SecondOrStepTimer):
-    """Timer that triggers at the first step, then every second, and less often the longer a training lasts.
-
-    A curve needs some hundred points, whether it shows a minute or a day.
-    """
+    """Timer that triggers at the first step, then every second, and less often the longer a training lasts."""
 
     def __init__(self, every_secs: float = 1.0, share: float = 0.01) -> None:
         super().__init__(every_secs=every_secs)

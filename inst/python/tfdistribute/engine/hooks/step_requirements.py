@@ -1,8 +1,8 @@
 """The steps that session hooks must see when one ``session.run`` takes many steps.
 
-A hook is called after ``session.run``. A hook that acts at step 100 must be called after step 100 itself. Hooks of this
-package have a method ``required_steps(loss)``; TensorFlow's own are known by their class. Any other hook sees every
-step, unless it overrides neither ``before_run`` nor ``after_run``.
+A hook is called after ``session.run``, so a hook that acts at step 100 must see step 100 itself. Hooks of this
+package have a method ``required_steps(loss)``, and TensorFlow's own are known by their class. Any other hook sees
+every step, unless it overrides neither ``before_run`` nor ``after_run``.
 """
 
 from __future__ import annotations
@@ -19,28 +19,16 @@ v1 = tf.compat.v1
 UNLIMITED = math.inf
 
 
-def _any_number(step: int) -> float:
-    del step
-    return UNLIMITED
-
-
-def _nothing(step: int, losses: Sequence[float]) -> None:
-    del step, losses
-
-
 @dataclass(frozen=True)
 class StepRequirements:
     """The steps that a hook must see.
 
-    Args:
-        skippable_steps: Takes the global step; returns how many of the next steps the hook need not see.
-        note_skipped_steps: Called after skipped steps, with the global step after the last and the loss of each.
-        on_nan: Called with the session's ``SessionRunContext`` if the loss of a skipped step is NaN.
-        every_step: Whether no step can be skipped.
+    ``skippable_steps`` takes the global step and returns how many steps the hook need not see. ``note_skipped_steps``
+    gets the global step after them and their losses, and ``on_nan`` the session's context if one is NaN.
     """
 
-    skippable_steps: Callable[[int], float] = _any_number
-    note_skipped_steps: Callable[[int, Sequence[float]], Any] = _nothing
+    skippable_steps: Callable[[int], float] = lambda step: UNLIMITED
+    note_skipped_steps: Callable[[int, Sequence[float]], Any] = lambda step, losses: None
     on_nan: Callable[[Any], Any] | None = None
     every_step: bool = False
 
@@ -50,7 +38,6 @@ EVERY_STEP = StepRequirements(every_step=True)
 
 
 def requirements_of(hook: Any, loss: Any) -> StepRequirements:
-    """Return the steps that a hook must see: every step for a hook of unknown class."""
     if hasattr(hook, "required_steps"):
         return hook.required_steps(loss)
     known = _KNOWN.get(type(hook))
@@ -65,9 +52,7 @@ def of_unknown(hook: Any) -> StepRequirements:
     return NO_STEPS if passive else EVERY_STEP
 
 
-def no_steps_required(hook: Any, loss: Any) -> StepRequirements:
-    """Return the requirements of a hook that need not see any step; usable as ``required_steps``."""
-    del hook, loss
+def no_steps_required(_hook: Any, _loss: Any) -> StepRequirements:
     return NO_STEPS
 
 
@@ -84,12 +69,10 @@ def steps_before_trigger(timer: Any, step: int) -> float:
     return 0 if last is None else max(0, last + every_steps - step - 1)
 
 
-def by_coming_step(hook: Any, loss: Any) -> StepRequirements:
+def by_coming_step(hook: Any, _loss: Any) -> StepRequirements:
     """Return the requirements of a hook that decides before a step, by its own count, whether the step is due."""
-    del loss
 
-    def note_skipped_steps(step: int, losses: Sequence[float]) -> None:
-        del losses
+    def note_skipped_steps(step: int, _losses: Sequence[float]) -> None:
         hook._next_step = step + 1
 
     return StepRequirements(
@@ -97,17 +80,13 @@ def by_coming_step(hook: Any, loss: Any) -> StepRequirements:
     )
 
 
-def by_global_step(hook: Any, loss: Any) -> StepRequirements:
+def by_global_step(hook: Any, _loss: Any) -> StepRequirements:
     """Return the requirements of a hook that decides after a step, by the global step, whether it was due."""
-    del loss
     return StepRequirements(lambda step: steps_before_trigger(hook._timer, step))
 
 
-def _by_own_count(hook: Any, loss: Any) -> StepRequirements:
-    del loss
-
-    def note_skipped_steps(step: int, losses: Sequence[float]) -> None:
-        del step
+def _by_own_count(hook: Any, _loss: Any) -> StepRequirements:
+    def note_skipped_steps(_step: int, losses: Sequence[float]) -> None:
         hook._iter_count += len(losses)
 
     return StepRequirements(
@@ -115,8 +94,7 @@ def _by_own_count(hook: Any, loss: Any) -> StepRequirements:
     )
 
 
-def at_last_step(hook: Any, loss: Any) -> StepRequirements:
-    del loss
+def at_last_step(hook: Any, _loss: Any) -> StepRequirements:
     return StepRequirements(lambda step: max(0, hook._last_step - step - 1))
 
 

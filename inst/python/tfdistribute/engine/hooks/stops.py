@@ -13,9 +13,9 @@ from tfdistribute.engine.hooks import fetches
 from tfdistribute.engine.hooks.best_weights import BestWeights
 from tfdistribute.engine.hooks.step_requirements import (
     EVERY_STEP,
-    NO_STEPS,
     StepRequirements,
     at_last_step,
+    no_steps_required,
 )
 from tfdistribute.errors import TrainingError
 
@@ -23,12 +23,10 @@ _POLL_S = 0.5
 
 
 class StopOnDecision(tf.estimator.SessionRunHook):
-    """End training when a function returns true. The checkpoint of the last step is written.
+    """End training when ``decide`` returns true, called with the global step and the loss over all replicas.
 
-    It adds nothing to the graph, so checkpoints do not change. Under a strategy of one process there is one session for
-    all replicas. ``decide`` gets (global step, loss over all replicas) after each step; if it has the methods
-    ``skippable_steps(step)`` and ``note(step, loss)``, not after steps that can be skipped. ``best`` keeps the weights
-    of the step that ``decide.improved_at`` names, which are restored at the end.
+    ``decide.skippable_steps(step)`` and ``decide.note(step, loss)`` are optional. ``best`` keeps and finally restores
+    the weights of the step that ``decide.improved_at`` names. The graph, and so checkpoints, do not change.
     """
 
     def __init__(
@@ -44,7 +42,6 @@ class StopOnDecision(tf.estimator.SessionRunHook):
         self._step = 0
 
     def before_run(self, run_context: Any) -> Any:
-        del run_context
         return tf.estimator.SessionRunArgs(self._fetches)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
@@ -60,17 +57,14 @@ class StopOnDecision(tf.estimator.SessionRunHook):
             run_context.request_stop()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        del coord
         if self._best is not None:
             self._best.find_saver(session.graph)
 
     def end(self, session: Any) -> None:
-        del session
         if self._best is not None:
             self._best.discard()
 
     def required_steps(self, loss: Any) -> StepRequirements:
-        del loss
         if not hasattr(self._decide, "skippable_steps"):
             return EVERY_STEP
         return StepRequirements(self._decide.skippable_steps, self._note_skipped_steps)
@@ -82,16 +76,13 @@ class StopOnDecision(tf.estimator.SessionRunHook):
 
 
 class StopAtStep(tf.estimator.StopAtStepHook):
-    """TensorFlow's hook, which also calls ``note_stop`` when it ends the training."""
-
     def __init__(
         self, num_steps: int | None, last_step: int | None, note_stop: Callable[[], Any]
     ) -> None:
         super().__init__(num_steps=num_steps, last_step=last_step)
         self._note_stop = note_stop
 
-    def required_steps(self, loss: Any) -> StepRequirements:
-        return at_last_step(self, loss)
+    required_steps = at_last_step
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         asked_before = run_context.stop_requested
@@ -101,8 +92,6 @@ class StopAtStep(tf.estimator.StopAtStepHook):
 
 
 class StopOnNan(tf.estimator.SessionRunHook):
-    """End training when a tensor contains NaN, with an error if ``fail``."""
-
     described_as = "hook_nan_tensor()"
 
     def __init__(self, tensor: Any, fail: bool, note_stop: Callable[[], Any]) -> None:
@@ -114,7 +103,6 @@ class StopOnNan(tf.estimator.SessionRunHook):
         self._fetch = fetches.find(self._tensor, tf.compat.v1.get_default_graph(), "loss_tensor")
 
     def before_run(self, run_context: Any) -> Any:
-        del run_context
         return tf.estimator.SessionRunArgs(self._fetch)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
@@ -137,26 +125,19 @@ class StopOnNan(tf.estimator.SessionRunHook):
 
 
 class WaitForStep(tf.estimator.SessionRunHook):
-    """Start training when other tasks have reached a global step.
-
-    TensorFlow's ``GlobalStepWaiterHook`` waits for ever if no other task trains; ``patience_s`` is 0 then.
-    """
+    """Start training when other tasks have reached a global step; ``patience_s`` is 0 if no other task trains."""
 
     def __init__(self, step: int, patience_s: float) -> None:
         self._wait_for = step
         self._patience_s = patience_s
         self._started = False
 
-    def required_steps(self, loss: Any) -> StepRequirements:
-        """Return no steps: it waits before the first one."""
-        del loss
-        return NO_STEPS
+    required_steps = no_steps_required
 
     def begin(self) -> None:
         self._global_step = tf.compat.v1.train.get_or_create_global_step()
 
     def before_run(self, run_context: Any) -> None:
-        """Wait before the first step; raise TrainingError if the global step does not change."""
         if self._started:
             return
         seen = -1

@@ -15,38 +15,27 @@ v1 = tf.compat.v1
 
 
 class FedRows:
-    """Placeholders for the matrices of a batch of any size, in the current graph.
-
-    Batches of rows that follow each other are not copied: TensorFlow reads them where they are.
-    """
+    """Placeholders for the matrices of a batch of any size; consecutive rows are not copied."""
 
     def __init__(self, rows: ResidentRows) -> None:
         with tf.device("/cpu:0"), tf.name_scope("fed_rows"):
-            self._matrices = [
+            self.placeholders: list[Any] = [
                 v1.placeholder(tf.dtypes.as_dtype(each.dtype), [None, each.shape[1]])
                 for each in rows.matrices
             ]
             self._tables = [SessionArray(tf.string, [None]) for _ in rows.tables]
             tables = tuple(each.value() for each in self._tables)
-            self.element: Any = rows.unpack(tuple(self._matrices), tables)
-
-    @property
-    def placeholders(self) -> list[Any]:
-        """The tensors that ``batches`` are fed to."""
-        return list(self._matrices)
+            self.element: Any = rows.unpack(tuple(self.placeholders), tables)
 
     def provide(self, session: Any, rows: ResidentRows) -> None:
-        """Give the strings behind codes to a session."""
         for each, table in zip(self._tables, rows.tables, strict=True):
             each.provide(session, table)
 
     def release(self, session: Any) -> None:
-        """Take the strings from a session, which keeps no data."""
         for each in self._tables:
             each.provide(session, np.empty(0, dtype=object))
 
     def batches(self, rows: ResidentRows, most_rows: int) -> Iterator[list[npt.NDArray[Any]]]:
-        """Iterate over the batches, the rows of each matrix: ``most_rows`` if the size of batches is free."""
         for chunk in rows.row_numbers(rows.skipped):
             size = most_rows if rows.any_batch_size else chunk.shape[1]
             numbers = chunk.reshape(-1)

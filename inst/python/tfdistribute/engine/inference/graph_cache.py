@@ -23,8 +23,6 @@ class _Entry:
 
 
 class GraphCache:
-    """The sessions of the last verbs, by all that their graphs were built from."""
-
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
 
@@ -34,9 +32,8 @@ class GraphCache:
     ) -> Iterator[InferenceSession]:
         """Lend a session to a verb; the session of a verb that fails or is interrupted is closed.
 
-        ``key`` is all that the graph is built from, compared by equality; None for a graph that is not cached. A
-        session with the same key and another checkpoint (its prefix, and the signature of its files) gets the weights
-        of this one.
+        ``key`` holds everything that the graph is built from, None for a graph that is not cached. A session of
+        another checkpoint (its prefix, and the signature of its files) gets the weights of this one.
         """
         cached = self._take(key)
         session = make() if cached is None else cached.session

@@ -12,13 +12,12 @@ import tensorflow as tf
 
 @dataclass(frozen=True)
 class OutputChoice:
-    """A choice of outputs by name; a model without any of them returns all."""
+    """A choice of outputs by name. A model without any of them returns all."""
 
     keys: tuple[str, ...] | None = None
     hidden: tuple[str, ...] = ()  # Left out if ``keys`` is None.
 
     def of(self, predictions: Any) -> Any:
-        """Return what to compute: strings as ``CodedStrings``."""
         if not isinstance(predictions, dict):
             return encode(predictions)
         names = [name for name in predictions if self._has(name)] or list(predictions)
@@ -29,8 +28,6 @@ class OutputChoice:
 
 
 class CodedStrings(NamedTuple):
-    """Strings of which most are equal, such as classes: each is handed over once."""
-
     labels: Any
     codes: Any  # Positions in the labels, in the shape of the strings.
 

@@ -1,4 +1,4 @@
-"""The graph and the session of an evaluation or a prediction."""
+"""Graphs and sessions of evaluations and predictions."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ _READS_FILE = "InitializeTableFromTextFile"
 
 @dataclass(frozen=True)
 class InferenceGraph:
-    """What the current graph computes."""
-
     scaffold: Any
     of_batch: Any  # An operation, or tensors by name.
     of_all: Any = None  # After the last batch, by name.
@@ -41,10 +39,10 @@ class InferenceGraph:
 
 
 class InferenceSession:
-    """A session with the weights of a checkpoint, in which the current graph computes all rows, batch by batch.
+    """A session with the weights of a checkpoint, which computes all rows batch by batch.
 
-    Hooks of users see every batch, and functions of R in the graph run on R's thread. Without either, a batch is
-    computed by a callable, which takes a third of the time around a run with hooks (``bench/batches.py``).
+    Hooks of users see every batch, and R's functions run on R's thread. Without either, a callable is used, which
+    takes a third of the time around a run (``bench/batches.py``).
     """
 
     def __init__(
@@ -67,7 +65,6 @@ class InferenceSession:
 
     @property
     def variable_bytes(self) -> int:
-        """Bytes of the variables, which stay in memory with the session."""
         return sum(
             math.prod(each.shape.as_list()) * each.dtype.size
             for each in self.graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
@@ -75,7 +72,6 @@ class InferenceSession:
 
     @property
     def reads_files(self) -> bool:
-        """Whether the graph reads files, which may change, besides the checkpoint."""
         types = {operation.type for operation in self.graph.get_operations()}
         return any(each.startswith(_READS_FILE) for each in types)
 
@@ -113,7 +109,6 @@ class InferenceSession:
             hook.end(self._session)
 
     def result(self) -> dict[str, Any]:
-        """Compute the values that follow from all batches."""
         return self._session.run(self._parts.of_all)
 
     def close(self) -> None:
@@ -165,7 +160,6 @@ class InferenceSession:
 
     @functools.cached_property
     def _batch_rows(self) -> int:
-        """Rows of a batch of any size, by the tensor that takes most memory."""
         widest = 1
         for operation in self.graph.get_operations():
             for tensor in operation.outputs:

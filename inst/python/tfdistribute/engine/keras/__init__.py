@@ -13,6 +13,7 @@ from tfdistribute.engine.keras import (
 )
 from tfdistribute.engine.keras.models import KerasFacts, serving_input_receiver_fn
 from tfdistribute.engine.keras.parts import KerasParts
+from tfdistribute.errors import ModelError, TfdistributeError
 
 __all__ = [
     "KerasParts",
@@ -31,8 +32,22 @@ def build(function: Callable[[], Any], seed: int) -> Any:
 
 
 def load(path: str, custom_objects: Mapping[str, Any]) -> Any:
+    """Read a saved model; ModelError if it is none, or needs an object that ``custom_objects`` does not have."""
     library = keras3_models if keras3_models.is_file(path) else models
-    return library.load(path, custom_objects)
+    try:
+        with context.eager_mode():
+            return library.load(path, custom_objects)
+    except TfdistributeError:
+        raise
+    except Exception as error:
+        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+        reader = " by Keras 3" if library is keras3_models else ""
+        raise ModelError(
+            f'`keras_model_path` "{path}" cannot be loaded{reader}: {reason}',
+            "Give a file that Keras has saved, and in `custom_objects` the objects that are not Keras's own.",
+            argument="keras_model_path",
+            value=path,
+        ) from error
 
 
 def describe(model: Any) -> KerasFacts:

@@ -1,10 +1,8 @@
 """Estimators of Keras 2 models.
 
-TensorFlow's own ``model_to_estimator``, in its usual checkpoint format, cannot train a model with batch normalisation
-under a mirrored strategy ("Method requires being in cross-replica context"). An evaluation on n devices reports 1/n of
-the loss, averages over batches instead of rows, and cuts numbers off the names of outputs. Here the model is cloned
-into the Estimator's graph and trained as ``Model.fit`` does, with Keras's own containers of losses and metrics, which
-support replicas. Checkpoints hold variables by name, as for other Estimators.
+TensorFlow's own ``model_to_estimator`` cannot train batch normalization under a mirrored strategy, and misreports the
+loss over devices, batches and outputs. Here the model is cloned into the Estimator's graph and trained as in
+``Model.fit``, with Keras's own containers of losses and metrics. Checkpoints hold variables by name.
 """
 
 from __future__ import annotations
@@ -24,6 +22,7 @@ from tfdistribute.engine.keras.parts import (
     input_tensors,
     load_values,
     nothing,
+    prediction,
     responses,
 )
 from tfdistribute.engine.keras2 import backend, compile_utils
@@ -33,7 +32,6 @@ from tfdistribute.errors import CallbackError, TfdistributeError
 
 
 def make_estimator(parts: KerasParts, config: Any) -> Any:
-    """Make an Estimator whose training begins with the model's weights; its evaluation counts every row once."""
     # Outside the Estimator's graph, where weights have values.
     initial = parts.known.model.get_weights()
 
@@ -43,7 +41,7 @@ def make_estimator(parts: KerasParts, config: Any) -> Any:
         with _naming_errors():
             clone = _clone(parts, input_tensors(parts, features), training, config.tf_random_seed)
             if mode == tf.estimator.ModeKeys.PREDICT:
-                return _prediction(parts, clone)
+                return prediction(parts.known, clone.outputs)
             losses, loss = _loss(parts, clone, (labels, weights), measures=not training)
             if training:
                 return _training(parts, clone, loss, initial)
@@ -59,19 +57,9 @@ def trained_model(known: KerasFacts, read: Callable[[str], Any]) -> Any:
     return known.model
 
 
-def _prediction(parts: KerasParts, clone: Any) -> Any:
-    predictions = dict(zip(parts.known.outputs, clone.outputs, strict=True))
-    return tf.estimator.EstimatorSpec(
-        tf.estimator.ModeKeys.PREDICT,
-        predictions=predictions,
-        export_outputs={"predict": tf.estimator.export.PredictOutput(predictions)},
-    )
-
-
 def _loss(
     parts: KerasParts, clone: Any, targets: tuple[Any, Any], measures: bool
 ) -> tuple[Any, Any]:
-    """Return Keras's container of losses, and this replica's share of the loss of the whole batch."""
     labels, weights = targets
     compiled = parts.known.compiled
     losses = compile_utils.LossesContainer(
@@ -81,7 +69,7 @@ def _loss(
         # Estimators do not initialise these metrics in a training, where a TPU would update them.
         losses.build(_outputs(clone))
         for metric in losses.metrics:
-            metric.update_state = _ignore
+            metric.update_state = lambda *values, **weights: None
     penalties = [*clone.get_losses_for(None), *clone.get_losses_for(clone.inputs)]
     loss = losses(
         responses(parts.known, labels),
@@ -133,10 +121,6 @@ def _evaluation(
     )
 
 
-def _ignore(*values: Any, **weights: Any) -> None:
-    del values, weights
-
-
 def _outputs(clone: Any) -> Any:
     return clone.outputs if len(clone.outputs) > 1 else clone.outputs[0]
 
@@ -159,7 +143,6 @@ def _complete_configuration(get_config: Any, layer: Any) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _naming_errors() -> Iterator[None]:
-    """Report the error of a user's function without the frames that AutoGraph adds."""
     try:
         yield
     except TfdistributeError:

@@ -1,8 +1,7 @@
 """Estimators of Keras 3 models.
 
-Keras 3 has no graphs of TensorFlow 1, but it can call a model as a function of the values of its variables. The
-Estimator's graph holds one variable for each of Keras's, calls the model with their values, and assigns the values that
-come back. Nothing of Keras 3 is changed, and the model itself keeps its weights.
+Keras 3 has no graphs of TensorFlow 1, but calls a model as a function of the values of its variables. The Estimator's
+graph has one variable for each of Keras's, and assigns the values that come back.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from tfdistribute.engine.keras.parts import (
     input_tensors,
     load_values,
     nothing,
+    prediction,
 )
 from tfdistribute.engine.keras2 import optimizer_utils
 from tfdistribute.engine.step import accumulate
@@ -36,16 +36,13 @@ _MICRO_BATCH_STRIDE = 7_919
 
 
 def make_estimator(parts: KerasParts, config: Any) -> Any:
-    """Make an Estimator whose training begins with the model's weights; its evaluation counts every row once.
-
-    Raises UnsupportedError if the cluster has parameter servers.
-    """
+    """Make an Estimator as ``engine.keras.estimator`` does; UnsupportedError with parameter servers."""
     if config.num_ps_replicas:
         # A step writes whole values, not differences: workers that do not wait for each other would undo steps.
         raise UnsupportedError(
             "A Keras 3 model cannot be trained with parameter servers.",
             "Use strategy_multi_worker(), or a model of tf.keras (Keras 2).",
-            argument="train_distribute",
+            argument="strategy",
             value="parameter_server",
         )
     # Outside the Estimator's graph, where variables have values.
@@ -64,7 +61,10 @@ def make_estimator(parts: KerasParts, config: Any) -> Any:
             parts, held.evaluation_weights(), read_all(held.others), tensors, training=False
         )
         if mode == tf.estimator.ModeKeys.PREDICT:
-            return _prediction(parts, outputs)
+            # Mixed precision ends in types that NumPy does not have.
+            half = (tf.bfloat16, tf.float16)
+            full = [tf.cast(each, tf.float32) if each.dtype in half else each for each in outputs]
+            return prediction(parts.known, full)
         return evaluation(parts, outputs, penalties, (labels, weights))
 
     options = EstimatorOptions(reads_matrices=True, row_loss=ROW_LOSS, hides_row_loss=True)
@@ -72,7 +72,6 @@ def make_estimator(parts: KerasParts, config: Any) -> Any:
 
 
 def trained_model(known: KerasFacts, read: Callable[[str], Any]) -> Any:
-    """Put trained weights into the model, and the state of the training into its optimizer."""
     model = known.model
     optimizer = FunctionalOptimizer(model.optimizer, model.trainable_variables)
     start = _Values(model, optimizer)
@@ -92,8 +91,6 @@ def trained_model(known: KerasFacts, read: Callable[[str], Any]) -> Any:
 
 
 class _Values:
-    """The variables of a model and its optimizer outside graphs, with names and values."""
-
     def __init__(self, model: Any, optimizer: FunctionalOptimizer) -> None:
         self.weights = list(model.trainable_variables)
         self.others = list(model.non_trainable_variables)
@@ -101,17 +98,15 @@ class _Values:
         self.averages = optimizer.averages()
         # First the model's weights, whose names do not depend on the optimizer.
         everything = list(model.weights)
-        known = {id(each) for each in everything}
+        ids = {id(each) for each in everything}
         rest = [*self.weights, *self.others, *self.state]
-        everything += [each for each in rest if id(each) not in known]
+        everything += [each for each in rest if id(each) not in ids]
         names = keras3_models.variable_names(everything)
         self.names = dict(zip(map(id, everything), names, strict=True))
         self.initial = {id(each): each.numpy() for each in everything}
 
 
 class _Variables:
-    """The variables of a graph, and their values in this replica."""
-
     def __init__(self, start: _Values) -> None:
         self.start = start
         self.weights = [self._make(each, trainable=True) for each in start.weights]
@@ -122,7 +117,6 @@ class _Variables:
         self.state = [self._make(each) for each in self.start.state]
 
     def evaluation_weights(self) -> list[Any]:
-        """Return the values of the weights outside training: of their moving averages, if Keras ends with them."""
         averages = self.start.averages
         if averages is None:
             return read_all(self.weights)
@@ -165,7 +159,6 @@ def _call_model(
     tensors: Sequence[Any],
     training: bool,
 ) -> tuple[list[Any], list[Any], list[Any]]:
-    """Call the model; return its outputs, its penalties, and what becomes of the other variables."""
     model = parts.known.model
     structure = getattr(model, "_inputs_struct", None)
     inputs = tensors[0] if structure is None else tf.nest.pack_sequence_as(structure, tensors)
@@ -185,7 +178,7 @@ def _call_model(
 
 
 def _seed_offset(value: Any) -> Any:
-    """Return what this replica and micro-batch add to the state of a random generator; None for other variables."""
+    """Return the offset of this replica and micro-batch for a random generator's state; None for other variables."""
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
     step = accumulate.current()
     is_state = value.dtype in (tf.uint32, tf.int32, tf.int64) and value.shape == [2]
@@ -237,22 +230,7 @@ def _training(
 
 
 def _sum_over_replicas(gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
-    """Add up gradients over replicas. Those of embeddings stay sparse: Keras's Adam treats them in its own way."""
     if tf.distribute.get_strategy().num_replicas_in_sync == 1:
         return list(gradients)
     pairs = zip(gradients, variables, strict=True)
     return [gradient for gradient, _ in optimizer_utils.all_reduce_sum_gradients(pairs)]
-
-
-def _prediction(parts: KerasParts, outputs: Sequence[Any]) -> Any:
-    # Mixed precision ends in types that NumPy does not have.
-    half = (tf.bfloat16, tf.float16)
-    predictions = {
-        name: tf.cast(output, tf.float32) if output.dtype in half else output
-        for name, output in zip(parts.known.outputs, outputs, strict=True)
-    }
-    return tf.estimator.EstimatorSpec(
-        tf.estimator.ModeKeys.PREDICT,
-        predictions=predictions,
-        export_outputs={"predict": tf.estimator.export.PredictOutput(predictions)},
-    )

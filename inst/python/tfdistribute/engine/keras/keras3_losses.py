@@ -16,7 +16,7 @@ v1 = tf.compat.v1
 
 
 def read_all(variables: Sequence[Any]) -> list[Any]:
-    """Read variables, each once: later writes must not be seen."""
+    """Read variables, each once, because later writes must not be seen."""
     return [tf.convert_to_tensor(variable) for variable in variables]
 
 
@@ -26,7 +26,6 @@ def loss_of_rows(
     penalties: Sequence[Any],
     targets: tuple[Any, Any],
 ) -> tuple[Any, dict[str, Any]]:
-    """Return this replica's share of the mean loss over all rows, and that of each output's loss."""
     get_loss = importlib.import_module("keras.src.trainers.compile_utils").get_loss
     known, weights = parts.known, targets[1]
     labels = _by_name(parts, targets[0])
@@ -77,7 +76,6 @@ def _loss_weights(parts: KerasParts) -> dict[str, float]:
 def evaluation(
     parts: KerasParts, outputs: list[Any], penalties: Sequence[Any], targets: tuple[Any, Any]
 ) -> Any:
-    """Make the specification of an evaluation. ``targets`` are the responses and the weights of rows."""
     if tf.distribute.get_strategy().num_replicas_in_sync > 1:
         raise UnsupportedError(
             "A Keras 3 model cannot be evaluated on several devices (`eval_distribute`).",
@@ -99,7 +97,6 @@ def evaluation(
 def _metrics(
     parts: KerasParts, outputs: Sequence[Any], targets: tuple[Any, Any]
 ) -> dict[str, tuple[Any, Any]]:
-    """Return the metrics of compile(), each as its value and its update."""
     metrics = getattr(parts.known.model, "_compile_metrics", None)
     if metrics is None:
         return {}

@@ -1,4 +1,4 @@
-"""Keras 3 models outside graphs: recognised, loaded and described. Keras 3 is imported for them only."""
+"""Keras 3 models outside graphs: recognized, loaded and described. Keras 3 is imported for them only."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.eager import context
 
 from tfdistribute.engine.keras.models import KerasFacts, by_output, unusable
-from tfdistribute.errors import ModelError, TfdistributeError
+from tfdistribute.errors import ModelError
 
 # Layers that hold tables or tensors of eager mode, which a graph of TensorFlow 1 cannot read.
 _EAGER_ONLY = (
@@ -32,13 +31,11 @@ _EAGER_ONLY = (
 
 
 def is_model(model: Any) -> bool:
-    """Return whether an object is a Keras 3 model; Keras 3 is not imported."""
     names = (f"{each.__module__}.{each.__qualname__}" for each in type(model).__mro__)
     return "keras.src.models.model.Model" in names
 
 
 def is_file(path: str) -> bool:
-    """Return whether Keras 3 has saved a ``.keras`` file."""
     try:
         with zipfile.ZipFile(path) as file, file.open("metadata.json") as text:
             return str(json.load(text).get("keras_version", "")).startswith("3.")
@@ -47,22 +44,10 @@ def is_file(path: str) -> bool:
 
 
 def load(path: str, custom_objects: Mapping[str, Any]) -> Any:
-    """Read a ``.keras`` file of Keras 3; ModelError if Keras 3 is not there, or cannot read it."""
-    try:
-        with context.eager_mode(), fresh_names(), warnings.catch_warnings():
-            # Estimators make new variables of the optimizer anyway.
-            warnings.filterwarnings("ignore", message="Skipping variable loading for optimizer")
-            return _keras().models.load_model(path, custom_objects=dict(custom_objects))
-    except TfdistributeError:
-        raise
-    except Exception as error:
-        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-        raise ModelError(
-            f'`keras_model_path` "{path}" cannot be loaded by Keras 3: {reason}',
-            "Give a file that Keras has saved, and in `custom_objects` the objects that are not Keras's own.",
-            argument="keras_model_path",
-            value=path,
-        ) from error
+    with fresh_names(), warnings.catch_warnings():
+        # Estimators make new variables of the optimizer anyway.
+        warnings.filterwarnings("ignore", message="Skipping variable loading for optimizer")
+        return _keras().models.load_model(path, custom_objects=dict(custom_objects))
 
 
 def describe(model: Any) -> KerasFacts:
@@ -105,7 +90,6 @@ def variable_names(variables: Sequence[Any]) -> list[str]:
 
 @contextlib.contextmanager
 def fresh_names() -> Iterator[None]:
-    """Restart Keras 3's numbering of unnamed layers inside the block, if Keras 3 is there."""
     state = sys.modules.get("keras.src.backend.common.global_state")
     if state is None:
         yield

@@ -1,8 +1,7 @@
 """Optimizers of Keras 3 as functions from old values to new ones.
 
-With TensorFlow, the optimizers of Keras 3 write to their variables. In a graph of TensorFlow 1 these writes have no
-order, and several replicas would write to the same variables. Keras 3 has a second implementation without writes, for
-other backends. It computes the same.
+In a graph of TensorFlow 1, the writes of their variables have no order, and replicas would write to the same ones.
+Keras 3 has a second implementation without writes, for other backends.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from tfdistribute.errors import ModelError
 class FunctionalOptimizer:
     """A copy of a Keras 3 optimizer for the variables of a model.
 
-    ``state`` lacks the step and the learning rate: a training that continues with another rate must use the new one.
+    ``state`` lacks the step and the learning rate, because a training that continues may have another rate.
     """
 
     def __init__(self, optimizer: Any, variables: Sequence[Any]) -> None:
@@ -34,7 +33,6 @@ class FunctionalOptimizer:
         self.state = self.state_of(self._optimizer)
 
     def state_of(self, optimizer: Any) -> list[Any]:
-        """Return the variables of ``state`` of an optimizer of the same class, which is built."""
         fixed = [optimizer._iterations]
         if self._rate is not None:
             fixed.append(optimizer._learning_rate)
@@ -43,7 +41,7 @@ class FunctionalOptimizer:
     def apply(
         self, state: Sequence[Any], gradients: Sequence[Any], weights: Sequence[Any], step: Any
     ) -> tuple[list[Any], list[Any]]:
-        """Return the new weights and state; a gradient is None if the loss does not depend on its weight."""
+        """Return the new weights and state. A gradient is None if the loss does not depend on its weight."""
         optimizer, state_values = self._optimizer, iter(state)
         values = []
         for variable in optimizer.variables:
@@ -61,7 +59,7 @@ class FunctionalOptimizer:
         return list(after), [by_id[id(variable)] for variable in self.state]
 
     def averages(self) -> list[Any] | None:
-        """Return the moving averages of the weights if they replace the weights at the end of a training, or None."""
+        """Return the moving averages of the weights that replace them at the end of a training, or None."""
         optimizer = self._optimizer
         if not optimizer.use_ema or optimizer.ema_overwrite_frequency:
             return None
@@ -69,7 +67,6 @@ class FunctionalOptimizer:
 
 
 def _functional_class(optimizer_class: type) -> type:
-    """Make a class without what Keras 3 replaces for TensorFlow."""
     writing = importlib.import_module("keras.src.backend.tensorflow.optimizer").TFOptimizer
     base = importlib.import_module("keras.src.optimizers.base_optimizer").BaseOptimizer
     members = {
@@ -95,10 +92,7 @@ def _functional_class(optimizer_class: type) -> type:
 
 
 def _average(self: Any, variables: Sequence[Any]) -> None:
-    """Update the averages; every ``ema_overwrite_frequency`` steps, they replace the weights.
-
-    Keras does the second in a branch, which cannot hand its values out of a graph.
-    """
+    """Update the averages, and let them replace the weights without a branch, which cannot return values to a graph."""
     base = importlib.import_module("keras.src.optimizers.base_optimizer").BaseOptimizer
     base._update_model_variables_moving_average(self, variables)
     if not self.ema_overwrite_frequency:
@@ -110,4 +104,4 @@ def _average(self: Any, variables: Sequence[Any]) -> None:
 
 
 def _overwrite(self: Any, variables: Sequence[Any]) -> None:
-    """Do nothing: ``_average`` has replaced the weights already."""
+    """Do nothing, because ``_average`` has replaced the weights already."""

@@ -15,36 +15,25 @@ from tensorflow.python.eager import context
 
 from tfdistribute.engine import patches
 from tfdistribute.engine.model_graphs import layer_seeds
-from tfdistribute.errors import ModelError, TfdistributeError
+from tfdistribute.errors import ModelError
 
 Shape = tuple["int | None", ...]
 
 
 def load(path: str, custom_objects: Mapping[str, Any]) -> Any:
-    """Read a saved model; ModelError if it is none, or needs an object that custom_objects does not have."""
-    try:
-        with context.eager_mode(), _fresh_names(), _without_warnings():
-            return tf.keras.models.load_model(path, custom_objects=dict(custom_objects))
-    except TfdistributeError:
-        raise
-    except Exception as error:
-        raise ModelError(
-            f'`keras_model_path` "{path}" cannot be loaded: {_first_line(error)}',
-            "Give a file that Keras has saved, and in `custom_objects` the objects that are not Keras's own.",
-            argument="keras_model_path",
-            value=path,
-        ) from error
+    with _fresh_names(), _without_warnings():
+        return tf.keras.models.load_model(path, custom_objects=dict(custom_objects))
 
 
 def build(function: Callable[[], Any], seed: int) -> Any:
-    """Call a function that builds a model; each call gives the same names and, for one seed, the same weights."""
+    """Call a function that builds a model, with the same names and, for one seed, the same weights each time."""
     with context.eager_mode(), _fresh_names(), _seed_generators(seed):
         return function()
 
 
 @dataclass(frozen=True)
 class KerasFacts:
-    """A model and its facts, read outside graphs: inside a graph, Keras's classes change and cannot be inspected."""
+    """A model and its facts, read outside graphs, because Keras's classes change inside a graph."""
 
     model: Any
     inputs: tuple[tuple[str, Shape, str], ...]
@@ -109,8 +98,6 @@ def _check(model: Any) -> None:
 
 
 def serving_input_receiver_fn(known: KerasFacts) -> Callable[[], Any]:
-    """Make the function that receives requests with a tensor for each input of the model."""
-
     def receive() -> Any:
         tensors = {
             name: tf.compat.v1.placeholder(dtype, [None, *shape])
@@ -122,17 +109,12 @@ def serving_input_receiver_fn(known: KerasFacts) -> Callable[[], Any]:
 
 
 def _fresh_names() -> Any:
-    """Restart Keras's numbering of unnamed layers inside the block.
-
-    Keras numbers layers per process: a second call of a function would name a layer "dense_1" that the first call named
-    "dense", and its variables would not be found in a checkpoint.
-    """
+    """Restart Keras's numbering of unnamed layers, so that a second call makes variables of the same names."""
     return patches.patch_temporarily("keras_names", weakref.WeakKeyDictionary(), set())
 
 
 @contextlib.contextmanager
 def _without_warnings() -> Iterator[None]:
-    """Hide the warning that Keras does not restore a saved optimizer's variables; Estimators make new ones anyway."""
     level = logging.get_verbosity()
     logging.set_verbosity(logging.ERROR)
     try:
@@ -143,7 +125,6 @@ def _without_warnings() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _seed_generators(seed: int) -> Iterator[None]:
-    """Seed all generators of weights inside the block, then restore the user's."""
     state, eager = random.getstate(), context.context()
     before = eager._seed, getattr(eager, "_rng", None)
     random.seed(seed)
@@ -158,10 +139,6 @@ def _seed_generators(seed: int) -> Iterator[None]:
 
 def _class(model: Any) -> str:
     return f"{type(model).__module__}.{type(model).__qualname__}"
-
-
-def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), "")
 
 
 def unusable(problem: str, remedy: str, model: Any) -> ModelError:

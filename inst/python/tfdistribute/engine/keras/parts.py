@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from tfdistribute.engine.features.packed_features import Features
 from tfdistribute.engine.keras.models import KerasFacts
+from tfdistribute.engine.repairs.replicated_variables import components
 from tfdistribute.errors import InputError, ModelError
 
 # The mean loss over rows; Estimator reserves the name "loss" for the mean over batches.
@@ -20,8 +21,6 @@ Router = Callable[[Mapping[str, Any]], Mapping[str, Sequence[str]]]
 
 @dataclass(frozen=True)
 class KerasParts:
-    """The parts of an Estimator's graph."""
-
     known: KerasFacts
     # Makes a new legacy one; None for Keras 3, which trains with its own.
     optimizer: Callable[[], Any] | None
@@ -30,7 +29,6 @@ class KerasParts:
     weights: str | None = None
 
     def split(self, features: Any) -> tuple[Any, Any]:
-        """Return the features that the model reads, and the weights of the rows or None."""
         if self.weights is None:
             return features, None
         features = dict(features)
@@ -66,7 +64,6 @@ def _as_input(tensor: Any, shape: tuple[int | None, ...], dtype: str) -> Any:
 
 
 def responses(known: KerasFacts, labels: Any) -> Any:
-    """Return labels by output; a single response belongs to the only output with a loss."""
     names = [name for name, loss in known.losses.items() if loss is not None]
     if labels is None:
         raise InputError(
@@ -88,24 +85,28 @@ def responses(known: KerasFacts, labels: Any) -> Any:
     return {names[0]: labels}
 
 
-def load_values(variables: Sequence[Any], values: Sequence[Any]) -> Callable[[Any, Any], None]:
-    """Initialise variables that no checkpoint restores, without constants in the graph."""
+def prediction(known: KerasFacts, outputs: Sequence[Any]) -> Any:
+    predictions = dict(zip(known.outputs, outputs, strict=True))
+    return tf.estimator.EstimatorSpec(
+        tf.estimator.ModeKeys.PREDICT,
+        predictions=predictions,
+        export_outputs={"predict": tf.estimator.export.PredictOutput(predictions)},
+    )
 
-    def init(scaffold: Any, session: Any) -> None:
-        del scaffold
+
+def load_values(variables: Sequence[Any], values: Sequence[Any]) -> Callable[[Any, Any], None]:
+    """Initialize variables that no checkpoint restores, without constants in the graph."""
+
+    def init(_scaffold: Any, session: Any) -> None:
         copies = [
             (copy.initializer, value)
             for variable, value in zip(variables, values, strict=True)
-            for copy in _copies(variable)
+            for copy in components(variable)
         ]
         feed = {initializer.inputs[1]: value for initializer, value in copies}
         session.run([initializer for initializer, _ in copies], feed)
 
     return init
-
-
-def _copies(variable: Any) -> Sequence[Any]:
-    return getattr(variable, "values", None) or (variable,)
 
 
 def nothing(what: str, remedy: str) -> ModelError:

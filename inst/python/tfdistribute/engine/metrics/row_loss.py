@@ -1,7 +1,6 @@
-"""Mean loss over the rows of an evaluation.
+"""Metrics that Estimator reports otherwise: the mean loss over rows, and baselines over several replicas.
 
-Estimator averages the losses of batches, so a smaller last batch counts as much as a full one, and the result depends
-on how rows fall into batches.
+Estimator averages the losses of batches, so its result depends on how rows fall into batches.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ v1 = tf.compat.v1
 # The metric that becomes the loss of an evaluation; Estimator reserves the name "loss" for its mean over batches.
 ROW_LOSS = "loss_of_rows"
 _LOSS = "loss"
+_BASELINE, _LABEL_MEAN = "accuracy_baseline", "label/mean"
 
 
 def with_row_loss(spec: Any, features: Any, labels: Any) -> Any:
-    """Add the metric ``ROW_LOSS``, in which the loss of each batch counts by its rows.
+    """Add the metric ``ROW_LOSS``, in which the loss of each batch, a mean over its rows, counts by its rows.
 
-    It is the mean over all rows if the loss is a mean over the rows of its batch. Without a tensor with rows, nothing
-    is added.
+    Without a tensor with rows, nothing is added.
     """
     rows = _rows(labels)
     rows = _rows(features) if rows is None else rows
@@ -41,8 +40,20 @@ def as_loss(values: Mapping[str, Any], name: str | None, hidden: bool) -> dict[s
     return {**others, _LOSS: values[name]}
 
 
+def with_baselines_of_all_replicas(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Compute the baselines of classifiers from the mean label.
+
+    With two replicas, TensorFlow's own are half of the accuracy, because it counts the rows of all replicas.
+    """
+    corrected = dict(values)
+    for name in values:
+        mean = values.get(name.replace(_BASELINE, _LABEL_MEAN, 1))
+        if name.startswith(_BASELINE) and mean is not None:
+            corrected[name] = tf.maximum(mean, 1 - mean)
+    return corrected
+
+
 def _rows(values: Any) -> Any:
-    """Count the rows of the first tensor that has any, as a scalar tensor; None without one."""
     for value in tf.nest.flatten(values):
         if isinstance(value, tf.SparseTensor):
             return value.dense_shape[0]

@@ -15,10 +15,10 @@ States = dict[str, np.ndarray[Any, Any]]
 
 
 class AddStates(tf.estimator.SessionRunHook):
-    """Gives away what this process has added to the states of metrics, and adds what others have added.
+    """Adds the states of metrics over processes.
 
-    Estimator reads the values of metrics after the last hook has ended, so they include the others' rows. ``exchange``
-    returns the sum over all processes, or None to keep this process's own.
+    Estimator reads the metrics after the last hook has ended. ``exchange`` returns None to keep this process's own
+    states.
     """
 
     def __init__(
@@ -26,9 +26,6 @@ class AddStates(tf.estimator.SessionRunHook):
     ) -> None:
         self._variables = {variable.op.name: variable for variable in variables}
         self._exchange = exchange
-        self._initial: States = {}
-        self._given: dict[str, Any] = {}
-        self._assign: list[Any] = []
 
     def begin(self) -> None:
         self._given = {
@@ -41,12 +38,9 @@ class AddStates(tf.estimator.SessionRunHook):
         ]
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Note where the sums begin."""
-        del coord
-        self._initial = session.run(self._variables)
+        self._initial: States = session.run(self._variables)
 
     def end(self, session: Any) -> None:
-        """Exchange the states, and write the sum over all processes."""
         states = session.run(self._variables)
         added = {name: states[name] - self._initial[name] for name in states}
         of_all = self._exchange(added)

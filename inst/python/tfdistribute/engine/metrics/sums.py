@@ -1,8 +1,7 @@
 """Metrics whose states are sums over rows, so that several processes can each evaluate a shard.
 
-All of ``tf.compat.v1.metrics`` and nearly all Keras metrics keep totals, counts and confusion counts, to which each
-batch adds. A maximum, a percentile or a moving mean does not add up, and would be silently wrong. So the graph must
-show that every state of a metric is only added to, and that what is added does not depend on a state.
+A maximum, a percentile or a moving mean does not add up, and would be silently wrong. So the graph must show that
+every state of a metric is only added to, and that the summand does not depend on a state.
 """
 
 from __future__ import annotations
@@ -24,10 +23,7 @@ _PASSING = frozenset({"Identity"})
 
 
 def sum_states(values: Mapping[str, Any]) -> list[Any]:
-    """Find the local variables that hold the states of metrics, by name; each is a sum over rows.
-
-    Raises UnsupportedError for a metric with another kind of state.
-    """
+    """Find the local variables that hold the states of metrics, by name; UnsupportedError for another kind of state."""
     local = {
         _operation(variable).name: variable
         for variable in [
@@ -56,7 +52,6 @@ def _is_sum(variable: Any, local: Mapping[str, Any]) -> bool:
 
 
 def _adds(writer: Any, own: Any, local: Mapping[str, Any]) -> bool:
-    """Return whether an operation adds to a state what depends on no state."""
     if writer.type in _ADDITIONS:
         return not _reads_state(list(writer.inputs)[1:], local)
     if writer.type not in _ASSIGNMENTS:
@@ -82,7 +77,6 @@ def _reads_state(tensors: Iterable[Any], local: Mapping[str, Any]) -> bool:
 
 
 def _keeps_other_state(operation: Any) -> bool:
-    """Return whether an operation keeps something between batches that is not a variable, as a Python function can."""
     is_state = operation.type in effects.VARIABLES or effects.reads_variable(operation)
     return effects.is_stateful(operation) and not is_state
 

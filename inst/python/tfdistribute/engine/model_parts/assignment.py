@@ -28,10 +28,8 @@ _ROWS = "_tfdistribute_rows"
 class ModelScope:
     """A model function that is building the graph of one replica.
 
-    Args:
-        devices: The replica's devices; empty if the run configuration gives none.
-        outer_devices: Number of device scopes that were entered before the model function was called.
-        has_copies: Whether the graph holds operations that no gradient tape has seen.
+    ``outer_devices`` counts the device scopes entered before the model function was called, and ``has_copies`` says
+    whether the graph holds operations that no gradient tape has seen.
     """
 
     devices: tuple[str, ...]
@@ -40,7 +38,7 @@ class ModelScope:
 
 
 class LogicalDeviceName(str):
-    """A device's name that knows which logical device of its replica it is."""
+    """Name of a device, with its index among the logical devices of its replica."""
 
     logical_index: int
 
@@ -52,8 +50,6 @@ class LogicalDeviceName(str):
 
 
 class _Here(threading.local):
-    """The innermost scope of each thread: TensorFlow may run replicas on threads of their own."""
-
     scope: ModelScope | None = None
 
 
@@ -91,11 +87,7 @@ def current_scope() -> ModelScope | None:
 
 
 def required_scope(caller: str) -> ModelScope:
-    """Return the current scope.
-
-    Raises:
-        ModelError: no model function is being called.
-    """
+    """Return the current scope; ModelError if no model function is being called."""
     if _here.scope is None:
         raise ModelError(
             f"{caller} is called outside a model function, where there is no graph to place.",
@@ -105,13 +97,9 @@ def required_scope(caller: str) -> ModelScope:
 
 
 def logical_devices() -> int:
-    """Count the devices of this replica.
+    """Count the devices of this replica: 1 without ``devices_per_replica`` or a model-parallel strategy.
 
-    Returns:
-        1 without ``devices_per_replica`` or a model-parallel strategy.
-
-    Raises:
-        ModelError: no model function is being called.
+    Raises ModelError if no model function is being called.
     """
     return max(1, len(required_scope("logical_devices()").devices))
 
@@ -127,8 +115,8 @@ def logical_device(index: int, first: int = 0) -> contextlib.AbstractContextMana
         first: Index of the first device: 0 in Python, 1 in R.
 
     Raises:
-        ModelError: no model function is being called.
-        StrategyError: the replica has several devices, but not this one.
+        ModelError: if no model function is being called.
+        StrategyError: if the replica has several devices, but not this one.
 
     Source:
         ``experimental_logical_device`` of https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy
@@ -170,10 +158,8 @@ def named_devices() -> list[Any]:
 def device_of_copy(row: tuple[str, ...], own: str, names: list[Any]) -> str:
     """Return the device of one replica's copy of a variable.
 
-    Args:
-        row: The replica's devices.
-        own: The device that stands for the replica.
-        names: Result of ``named_devices()`` in the first replica.
+    ``row`` has the replica's devices, of which ``own`` stands for it. ``names`` is the result of ``named_devices()``
+    in the first replica.
     """
     device = own
     for name in names:
@@ -193,12 +179,7 @@ def _device_stack() -> list[Any]:
 
 
 class NoteUnusedDevices(tf.estimator.SessionRunHook):
-    """Notes devices of a replica that nothing of the graph is placed on.
-
-    Args:
-        rows: The devices of each replica.
-        note: Called with one sentence.
-    """
+    """Notes devices of a replica that nothing of the graph is placed on."""
 
     def __init__(self, rows: Rows, note: Callable[[str], Any]) -> None:
         self._rows = rows

@@ -1,7 +1,6 @@
 """Copies of what a pipeline's stage made of its first micro-batch, for the others.
 
-Variables, tables and iterators are shared with the original. So layers are made once, their names and initial values
-do not depend on the number of micro-batches, and a function of R is called once.
+Variables, tables and iterators are shared with the original, so the number of micro-batches changes no names.
 """
 
 from __future__ import annotations
@@ -12,35 +11,19 @@ import tensorflow as tf
 
 from tfdistribute.engine.graph import effects, walk
 from tfdistribute.engine.graph.copies import Subgraph
-from tfdistribute.engine.tpu.program import PROGRAM_MARKS
+from tfdistribute.engine.tpu.system import PROGRAM_MARKS
 
-# Operations that call functions: TensorFlow rewrites those when it makes gradients, and copies would share them.
-_CALLS = {
-    "Case",
-    "If",
-    "PartitionedCall",
-    "StatefulPartitionedCall",
-    "StatelessCase",
-    "StatelessIf",
-    "StatelessWhile",
-    "While",
-}
 # Loops and conditions of TensorFlow 1.
-_CALLS |= {"Enter", "RefEnter", "Switch", "RefSwitch"}
+_CONTROL = {"Enter", "RefEnter", "Switch", "RefSwitch"}
 
 # Between the seeds of the micro-batches; the seeds of a graph are counted one by one.
 _SEED_STRIDE = 1_000_003
 
 
 class StageCopies:
-    """The operations that lead from a stage's inputs to its outputs.
+    """The operations that lead from a stage's inputs, made for it alone, to its outputs.
 
-    Args:
-        inputs: Structure of the tensors that the stage was called with, made for it alone.
-        outputs: What it returned.
-
-    Attributes:
-        possible: Whether the operations can be copied.
+    ``possible`` is false if the operations cannot be copied.
     """
 
     def __init__(self, inputs: Any, outputs: Any) -> None:
@@ -51,7 +34,7 @@ class StageCopies:
         self._copied = Subgraph(operations, PROGRAM_MARKS)
 
     def copy(self, part: Any, number: int) -> Any:
-        """Make the operations again, for another micro-batch; return its outputs."""
+        """Copy the operations for another micro-batch; return its outputs."""
         inputs = dict(
             zip((tensor.name for tensor in self._inputs), tf.nest.flatten(part), strict=True)
         )
@@ -75,7 +58,8 @@ class StageCopies:
 
 
 def _is_unique(operation: Any) -> bool:
-    if operation.type in _CALLS:
+    # TensorFlow rewrites functions when it makes gradients, and copies would share them.
+    if operation.type in _CONTROL or effects.may_call_functions(operation.type):
         return True
     try:
         operation.get_attr("_gradient_op_type")

@@ -1,7 +1,6 @@
 """A pipeline: the stages of a model on one device each, and a batch in several micro-batches.
 
-While the second stage works on the first micro-batch, the first stage works on the second. The outputs are joined to
-one batch, so the loss and the optimizer do not depend on the micro-batches: a gradient is the sum over them.
+A gradient is the sum over micro-batches. The loss and the optimizer do not depend on them.
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ Stage = Callable[[Any], Any]
 def pipeline(inputs: Any, stages: Sequence[Stage], micro_batches: int = 1) -> Any:
     """Apply functions one after another, each on a logical device of its own.
 
-    Each function is called once, with the first micro-batch, and what it made is copied for the others. A function
+    Each function is called once, with the first micro-batch, and its operations are copied for the others. A function
     whose operations cannot be copied (loops as in Keras's LSTM, gradients written by hand) is called for each
     micro-batch, with the same variables.
 
     Args:
         inputs: A tensor, or a structure of tensors, with a row for each example.
-        stages: Functions of what the one before returned; they return tensors with a row for each example. With more
-            stages than devices, neighbours share a device.
-        micro_batches: Parts of a batch, as equal as possible. A stage normalises over the examples of a part.
+        stages: Functions of the result of the previous one. They return tensors with a row for each example. With
+            more stages than devices, neighbors share a device.
+        micro_batches: Parts of a batch, as equal as possible. A stage normalizes over the examples of a part.
 
     Returns:
-        What the last stage returns, for the whole batch.
+        Tensors for the whole batch, from the last stage.
 
     Raises:
-        ModelError: no model function is being called, or a stage takes or returns something else.
-        StrategyError: a replica has more devices than there are stages.
+        ModelError: if no model function is being called, or a stage takes or returns something else.
+        StrategyError: if a replica has more devices than there are stages.
 
     Source:
         https://arxiv.org/abs/1811.06965, "GPipe".
@@ -100,7 +99,7 @@ def _check_rows(values: Any, what: str) -> None:
 
 
 def _deal(stages: int, devices: int) -> list[int]:
-    """Give neighbouring stages to devices, as equally as possible: 5 stages on 2 devices are 0 0 0 1 1."""
+    """Give neighboring stages to devices: 5 stages on 2 devices are 0 0 0 1 1."""
     return [place * devices // stages for place in range(stages)]
 
 

@@ -1,7 +1,6 @@
 """Further calls of a pipeline's stage, with the variables of the first.
 
-What a call counts or collects (names of layers, seeds, updates, losses) is put back, so that checkpoints and initial
-values do not depend on the number of micro-batches.
+Names of layers, seeds, updates and losses are put back after a call, so that checkpoints stay the same.
 """
 
 from __future__ import annotations
@@ -56,8 +55,6 @@ def remember_variables() -> Iterator[StageMemory]:
 
 
 class _Counters:
-    """What a graph counts and collects while layers are made."""
-
     def __init__(self) -> None:
         self._graph = ops.get_default_graph()
         self._layers = dict(_layer_names(self._graph))
@@ -69,7 +66,7 @@ class _Counters:
         self._collections = {key: list(self._graph.get_collection_ref(key)) for key in keys}
 
     def restore_names(self) -> None:
-        """Put the names of layers back; seeds go on, so that micro-batches get different dropout masks."""
+        """Put the names of layers back, but not seeds, so that micro-batches get different dropout masks."""
         for counts, before in (
             (_layer_names(self._graph), self._layers),
             (_scopes(), self._scopes),
@@ -78,7 +75,6 @@ class _Counters:
             counts.update(before)
 
     def restore(self) -> None:
-        """Put everything back."""
         self.restore_names()
         if self._seeds is not None:
             random_seed._graph_to_seed_dict[self._graph] = self._seeds

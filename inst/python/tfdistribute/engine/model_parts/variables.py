@@ -25,17 +25,14 @@ _COLLECTIVE = collective_all_reduce_strategy.CollectiveAllReduceExtended
 
 
 def adopt(strategy: Any, rows: Rows) -> Any:
-    """Let a strategy place variables on the devices that a model function names.
+    """Make a strategy place variables on the devices that a model function names; return the same object.
 
-    One device, mirrored and multi-worker mirrored strategies are changed in place; their deep copies keep the change.
-    Strategies that keep all variables in one place are not changed. That of a TPU has logical devices of its own.
+    One device, mirrored and multi-worker mirrored strategies are changed in place, as are their deep copies. Others
+    are not, because all their variables are in one place, or they have logical devices of their own (TPU).
 
     Args:
         strategy: A ``tf.distribute.Strategy``, or None.
         rows: For each replica of this process, its devices; the first stands for the replica.
-
-    Returns:
-        The same object.
 
     Source:
         ``MirroredExtended._create_variable`` in tensorflow/python/distribute/mirrored_strategy.py.
@@ -53,7 +50,6 @@ def adopt(strategy: Any, rows: Rows) -> Any:
 
 
 def _initialize_again(extended: Any) -> None:
-    """Choose the devices that stand for replicas, instead of all devices."""
     with tf.Graph().as_default():
         extended._initialize_strategy(extended._cluster_resolver, devices=None)
 
@@ -64,8 +60,6 @@ def _placing_class(extended: type) -> type:
 
 
 class _PlacesVariables:
-    """Mixin for a strategy's ``extended``."""
-
     def _create_variable(self: Any, next_creator: Any, **kwargs: Any) -> Any:
         create = super()._create_variable  # type: ignore[misc]
         # Slots are made beside their variable.

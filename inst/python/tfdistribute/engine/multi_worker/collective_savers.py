@@ -1,4 +1,4 @@
-"""Checkpoints and summaries of a cluster: the chief writes them, and the other tasks take part."""
+"""Checkpoints and summaries of a cluster. The chief writes them, and the other tasks take part."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ STEPS_INSTEAD_OF_SECONDS = 1000
 
 
 class _Saver(tf.estimator.CheckpointSaverHook):
-    """Save by steps if all tasks must take part, even if seconds were asked for."""
-
     required_steps = step_requirements.by_global_step
 
     def after_create_session(self, session: Any, coord: Any) -> None:
@@ -29,14 +27,12 @@ class _Saver(tf.estimator.CheckpointSaverHook):
 
 
 class _TakePart(_Saver):
-    """Compute what the chief saves, at the same steps, and write nothing.
+    """Compute the values that the chief saves, at the same steps, and write nothing.
 
-    If each task keeps its own value of a variable (a moving average of batch normalisation), saving it is a sum over
-    all tasks, and the chief would wait for ever for the others.
+    Saving a moving average of batch normalization is a sum over all tasks, for which the chief would wait forever.
     """
 
     def begin(self) -> None:
-        """Find the step. TensorFlow would open a file here."""
         self._global_step_tensor = tf.compat.v1.train.get_or_create_global_step()
         self._summary_writer = _NoWriter()
 
@@ -47,31 +43,23 @@ class _TakePart(_Saver):
         super().after_create_session(session, coord)
 
     def _save(self, session: Any, step: int) -> bool:
-        del step
         if self._saved:
             session.run(self._saved)
         return False
 
 
 class _NoWriter:
-    """A summary writer that writes nothing."""
-
     def __getattr__(self, name: str) -> Callable[..., None]:
         return lambda *args, **kwargs: None
 
 
-def chief_savers(config: Any, scaffold: Any, in_step: bool) -> list[Any]:
-    make = _Saver if in_step else tf.estimator.CheckpointSaverHook
-    return savers.checkpoints(config, scaffold, make)
-
-
-def worker_savers(config: Any, scaffold: Any) -> list[Any]:
-    """Create the hook with which a worker takes part in the chief's checkpoints."""
-    return savers.checkpoints(config, scaffold, _TakePart)
+def checkpoint_hooks(config: Any, scaffold: Any, in_step: bool, is_chief: bool) -> list[Any]:
+    if not in_step:
+        return savers.checkpoints(config, scaffold) if is_chief else []
+    return savers.checkpoints(config, scaffold, _Saver if is_chief else _TakePart)
 
 
 def summary_hooks(config: Any, scaffold: Any, in_step: bool, is_chief: bool) -> list[Any]:
-    """Create the hooks that write summaries and speed; only the chief has a writer."""
     hooks: list[Any] = []
     output = {"output_dir": config.model_dir} if is_chief else {"summary_writer": _NoWriter()}
     if config.save_summary_steps and (in_step or is_chief):
@@ -82,7 +70,6 @@ def summary_hooks(config: Any, scaffold: Any, in_step: bool, is_chief: bool) -> 
 
 
 def silence(hooks: Sequence[Any]) -> list[Any]:
-    """Keep the hooks of a task that is not the chief from writing checkpoints and summaries."""
     for hook in hooks:
         if isinstance(hook, (tf.estimator.SummarySaverHook, tf.estimator.StepCounterHook)):
             hook._summary_writer = _NoWriter()

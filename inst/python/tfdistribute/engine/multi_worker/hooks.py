@@ -16,13 +16,13 @@ _SERVER = "/job:ps/replica:0/task:0/device:CPU:0"
 _POLL_S = 0.1
 _PEER_CHECK_S = 2.0
 _DISCONNECT_S = 1.0
+# TensorFlow has closed a session within this time, or never does.
+_GIVE_UP_S = 20.0
 # The chief waits this long at the end for a task that answers but takes no step.
 _IDLE_S = 60.0
 
 
 class ReportSteps(tf.estimator.SessionRunHook):
-    """Report the steps of this task: the step at which a session begins, and the steps since the last call."""
-
     def __init__(
         self, session_started: Callable[[int], None], steps_taken: Callable[[int, int], None]
     ) -> None:
@@ -33,23 +33,18 @@ class ReportSteps(tf.estimator.SessionRunHook):
         self._global_step = tf.compat.v1.train.get_or_create_global_step()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        del coord
         self._step = int(session.run(self._global_step))
         self._session_started(self._step)
 
     def before_run(self, run_context: Any) -> Any:
-        del run_context
         return tf.estimator.SessionRunArgs(self._global_step)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        del run_context
         # Some graphs read it before the update, so it is at least one step on.
         self._step = max(int(run_values.results), self._step + 1)
         self._steps_taken(self._step, 1)
 
     def required_steps(self, loss: Any) -> StepRequirements:
-        """Require no step: steps may be reported afterwards."""
-        del loss
         return StepRequirements(note_skipped_steps=self._note_skipped_steps)
 
     def _note_skipped_steps(self, step: int, losses: Sequence[float]) -> None:
@@ -61,32 +56,34 @@ class ReportSteps(tf.estimator.SessionRunHook):
 class AbortOnLostPeer(tf.estimator.SessionRunHook):
     """Close the session when the current step can never end.
 
-    ``session.run`` waits inside TensorFlow; closing the session from another thread makes it fail. That waits in turn
-    for every parameter server, which a frozen one never answers, and ``session.run`` waits for it. gRPC connects again
-    after each disconnection, so ``disconnect`` is called again and again. ``until_closed`` if the other tasks are
-    needed after the last step too, as parameter servers are. See ``MasterSession::Close`` in
+    ``session.run`` waits inside TensorFlow, and closing the session from another thread makes it fail. Closing waits
+    for a frozen parameter server, and gRPC connects again, so ``disconnect`` is called again and again. Sometimes even
+    that does not help, and ``give_up`` ends the process. ``until_closed`` if other tasks are needed after the last
+    step. See ``MasterSession::Close`` in
     tensorflow/core/distributed_runtime/master_session.cc.
     """
 
     def __init__(
-        self, is_lost: Callable[[], bool], disconnect: Callable[[], None], until_closed: bool
+        self,
+        is_lost: Callable[[], bool],
+        disconnect: Callable[[], None],
+        give_up: Callable[[], None],
+        until_closed: bool,
     ) -> None:
         self._is_lost = is_lost
         self._disconnect = disconnect
+        self._give_up = give_up
         self._until_closed = until_closed
         self._session: Any = None
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="tfdistribute-watch", daemon=True)
 
     def watch(self, session: Any) -> None:
-        """Watch this session from now on, in place of an earlier one."""
         self._session = session
         if not self._thread.is_alive() and not self._ended.is_set():
             self._thread.start()
 
     def end(self, session: Any) -> None:
-        """Stop watching, unless the other tasks are needed until the session is closed."""
-        del session
         if not self._until_closed:
             self.stop()
 
@@ -98,14 +95,16 @@ class AbortOnLostPeer(tf.estimator.SessionRunHook):
             if self._is_lost():
                 self._ended.set()
                 closing = start_closing(self._session)
+                deadline = time.monotonic() + _GIVE_UP_S
                 while closing.is_alive():
                     self._disconnect()
                     closing.join(_DISCONNECT_S)
+                    if closing.is_alive() and time.monotonic() > deadline:
+                        self._give_up()
+                        return
 
 
 def start_closing(session: Any) -> threading.Thread:
-    """Start to close a session as TensorFlow does, on a thread of its own."""
-
     def close() -> None:
         # Its own close() may be a replacement.
         with contextlib.suppress(tf.errors.OpError):
@@ -119,8 +118,7 @@ def start_closing(session: Any) -> threading.Thread:
 class EndBarrier(tf.estimator.SessionRunHook):
     """Make the chief of a parameter server cluster wait for all workers before it writes the last checkpoint.
 
-    Workers are not in step: when the chief has read all of its rows, others may still train on theirs. They share a
-    queue on a parameter server; a variable would become part of the checkpoints.
+    Workers share a queue on a parameter server, because a variable would become part of the checkpoints.
     """
 
     def __init__(self, name: str, is_chief: bool, training_peers: Callable[[], set[str]]) -> None:
@@ -156,11 +154,8 @@ class EndBarrier(tf.estimator.SessionRunHook):
 
 
 class ReportSaves(tf.estimator.CheckpointSaverListener):
-    """Report the step of every checkpoint that was written."""
-
     def __init__(self, checkpoint_saved: Callable[[int], None]) -> None:
         self._checkpoint_saved = checkpoint_saved
 
     def after_save(self, session: Any, global_step_value: Any) -> None:
-        del session
         self._checkpoint_saved(int(global_step_value))

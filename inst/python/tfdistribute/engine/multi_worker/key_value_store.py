@@ -15,11 +15,10 @@ _NO_OTHER_TASK = "/job:none"
 
 
 class KeyValueStore:
-    """The store of one server.
+    """The store of one server, which lives as long as its process.
 
-    It lives as long as the server's process. An answer is a sign of life that a frozen process cannot give: the kernel
-    accepts a connection in its name, but only its own threads answer. A table with a shared name belongs to the server,
-    not to the session, and a variable would become part of checkpoints.
+    A frozen process never answers, although the kernel accepts connections in its name. A table with a shared name
+    belongs to the server, and a variable would become part of checkpoints.
     """
 
     def __init__(self, target: str, timeout_s: float) -> None:
@@ -54,11 +53,7 @@ class KeyValueStore:
         return None if answer is None else [text.decode() for text in answer[0]]
 
     def close(self) -> None:
-        """Forget the session. Idempotent.
-
-        Closing it would wait for a server that may be gone, and so would its destructor. A server that is there keeps
-        a session of a few operations.
-        """
+        """Forget the session, because closing it would wait for a server that may be gone. Idempotent."""
         session, self._session = self._session, None
         if session is not None:
             session._closed = True

@@ -19,21 +19,20 @@ _strategies = itertools.count()
 # Collective keys of one strategy: more than a model needs.
 _KEYS = 100_000
 
-# A server has as many threads for operations as its process has cores. With one thread, a collective operation that
-# waits for other workers blocks the operations that those workers wait for, and no step ever ends.
+# A server has as many threads for operations as its process has cores. With one, a collective operation that waits
+# for other workers blocks the operations that they wait for.
 _LEAST_THREADS = 2
 
 
 class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
-    """TensorFlow's strategy, created and copied in a graph.
+    """TensorFlow's strategy, created and copied in a graph, as Estimators do.
 
-    In eager mode it starts a server at once, waits silently for all other tasks, and cannot be copied. Estimators copy
-    the strategies of their configuration.
+    In eager mode, it starts a server immediately, waits silently for all other tasks, and cannot be copied.
     """
 
     def __init__(self, options: Any) -> None:
-        # Servers remember what each key was used for, so a second training in the same processes needs new keys. All
-        # tasks create the same number of strategies, so they agree on the keys.
+        # Servers remember the use of each key, so a second training needs new keys. All tasks create the same number
+        # of strategies, so they agree on the keys.
         self._collective_key_base = next(_strategies) * _KEYS
         with tf.Graph().as_default():
             super().__init__(communication_options=options)
@@ -44,7 +43,6 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
 
 
 def worker_context(member: Member, strategy: Any, session_config: Any) -> Any:
-    """Create TensorFlow's worker context, which identifies the task to the code that builds a graph."""
     return distribute_coordinator._WorkerContext(
         strategy,
         util.normalize_cluster_spec(member.cluster),
@@ -58,8 +56,7 @@ def worker_context(member: Member, strategy: Any, session_config: Any) -> Any:
 def assign_task(config: Any, member: Member) -> Any:
     """Set the task of a run configuration with a strategy, in place.
 
-    TensorFlow sets it only when its own coordinator runs. Until then every task believes that it is the chief, and
-    ``train()`` is refused.
+    TensorFlow sets it only when its own coordinator runs, and rejects ``train()`` until then.
 
     Source:
         ``_init_run_config_from_worker_context`` in tensorflow/python/distribute/estimator_training.py of TensorFlow
@@ -89,17 +86,15 @@ def assign_task(config: Any, member: Member) -> Any:
 
 
 def _global_id(sizes: dict[str, int], member: Member) -> int:
-    """Number the tasks of a cluster: the chief first, parameter servers last."""
     ordered = sorted(sizes, key=lambda job: (job != "chief", job == "ps", job))
     before = ordered[: ordered.index(member.task.type)]
     return sum(sizes[job] for job in before) + member.task.index
 
 
 def start_server(member: Member, strategy: Any, session_config: Any) -> Any:
-    """Start the server of a task; a second call returns the same server.
+    """Start the server of a task, as ``_TrainingExecutor._start_std_server``; again, return the same one.
 
-    ``strategy`` is None with classic parameter servers. The server is that of ``_TrainingExecutor._start_std_server``.
-    Raises ``tf.errors.OpError`` if it cannot listen at the address.
+    ``strategy`` is None with classic parameter servers. Raises ``tf.errors.OpError`` if it cannot listen.
     """
     key = repr((sorted(member.cluster.items()), member.task, member.protocol))
     if key not in _servers:

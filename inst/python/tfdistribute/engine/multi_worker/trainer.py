@@ -1,8 +1,8 @@
 """Training of an Estimator as a task: its hooks, and which task writes what.
 
-TensorFlow's coordinator (``tf.estimator.train_and_evaluate``) lets every worker write summaries and checkpoints into
-directories of its own, writes no checkpoints if no summaries are wanted, looks for the chief every 30 seconds, and
-creates sessions for ever when another task is gone. This trainer takes the same steps and does none of that.
+TensorFlow's coordinator (``tf.estimator.train_and_evaluate``) lets every worker write directories of its own, writes
+no checkpoints without summaries, and looks for the chief every 30 seconds. This trainer takes the same steps, and
+does none of that.
 """
 
 from __future__ import annotations
@@ -40,43 +40,30 @@ _CLOSE_S = 5.0
 class PeerMonitor(Protocol):
     """Liveness of the other tasks, as a training checks it."""
 
-    def before_session(self) -> None:
-        """Agree with the other tasks before a session is created; raise if they do not appear."""
+    def before_session(self) -> None: ...
 
     @property
-    def sockets(self) -> list[str]:
-        """Names of the sockets through which the tasks share memory, by rank, once they have agreed; or empty."""
-        ...
+    def sockets(self) -> list[str]: ...
 
-    def before_run(self, steps: int) -> None:
-        """Take note of the number of steps that all tasks are about to take in one run."""
+    def before_run(self, steps: int) -> None: ...
 
-    def after_step(self, step: int) -> None:
-        """Take note of the global step after one or several steps of this task."""
+    def after_step(self, step: int) -> None: ...
 
-    def is_lost(self) -> bool:
-        """Return, on another thread, whether the current step can never end."""
-        ...
+    def is_lost(self) -> bool: ...
 
-    def disconnect_servers(self) -> None:
-        """Break the connections to the parameter servers, after a loss."""
+    def disconnect_servers(self) -> None: ...
 
-    def training_peers(self) -> set[str]:
-        """Return the names of the other tasks that train and still answer."""
-        ...
+    def give_up(self) -> None: ...
+
+    def training_peers(self) -> set[str]: ...
 
 
 class TrainingObserver(Protocol):
-    """Progress of a training, as a task reports it."""
+    def session_started(self, step: int) -> None: ...
 
-    def session_started(self, step: int) -> None:
-        """Report the global step at which a session begins."""
+    def steps_taken(self, step: int, count: int) -> None: ...
 
-    def steps_taken(self, step: int, count: int) -> None:
-        """Report the global step after ``count`` steps of this task."""
-
-    def checkpoint_saved(self, step: int) -> None:
-        """Report a checkpoint; only the chief writes any."""
+    def checkpoint_saved(self, step: int) -> None: ...
 
     def note(self, text: str) -> None:
         """Report, in one sentence, why the training takes one step per run, or shares no memory, after all."""
@@ -101,15 +88,12 @@ class TaskTrainer:
         self._steps_per_run: StepsPerRun = steps_per_run
         self._sums = sums
         self._abort = AbortOnLostPeer(
-            peers.is_lost, self._disconnect, until_closed=bool(member.servers)
+            peers.is_lost, self._disconnect, peers.give_up, until_closed=bool(member.servers)
         )
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:
-        """Train as a task inside the block, and not as TensorFlow does.
-
-        In tasks that are not the chief, hooks that write files write nothing.
-        """
+        """Train as a task inside the block; hooks that write files only write in the chief."""
         config = self._estimator.config
         context: Any = contextlib.nullcontext()
         if config.train_distribute is not None and not self._member.is_alone:
@@ -129,8 +113,6 @@ class TaskTrainer:
         global_step: Any,
         saving_listeners: Sequence[Any],
     ) -> Any:
-        """Do what ``Estimator._train_with_estimator_spec`` does."""
-        del train, global_step
         _complete_graph(self._estimator, spec)
         user_hooks = [*worker_hooks, *hooks, *spec.training_hooks]
         if self._member.is_chief:
@@ -181,16 +163,16 @@ class TaskTrainer:
 
     def _savers(self, savers: list[Any], scaffold: Any, listeners: Sequence[Any]) -> list[Any]:
         member, config = self._member, self._estimator.config
-        if not member.is_chief:
-            return collective_savers.worker_savers(config, scaffold) if member.in_step else []
-        hooks = savers or collective_savers.chief_savers(config, scaffold, member.in_step)
+        hooks = savers if member.is_chief else []
+        hooks = hooks or collective_savers.checkpoint_hooks(
+            config, scaffold, member.in_step, member.is_chief
+        )
         report = ReportSaves(self._observer.checkpoint_saved)
-        for hook in hooks[:1]:
+        for hook in hooks[:1] if member.is_chief else ():
             hook._listeners.extend([report, *listeners])
         return hooks
 
     def _disconnect(self) -> None:
-        """End the waits for other tasks that closing a session would not end."""
         if self._sums is not None:
             self._sums.close()
         self._peers.disconnect_servers()
@@ -218,8 +200,6 @@ class TaskTrainer:
 
 
 class _PeerAwareCreator:
-    """Mixin for session creators: the other tasks must be reachable when a session is created."""
-
     before_session: Callable[[], None]
     abort: AbortOnLostPeer
 
@@ -233,8 +213,6 @@ class _PeerAwareCreator:
 
 
 def _observe_sessions(note: Callable[[Any], None]) -> Any:
-    """Call ``note`` with each session that TensorFlow's session manager makes inside the block."""
-
     class Observed(tf.compat.v1.Session):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
@@ -244,20 +222,19 @@ def _observe_sessions(note: Callable[[Any], None]) -> Any:
 
 
 def _close(session: Any) -> None:
-    """Close a session. After a few seconds TensorFlow goes on doing so without this task.
+    """Close a session within seconds, then go on without TensorFlow.
 
-    It waits without an end for a parameter server that is gone or frozen, and for up to a minute for the thread that
-    tunes a user's dataset.
+    It waits forever for a frozen parameter server, and up to a minute for the thread that tunes a user's dataset.
     """
     start_closing(session).join(_CLOSE_S)
 
 
 class _ChiefSessionCreator(_PeerAwareCreator, monitored_session.ChiefSessionCreator):
-    """Creates sessions in which this task initialises the variables."""
+    """Creates sessions in which this task initializes the variables."""
 
 
 class _WorkerSessionCreator(_PeerAwareCreator, monitored_session.WorkerSessionCreator):
-    """Creates sessions in which the chief initialises the variables; it polls often for that."""
+    """Creates sessions in which the chief initializes the variables; it polls often for that."""
 
     def _get_session_manager(self) -> session_manager.SessionManager:
         manager = super()._get_session_manager()
@@ -266,7 +243,6 @@ class _WorkerSessionCreator(_PeerAwareCreator, monitored_session.WorkerSessionCr
 
 
 def variable_shapes() -> dict[str, list[int | None]]:
-    """Return the shapes of the trainable variables in the current graph, by name; one of several replicas."""
     variables = tf.compat.v1.trainable_variables()
     return {
         each.op.name: list(each.shape.as_list()) if each.shape.rank is not None else []
@@ -276,7 +252,6 @@ def variable_shapes() -> dict[str, list[int | None]]:
 
 
 def _complete_graph(estimator: Any, spec: Any) -> None:
-    """Add what Estimator adds to the graph before it creates a session."""
     v1 = tf.compat.v1
     if estimator._warm_start_settings and not tf.train.latest_checkpoint(estimator.model_dir):
         v1.train.warm_start(*estimator._warm_start_settings)

@@ -1,8 +1,7 @@
 """The thread-local state of a graph, as a value that can be swapped.
 
-Scopes, devices, control dependencies, variable creators and the current replica are kept in thread-local storage. A
-replica on its own thread starts with an empty state, and other replicas do not see what it enters. Replicas that share
-one thread get the same by swapping these values.
+Scopes, devices, control dependencies, variable creators and the current replica are thread-local. Replicas that share
+one thread swap these values, because each must begin with an empty state.
 """
 
 from __future__ import annotations
@@ -20,13 +19,8 @@ from tensorflow.python.ops import summary_ops_v2, variable_scope
 class GraphState:
     """The state of one graph for one thread, which need not exist.
 
-    Made by ``current()`` and ``of_new_thread()``. The graph's operations are not part of it: all threads share them.
-
-    Args:
-        graph: The graph, after its ``switch_to_thread_local()``.
-        graph_local: The thread-local attributes of the graph.
-        variable_scopes: Contents of the thread's variable scope store.
-        inherited: Contents of the states that replicas inherit from the calling thread.
+    ``graph`` must have called ``switch_to_thread_local()``; ``graph_local`` are its attributes. ``inherited`` are the
+    states that replicas inherit from the calling thread.
     """
 
     def __init__(
@@ -53,11 +47,7 @@ class GraphState:
 
     @classmethod
     def of_new_thread(cls, graph: ops.Graph) -> GraphState:
-        """Make the initial state of a replica's own thread.
-
-        Source:
-            ``_MirroredReplicaThread`` in tensorflow/python/distribute/mirrored_run.py.
-        """
+        """Make the initial state of a replica's own thread, as ``_MirroredReplicaThread`` in mirrored_run.py does."""
         fresh_store = type(variable_scope.get_variable_scope_store())()
         return cls(
             graph,
@@ -68,10 +58,7 @@ class GraphState:
 
     @contextlib.contextmanager
     def enter(self) -> Iterator[None]:
-        """Give the calling thread this state inside the block.
-
-        Changes inside the block are kept, so that the state can be entered again.
-        """
+        """Give the calling thread this state inside the block, and keep changes for the next time."""
         outer = GraphState.current(self._graph)
         self._install()
         try:

@@ -31,19 +31,17 @@ _POLL_S = 0.1
 
 
 class CallRefusedError(RuntimeError):
-    """The call is not served: the session is closed, or the training has ended."""
+    pass
 
 
 class ServedCallError(RuntimeError):
-    """The function failed; its own error is raised by ``serving()``."""
+    """The function failed. Its own error is raised by ``serving()``."""
 
 
 class ServedFunction:
     """A function for TensorFlow to call from its threads.
 
-    Args:
-        function: Runs on the serving thread, with the arguments of the call. Its result is used on another thread, and
-            must not be an R object.
+    It runs on the serving thread, and its result must not be an R object, because other threads use it.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -53,8 +51,8 @@ class ServedFunction:
     def in_graph(self, graph: Any) -> Callable[..., Any]:
         """Make the callable for operations of a graph; any thread may call it.
 
-        It does not hold a reference to the function, because TensorFlow releases it on its own threads. It raises
-        CallRefusedError if the function is not served, and ServedCallError if the function failed.
+        TensorFlow releases it on its own threads, so it holds no reference to the function. It raises
+        CallRefusedError outside ``serving()``, and ServedCallError if the function failed.
         """
         self._channel.graphs.add(graph)
         return self._channel.call
@@ -63,11 +61,8 @@ class ServedFunction:
     def serving(self) -> Iterator[None]:
         """Serve calls on this thread, while it waits for a session of the function's graphs.
 
-        Calls that are waiting when the context ends are refused. Calls in a session hook before each step would not do:
-        TensorFlow prefetches, and one ``session.run`` may take many steps.
-
-        Raises:
-            Exception: what the function raised, in place of the TensorFlow error that it caused.
+        Calls that wait when the context ends are rejected. An exception of the function is raised in place of
+        TensorFlow's error. Calls in session hooks would not do, because TensorFlow prefetches.
         """
         channel = self._channel
         _open(channel, self._function)
@@ -82,8 +77,6 @@ class ServedFunction:
 
 
 class _Channel:
-    """Calls of one function, from any thread to the serving thread."""
-
     def __init__(self) -> None:
         self.graphs: weakref.WeakSet[Any] = weakref.WeakSet()
         self.contexts = 0
@@ -95,7 +88,6 @@ class _Channel:
         self._waiting: set[Future[Any]] = set()
 
     def call(self, *arguments: Any) -> Any:
-        """Call the function on the serving thread, and wait for its result."""
         future: Future[Any] = Future()
         with self._lock:
             if not self._accepts or self.dispatcher is None:
@@ -109,12 +101,10 @@ class _Channel:
                 self._waiting.discard(future)
 
     def accept(self) -> None:
-        """Accept calls, unless the function has failed."""
         with self._lock:
             self._accepts = self.failure is None
 
     def refuse(self) -> None:
-        """Refuse waiting and future calls."""
         with self._lock:
             self._accepts = False
             waiting = list(self._waiting)
@@ -122,7 +112,6 @@ class _Channel:
             future.cancel()
 
     def answer(self, future: Future[Any], arguments: tuple[Any, ...]) -> None:
-        """Serve one call, on the serving thread."""
         if not future.set_running_or_notify_cancel():
             return
         assert self.function is not None
@@ -139,8 +128,6 @@ class _Channel:
 
 
 class _Dispatcher:
-    """Serves calls on one thread while TensorFlow works on another."""
-
     def __init__(self) -> None:
         self.calls: queue.SimpleQueue[tuple[_Channel, Future[Any], tuple[Any, ...]] | None] = (
             queue.SimpleQueue()
@@ -168,14 +155,11 @@ class _Dispatcher:
         return done.result()
 
     def stop_workers(self) -> None:
-        """Stop the worker threads, which are idle."""
         while self.workers:
             self.workers.pop().works.put(None)
 
 
 class _Worker(threading.Thread):
-    """Thread that works for a dispatcher, one function at a time."""
-
     def __init__(self, calls: queue.SimpleQueue[Any]) -> None:
         # A daemon, so that Python can exit during a step that hangs.
         super().__init__(name="tfdistribute-session", daemon=True)
@@ -186,7 +170,6 @@ class _Worker(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Work until it is stopped."""
         while (item := self.works.get()) is not None:
             done, work = item
             try:
@@ -241,7 +224,6 @@ def _close(channel: _Channel) -> None:
 
 
 def serves(graph: Any) -> bool:
-    """Return whether a graph holds a function that is served."""
     return bool(_channels_of(graph))
 
 
@@ -262,7 +244,7 @@ def _run_and_serve(run: Any, session: Any, *arguments: Any) -> Any:
 
 
 def _refuse_and_close(close: Any, session: Any) -> None:
-    """Close a session. Threads of its inputs end only after their calls, so these are refused first."""
+    """Close a session after rejecting calls, because threads of its inputs end only after their calls."""
     if not getattr(session, "_closed", True):
         for channel in _channels_of(session.graph):
             channel.refuse()

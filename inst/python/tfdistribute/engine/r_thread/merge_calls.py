@@ -2,12 +2,12 @@
 
 At a merge call (``minimize``, ``all_reduce``, a metric) one function gets the values of all replicas. Replicas on
 threads wait for each other. Replicas on one thread cannot: replica 0 ends before replica 1 begins. So replica 0's k-th
-merge call is made at once, with stand-ins for the tensors of the others: tensors of the same type on the right device,
-fed by a placeholder. At a later replica's k-th merge call its tensors replace the placeholders in the graph, and the
-replica gets the result of the first call.
+merge call is made immediately, with stand-ins for the tensors of the others: tensors of the same type on the right
+device, fed by a placeholder. At a later replica's k-th merge call its tensors replace the placeholders in the graph,
+and the replica gets the result of the first call.
 
 The graph is the one that TensorFlow's threads would build, up to the order of its operations. Random operations without
-a seed of their own take their seed from that order, so their numbers differ from those of threads.
+a seed of their own take their seed from that order, so their numbers differ from the numbers that threads draw.
 """
 
 from __future__ import annotations
@@ -38,11 +38,8 @@ _SAME_CODE = (
 class _MergeCall:
     """A merge call of replica 0.
 
-    Args:
-        arguments: (args, kwargs) of replica 0.
-        stand_ins: For each later replica and each leaf of the arguments, the stand-ins for its tensors.
-        gates: For each later replica, the operation that its control dependencies are added to.
-        result: What the merge function returned.
+    ``stand_ins`` holds, for each later replica and each leaf of the arguments, the stand-ins for its tensors.
+    ``gates`` holds, for each later replica, the operation that its control dependencies are added to.
     """
 
     arguments: tuple[tuple[Any, ...], dict[str, Any]]
@@ -52,13 +49,7 @@ class _MergeCall:
 
 
 class MergeCalls:
-    """The merge calls of all replicas: made by replica 0, joined by the others.
-
-    Args:
-        strategy: The strategy of the replicas.
-        graph: The graph that they build.
-        caller: State of the thread outside every replica, in which merge functions run.
-    """
+    """The merge calls of all replicas, in which ``caller`` is the thread's state outside every replica."""
 
     def __init__(
         self, strategy: distribute_lib.StrategyBase, graph: ops.Graph, caller: GraphState
@@ -73,19 +64,14 @@ class MergeCalls:
         self._met = 0
 
     def refuse(self, problem: str, remedy: str = _SAME_CODE) -> NoReturn:
-        """Raise a ModelError because the replicas differ.
-
-        R code in between replaces an error with another, so ``refusal`` keeps the first.
-        """
+        """Raise a ModelError because the replicas differ; ``refusal`` keeps it, because R may replace it."""
         self.refusal = self.refusal or ModelError(problem, remedy)
         raise self.refusal
 
     def begin_replica(self, replica: int) -> None:
-        """Start to count the merge calls of a replica, by its position on this worker."""
         self._replica, self._met = replica, 0
 
     def end_replica(self) -> None:
-        """Raise a ModelError if the replica has made fewer merge calls than replica 0."""
         if self._met < len(self._calls):
             self.refuse(
                 f"model_fn makes {len(self._calls)} merge calls in replica 0, but ends after "
@@ -93,7 +79,6 @@ class MergeCalls:
             )
 
     def meet(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Make a merge call of the current replica, and return the replica's part of its result."""
         self._met += 1
         if context.executing_eagerly() or ops.get_default_graph() is not self._graph:
             self.refuse(
@@ -119,7 +104,6 @@ class MergeCalls:
         return f"Merge call {self._met} of replica {self._replica}"
 
     def _make(self, call: _MergeCall, function: Any) -> None:
-        """Run the merge function for replica 0, with stand-ins for the others."""
         name_scope = _reentrant(self._graph.get_name_scope())
         scope = variable_scope.get_variable_scope()
         control = set(self._graph._current_control_dependencies())
@@ -136,7 +120,6 @@ class MergeCalls:
                 call.result = function(self._strategy, *args, **kwargs)
 
     def _expect(self, call: _MergeCall, replica: int) -> Any:
-        """Make stand-ins for the arguments of a replica that has not run yet."""
         leaves: list[Any] = []
         call.stand_ins[replica] = []
         with (
@@ -155,7 +138,6 @@ class MergeCalls:
         return nest.pack_sequence_as(call.arguments, leaves)
 
     def _join(self, call: _MergeCall, arguments: Any) -> None:
-        """Replace the stand-ins of a later replica with its tensors."""
         try:
             nest.assert_same_structure(call.arguments, arguments)
         except (TypeError, ValueError):
@@ -190,12 +172,10 @@ class MergeCalls:
 
 
 def _reentrant(name_scope: str) -> str:
-    """End a scope's name with "/", so that TensorFlow enters the same scope again."""
     return f"{name_scope}/" if name_scope else name_scope
 
 
 def _tensors(leaf: Any) -> list[tensor_lib.Tensor]:
-    """List the tensors of a leaf that each replica computes for itself; a shared variable has none."""
     is_tensor = isinstance(leaf, (tensor_lib.Tensor, composite_tensor.CompositeTensor))
     is_shared = hasattr(leaf, "assign") or isinstance(leaf, distributed_values.DistributedValues)
     if not is_tensor or is_shared or distribute_utils.value_container(leaf) is not leaf:
@@ -204,7 +184,6 @@ def _tensors(leaf: Any) -> list[tensor_lib.Tensor]:
 
 
 def _counterpart(leaf: Any, replica: int, stand_ins: list[tensor_lib.Tensor]) -> Any:
-    """Return what another replica will pass in place of this leaf of replica 0."""
     container = distribute_utils.value_container(leaf)
     if container is not leaf:
         return container.values[replica]
@@ -214,11 +193,7 @@ def _counterpart(leaf: Any, replica: int, stand_ins: list[tensor_lib.Tensor]) ->
 
 
 def _same_in_replicas(first: Any, other: Any) -> bool:
-    """Return whether a leaf without tensors is the same in another replica as in replica 0.
-
-    Objects such as an optimizer are made once per replica, and the merge function gets replica 0's. They count as the
-    same.
-    """
+    """Compare a leaf without tensors in two replicas, where objects such as optimizers count as the same."""
     if hasattr(first, "assign") or hasattr(other, "assign"):
         return distribute_utils.value_container(first) is distribute_utils.value_container(other)
     if first is None or other is None:

@@ -1,10 +1,8 @@
 """Replicas in sequence on the calling thread.
 
-TensorFlow runs each replica of a strategy on its own thread. An R function can only be evaluated on R's thread: called
-from another it aborts the process or waits for ever. ``adopt()`` makes a strategy call its replicas' function on the
-thread that calls the strategy, with the same result.
-
-It works while a graph is built, as Estimators do. Models written in Python keep TensorFlow's threads.
+TensorFlow runs each replica on its own thread, but an R function aborts the process outside R's thread. ``adopt()``
+makes a strategy call its replicas' function on the calling thread, while a graph is built. Models written in Python
+keep TensorFlow's threads.
 """
 
 from __future__ import annotations
@@ -49,19 +47,15 @@ _ON_CALLING_THREAD = (
 def adopt(strategy: Any) -> Any:
     """Make a strategy run its replicas in sequence on the thread that calls it.
 
-    The object is changed in place and returned. Its deep copies keep the change: Estimators copy their strategies.
-    Mirrored, central storage, multi-worker mirrored and the parameter server of TensorFlow 1 are changed. One device,
-    TPUs and no strategy call the function directly anyway. A second call changes nothing.
-
-    Limits: a graph is being built; replicas make the same merge calls; random operations without a seed draw other
-    numbers in the replicas after the first than on TensorFlow's threads.
+    The object, and its later deep copies, are changed in place; a second call changes nothing. While the graph is
+    built, replicas must make the same merge calls. Random operations without a seed draw other numbers in the
+    replicas after the first than on TensorFlow's threads.
 
     Raises:
-        UnsupportedError: the strategy runs replicas in a way that cannot be replaced, or TensorFlow lacks a part that
-            is needed.
+        UnsupportedError: if the strategy runs replicas in a way that cannot be replaced.
 
     Source:
-        ``_call_for_each_replica`` in tensorflow/python/distribute/mirrored_run.py;
+        ``_call_for_each_replica`` in tensorflow/python/distribute/mirrored_run.py
         https://github.com/rstudio/tfestimators/issues/163
     """
     if strategy is None or isinstance(strategy.extended, _SequentialReplicas):
@@ -90,8 +84,6 @@ def adopt(strategy: Any) -> Any:
 
 
 class _SequentialReplicas:
-    """Mixin for a strategy's ``extended`` that calls replicas on the calling thread."""
-
     def _call_for_each_replica(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if context.executing_eagerly() or isinstance(fn, def_function.Function):
             raise UnsupportedError(
@@ -109,8 +101,6 @@ def _sequential_class(extended: type) -> type:
 
 
 class _ReplicaContext(mirrored_run._MirroredReplicaContext):
-    """The context of a replica that runs in sequence with the others."""
-
     def __init__(self, strategy: Any, replica_id_in_sync_group: int, calls: MergeCalls) -> None:
         super().__init__(strategy, replica_id_in_sync_group)
         self._calls = calls
@@ -120,8 +110,6 @@ class _ReplicaContext(mirrored_run._MirroredReplicaContext):
 
 
 class _Replicas:
-    """One function called once per replica of this worker."""
-
     def __init__(
         self, strategy: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
@@ -139,7 +127,6 @@ class _Replicas:
         self._variables: dict[str, list[Any]] = {}
 
     def run(self) -> Any:
-        """Call the function for one replica after the other."""
         try:
             replicas = range(len(self._strategy.extended.worker_devices))
             results = [self._run_replica(index) for index in replicas]
@@ -163,7 +150,6 @@ class _Replicas:
 
     @contextlib.contextmanager
     def _replica_scope(self, index: int) -> Iterator[None]:
-        """Enter the contexts that a replica's thread enters, in the same order."""
         extended = self._strategy.extended
         outer_name = self._graph.get_name_scope()
         # A name that ends with "/" is entered as it is; otherwise replicas would get numbered scopes.
@@ -183,7 +169,6 @@ class _Replicas:
                 yield
 
     def _variable_creator(self, index: int) -> Callable[..., Any]:
-        """Make variables in replica 0, and find them in the others; the error names one that is missing."""
         create = shared_variable_creator.make_fn(self._variables, index)
 
         def find(next_creator: Any, **kwargs: Any) -> Any:

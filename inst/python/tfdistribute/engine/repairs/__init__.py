@@ -1,4 +1,4 @@
-"""Repairs of TensorFlow's behaviour."""
+"""Repairs of TensorFlow's behavior."""
 
 from tfdistribute.engine.repairs.replicated_variables import KeepOneOfEachVariable
 

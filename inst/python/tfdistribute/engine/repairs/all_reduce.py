@@ -1,11 +1,16 @@
-"""Repair of ``all_reduce`` inside a model, as in normalisation over the global batch, if one device computes the sum.
+"""Repairs of sums over replicas, and of sparse gradients over the processes of a cluster.
 
-TensorFlow searches for the variables that the sum depends on, and in one replica it finds those of the others. It fails
-because these are undeclared variables of a custom gradient, or cannot be found by name.
+``all_reduce`` inside a model, as in normalization over the global batch, fails if one device computes the sum:
+TensorFlow finds variables of other replicas, which a custom gradient does not declare. Gradients stop at the result,
+because TensorFlow declares the gradient of a sum over replicas separately.
+
+Servers keep the shapes of a collective operation from its first step, so a step whose sparse gradient has another
+number of rows fails ("Shape mismatch in the collective instance"). Operations of constant shape sum them instead.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import tensorflow as tf
@@ -14,12 +19,8 @@ from tfdistribute.engine import patches
 
 
 def install() -> None:
-    """Allow ``all_reduce`` of values that depend on variables.
-
-    Gradients are stopped at the result. They are not needed there: the gradient of a sum over replicas is the sum of
-    the replicas' gradients, which TensorFlow declares separately.
-    """
     patches.install("all_reduce", _without_gradient)
+    patches.install("sparse_all_reduce", _all_reduce)
 
 
 def _without_gradient(
@@ -33,8 +34,6 @@ def _without_gradient(
 
 
 class _StoppedGradients:
-    """A replica's context that stops the gradients of merged values."""
-
     def __init__(self, context: Any) -> None:
         self._context = context
         self._strategy = context._strategy
@@ -43,3 +42,36 @@ class _StoppedGradients:
     def merge_call(self, function: Any, args: Any) -> Any:
         merged = self._context.merge_call(function, args=args)
         return tf.nest.map_structure(tf.stop_gradient, merged)
+
+
+def _all_reduce(gather: Any, launcher: Any, slices: Any, options: Any = None) -> Any:
+    shape = None
+    if slices.dense_shape is not None:
+        shape = tf.get_static_value(slices.dense_shape)
+    if shape is None or tf.executing_eagerly() or not _spans_processes(launcher._device):
+        return gather(launcher, slices, options)
+    with tf.device(launcher._device):
+        return _sum_rows(launcher, slices, [int(size) for size in shape], options)
+
+
+def _spans_processes(device: str) -> bool:
+    return tf.DeviceSpec.from_string(device).job not in (None, "localhost")
+
+
+def _sum_rows(launcher: Any, slices: Any, shape: list[int], options: Any) -> Any:
+    """Sum all rows, with a column that counts the reads; return the rows that at least one task has read."""
+    width = math.prod(shape[1:])
+    values = tf.reshape(slices.values, [-1, width])
+    marks = tf.ones_like(values[:, :1])
+    rows = tf.math.unsorted_segment_sum(
+        tf.concat([values, marks], 1), tf.reshape(slices.indices, [-1]), shape[0]
+    )
+    rows.set_shape([shape[0], width + 1])
+    total = launcher.all_reduce(rows, options=options)
+    indices = tf.where(total[:, -1] > 0)[:, 0]
+    nonzero_rows = tf.gather(total[:, :-1], indices)
+    return tf.IndexedSlices(
+        tf.reshape(nonzero_rows, [-1, *shape[1:]]),
+        tf.cast(indices, slices.indices.dtype),
+        slices.dense_shape,
+    )

@@ -1,9 +1,7 @@
 """Repair of a registry that keeps every graph of a process in memory.
 
-In a graph of TensorFlow 1, each call of a function with a custom gradient registers a new gradient under a name of its
-own. The registered function refers to tensors, and so to the whole graph. TensorFlow never removes it. An optimizer of
-Keras makes such a call for the sum over replicas, even for one replica: without this repair, each training keeps its
-graph until Python ends.
+Each call of a function with a custom gradient registers a gradient that refers to the whole graph, as in Keras's sum
+over replicas. TensorFlow never removes it, so each training would keep its graph until Python ends.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Place of the files that AutoGraph generates.
 
-AutoGraph writes a file for each function that it converts, and deletes it when Python exits by itself. A Python inside
-R does not, and the compiled copies of the files are never deleted. So all of them go into one directory, which is
-deleted with the R session or with the process.
+AutoGraph deletes them when Python exits, but a Python inside R does not exit. So all of them go into one directory,
+which is deleted with the R session or with the process.
 """
 
 from __future__ import annotations
@@ -20,18 +19,14 @@ NAME = "tfdistribute-generated"
 # R's own temporary directory, which R deletes when it ends. A child process of R inherits the variable.
 _OF_R = "R_SESSION_TMPDIR"
 
-# The directory of this process.
 _made: list[str] = []
 
 
 def install() -> None:
-    """Let AutoGraph write into the directory."""
     patches.install("generated_files", _InDirectory)
 
 
 class _InDirectory:
-    """What AutoGraph uses of Python's ``tempfile``."""
-
     @staticmethod
     def NamedTemporaryFile(**options: Any) -> Any:  # noqa: N802 - Python's name
         return tempfile.NamedTemporaryFile(dir=_directory(), **options)

@@ -1,8 +1,7 @@
 """Repair of step sizes: Keras optimizers in a model function average over replicas, as TensorFlow 1's do.
 
-An optimizer of TensorFlow 1 divides the loss by the number of replicas when an Estimator trains. A Keras optimizer adds
-up the replicas' gradients, because it expects a loss that was divided already: in a model function written for one
-device it silently takes steps that are n times too large on n replicas.
+A Keras optimizer adds up the replicas' gradients, because it expects a divided loss. Without the repair, a model
+function for one device silently takes steps that are n times too large on n replicas.
 """
 
 from __future__ import annotations
@@ -21,15 +20,14 @@ _FLAG = "_tfdistribute_averages_gradients"
 def average_gradients(graph: Any) -> None:
     """Average gradients over replicas in the Keras optimizers of a graph.
 
-    If TensorFlow knows the loss to be a sum over examples (``Reduction.SUM``), gradients are added up. Gradients that
-    the model function aggregates itself, also by ``gradient_aggregator``, do not change.
+    Gradients of a sum over examples (``Reduction.SUM``) are added up, and those that the model function aggregates
+    itself, also by ``gradient_aggregator``, do not change.
     """
     setattr(graph, _FLAG, True)
     install()
 
 
 def install() -> None:
-    """Patch Keras's optimizers. Only graphs given to ``average_gradients`` change."""
     patches.install("gradient_scale", _average, _refuse)
 
 

@@ -10,12 +10,11 @@ from tensorflow.python.distribute import values as distributed
 
 
 class KeepOneOfEachVariable(tf.estimator.SessionRunHook):
-    """Drop the variables that a strategy has wrapped from the graph's collections.
+    """Drop the variables that a strategy has wrapped from the graph's collections, and keep the wrappers.
 
-    TensorFlow 2 adds a variable to its collections even if the strategy that wraps it asks for none, so both the
-    variable and its wrapper are there. Under central storage they have the same name, and the saver fails ("At least
-    two variables have the same name"). Under mirrored training the slots of optimizers are saved again for each
-    replica, and a checkpoint from one device, without these copies, cannot be restored. Only the wrapper is kept.
+    TensorFlow 2 adds both. Under central storage they have the same name, and the saver fails ("At least two
+    variables have the same name"). Mirrored slots of optimizers are saved for each replica, and checkpoints from one
+    device, without these copies, cannot be restored.
 
     Source:
         ``_create_var_creator`` in tensorflow/python/distribute/parameter_server_strategy.py.
@@ -31,14 +30,13 @@ class KeepOneOfEachVariable(tf.estimator.SessionRunHook):
 
 
 def trainable() -> list[Any]:
-    """List the graph's trainable variables in order, without those that a strategy has wrapped."""
     listed = list(tf.compat.v1.trainable_variables())
     _drop_wrapped(listed)
     return listed
 
 
 def components(variable: Any) -> tuple[Any, ...]:
-    """List the variables with a handle: those that a strategy has wrapped in this one, or itself."""
+    """List the variables with a handle: the variables that a strategy has wrapped in this one, or itself."""
     return _wrapped_by(variable) or (variable,)
 
 
@@ -55,10 +53,7 @@ def _wrapped_by(item: Any) -> tuple[Any, ...]:
 
 
 def _pass_on_initial_value(item: Any) -> None:
-    """Copy the initial value of a wrapper to the variable that it wraps.
-
-    A warm start sets the value on the wrapper, but the wrapped variable's initializer runs. Training would silently
-    begin with new values.
+    """Copy a warm start's initial value from the wrapper to the variable, whose initializer runs.
 
     Source:
         ``_set_checkpoint_initializer`` in tensorflow/python/training/checkpoint_utils.py.

@@ -12,7 +12,6 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """Import TensorFlow and a module of this package."""
     module = f"{__name__}.{name}"
     if name.startswith("__") or importlib.util.find_spec(module) is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,8 +1,7 @@
 """The pass `accumulate`: gradient accumulation over the micro-batches of a batch, with the memory of one.
 
-The model function is called once, with the first micro-batch. The operations that lead from it to gradients, the loss
-and updates of variables are copied into a loop over all micro-batches, and what reads their values reads the
-accumulated values instead. The first micro-batch's own operations do not run, unless something else asks for them.
+The model function is called once, with the first micro-batch. Its operations are copied into a loop over all
+micro-batches, and what reads their values reads the accumulated values instead.
 """
 
 from __future__ import annotations
@@ -32,22 +31,11 @@ _INPUTS = "_tfdistribute_micro_batch_inputs"
 
 
 class AccumulatedStep:
-    """The training step of one replica.
+    """A training step that one replica takes.
 
-    Args:
-        features: The whole batch.
-        labels: The whole batch.
-        micro_batches: Number of micro-batches; fewer if there are fewer rows.
-        sums_loss: Whether the loss is a sum over examples, and not a mean.
-        scales_loss: Whether losses are multiplied before they are differentiated, for gradients in float16.
-
-    Attributes:
-        features: The first micro-batch.
-        labels: The first micro-batch.
-        index: The number of the micro-batch, from 0: a tensor of int32.
-
-    Raises:
-        ModelError: the batch has no rows.
+    ``micro_batches`` is lower if there are fewer rows, and ``scales_loss`` is for gradients in float16. The
+    attributes ``features`` and ``labels`` hold the first micro-batch, ``index`` its number from 0, as a tensor of
+    int32. ModelError if the batch has no rows.
     """
 
     def __init__(
@@ -84,10 +72,7 @@ class AccumulatedStep:
     def accumulate(self, spec: Any) -> Any:
         """Make the loops, and return an ``EstimatorSpec`` with the loss of the whole batch.
 
-        One loop is enough, unless gradients depend on others, such as those of a second optimizer after the first.
-
-        Raises:
-            ModelError: something in the model cannot be computed in micro-batches.
+        A second loop is needed if gradients depend on others. ModelError if micro-batches cannot replace the batch.
         """
         loss = tf.reshape(spec.loss, [])
         ends = {*_names(each.user for each in self._gradients), loss.op.name}
@@ -109,10 +94,7 @@ class AccumulatedStep:
         return spec._replace(loss=loss)
 
     def record(self, helper: Any, ys: Any, xs: Any, grad_ys: Any, *args: Any, **kwargs: Any) -> Any:
-        """Compute gradients of the first micro-batch, and return what will be those of the whole batch.
-
-        Only for weights: a gradient by something else that depends on the examples is part of the model.
-        """
+        """Return the gradients of the whole batch from the first micro-batch; only for weights."""
         sources = tf.nest.flatten(xs)
         if ops.get_default_graph() is not self._graph or not self._are_weights(sources):
             return helper(ys, xs, grad_ys, *args, **kwargs)
@@ -155,7 +137,6 @@ class AccumulatedStep:
     def _read_by(
         self, train_op: Any, loss: Any
     ) -> tuple[list[AccumulatedValue], list[tuple[Any, Any]]]:
-        """Return the values of the first micro-batch that a step reads, and the control edges from them."""
         values = [*self._gradients, AccumulatedValue(loss, self._how, [])]
         values = [each for each in values if self._is_after_data(each.tensor.op)]
         edges: list[tuple[Any, Any]] = []
@@ -198,8 +179,6 @@ class AccumulatedStep:
             edit.replace_control(operation, control, end)
 
     def _body(self, wanted: list[Any]) -> list[Any]:
-        """Return the operations that lead from the examples to others, without those that update variables."""
-
         def follow(operation: Any) -> list[Any]:
             controls = (
                 each
@@ -212,7 +191,6 @@ class AccumulatedStep:
         return walk.in_order(walk.reach(filter(self._is_after_data, wanted), follow))
 
     def _summaries(self, body: set[str]) -> list[AccumulatedValue]:
-        """Return the numbers in summaries that a loop computes anyway."""
         summaries = [each.op for each in v1.get_collection(v1.GraphKeys.SUMMARIES)]
         values = [
             AccumulatedValue(each, self._how, [], position=1)
@@ -224,7 +202,6 @@ class AccumulatedStep:
     def _loop(
         self, copied: Subgraph, values: list[AccumulatedValue], controls: list[Any]
     ) -> tuple[list[Any], Any]:
-        """Make a loop; return the accumulated values, and an operation that comes after it."""
         batch, state = self._batch, loss_scale.LossScale(is_on=self._scales_loss)
 
         def body(index: Any, scale: Any, totals: list[Any]) -> Any:
@@ -255,7 +232,6 @@ class AccumulatedStep:
             return [tf.identity(each.result(total)) for each, total in pairs], index.op
 
     def _exchanges(self, operations: Iterable[Any]) -> bool:
-        """Return whether operations depend on another replica's examples, by data."""
         others = getattr(self._graph, _INPUTS) - self._input_names
         # There is a placeholder for a replica whose model function has not been called yet.
         return any(
@@ -283,7 +259,6 @@ def current() -> AccumulatedStep | None:
 def _gradients(
     helper: Any, ys: Any, xs: Any, grad_ys: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
-    """Record the gradients of a step's model function, whatever computes them."""
     step = current()
     if step is None:
         return helper(ys, xs, grad_ys, *args, **kwargs)

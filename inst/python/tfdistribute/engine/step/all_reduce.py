@@ -1,8 +1,6 @@
 """The pass `all_reduce`: sums over all workers in memory that they share, or compressed.
 
-TensorFlow makes all-reduce operations for gradients, losses and statistics of batches alike. The pass finds them in the
-complete graph, so it does not matter which optimizer or layer has made them. All workers build the same graph, and so
-replace the same sums.
+It finds all-reduce operations in the complete graph, whichever optimizer or layer has made them.
 """
 
 from __future__ import annotations
@@ -33,13 +31,9 @@ _CONNECT_S = 30.0
 
 
 class AllReduce:
-    """The pass as one worker performs it.
+    """The pass as one worker performs it: the worker ``rank`` of ``tasks``.
 
-    Args:
-        rank: Number of this worker.
-        tasks: Number of workers.
-        shares: Whether this worker may share memory with the others.
-        compresses: Whether sums that are sent through a network are compressed.
+    ``shares`` if it may share memory, ``compresses`` if sums through a network are compressed.
     """
 
     def __init__(self, rank: int, tasks: int, shares: bool, compresses: bool) -> None:
@@ -54,22 +48,15 @@ class AllReduce:
 
     @property
     def socket(self) -> str | None:
-        """Name of the socket at which the others find this worker; None if it does not share memory."""
         return None if self._listener is None else self._listener.name
 
     def run(self, program: StepProgram, sockets: Sequence[str]) -> str | None:
         """Replace the sums in the graph of a step, before its first session.
 
-        Args:
-            program: The step.
-            sockets: Names of all workers' sockets, by rank; empty if they do not share memory.
+        ``sockets`` are all workers' names by rank, empty if they do not share memory. Return why memory cannot be
+        shared after all, so that TensorFlow's sums stay, in one sentence; or None.
 
-        Returns:
-            Why this worker cannot share memory after all, so that TensorFlow's sums stay, in one sentence; or None.
-
-        Raises:
-            BrokenExchangeError: another worker has ended or does not come.
-            ClusterError: another worker sums other tensors.
+        BrokenExchangeError if another worker has ended or does not come, and ClusterError if it sums other tensors.
         """
         if self._has_run or not (sockets or self._compresses):
             return None
@@ -101,13 +88,7 @@ class AllReduce:
 
 @dataclass(frozen=True)
 class StepSum:
-    """A sum over all workers.
-
-    Args:
-        operation: TensorFlow's operation.
-        inputs: This worker's part: one tensor or several of the same type.
-        outputs: The sums, with the numbers of the inputs.
-    """
+    """A sum over all workers: ``inputs`` are this worker's tensors of one type, ``outputs`` the sums."""
 
     operation: Any
     inputs: tuple[Any, ...]
@@ -129,25 +110,18 @@ class StepSum:
 
     @property
     def layout(self) -> Layout:
-        """The type and the sizes of the tensors."""
         sizes = tuple(each.shape.num_elements() for each in self.inputs)
         return Layout(self.inputs[0].dtype.name, sizes)
 
     def replace(self, sums: Iterable[Any]) -> None:
-        """Let the operations that use the sums use these tensors instead."""
         for old, new in zip(self.outputs, sums, strict=True):
             edit.redirect(old, new)
 
 
 def sums_of_step(targets: Iterable[Any], tasks: int) -> list[StepSum]:
-    """List the sums over all tasks that a step needs, in the order in which they were added to the graph.
+    """List the sums over all tasks that a step's ``targets`` need, in the order of the graph.
 
-    Args:
-        targets: What a step computes: its training operation and its loss.
-        tasks: Number of tasks.
-
-    Returns:
-        Sums on CPUs of a shape that is known, outside loops and conditions.
+    Only sums on CPUs of a known shape, outside loops and conditions, are listed.
     """
     operations = walk.in_order(walk.ancestors(targets))
     sums = (each for each in operations if each.type == _SUM and _is_replaceable(each, tasks))
@@ -155,7 +129,7 @@ def sums_of_step(targets: Iterable[Any], tasks: int) -> list[StepSum]:
 
 
 def join(sums: Iterable[StepSum]) -> list[StepSum]:
-    """Join each small sum to the one before it, unless it needs that one: a sum takes the time of a message."""
+    """Join each small sum to the one before it, unless it needs that one, because each takes a message."""
     result: list[StepSum] = []
     for each in sums:
         before = result[-1] if result else None
@@ -200,13 +174,9 @@ def compress(sums: Iterable[StepSum]) -> None:
 def share(sums: Sequence[StepSum], write: Callable[..., Any], read: Callable[[int], Any]) -> None:
     """Let a step sum in memory that workers share.
 
-    Parts are written as soon as they are known, while others are still being computed. Only one sum at a time waits for
-    other workers, because it occupies a thread. The order of the graph is one in which no sum waits for a later one.
-
-    Args:
-        sums: The sums.
-        write: Called with the number of a sum and this worker's parts.
-        read: Called with the number of a sum; returns flat arrays.
+    Parts are written as soon as they are known. Only one sum at a time waits for other workers, because it occupies a
+    thread, in an order in which no sum waits for a later one. ``write`` gets the number of a sum and this worker's
+    parts, and ``read`` returns flat arrays.
     """
     writes = [_add_write(number, each, write) for number, each in enumerate(sums)]
     last: list[Any] = []
@@ -232,7 +202,6 @@ def _add_write(number: int, each: StepSum, write: Callable[..., Any]) -> Any:
 
 
 def _split_sizes(split: Any) -> list[int | None]:
-    """Return the sizes into which an operation splits a tensor, None for one that is not known."""
     size_tensor = split.inputs[1]
     sizes = tf.get_static_value(size_tensor)
     if sizes is not None:

@@ -1,7 +1,7 @@
 """Number of steps of a run: decided by one process, or by all tasks of a cluster.
 
-Tasks that sum their gradients in every step must take the same number of steps in a run, or they wait for each other
-for ever. Each task has its own hooks and clock, so each proposes a number of steps and the minimum is taken.
+Tasks that sum gradients must take the same number of steps in a run, so each proposes a number and the minimum is
+taken.
 """
 
 from __future__ import annotations
@@ -20,31 +20,20 @@ _MOST_STEPS_APART = 64
 
 
 class LocalDecision:
-    """The decision of a process that trains alone."""
-
-    def prepare(self) -> None:
-        """Do nothing."""
+    def prepare(self) -> None: ...
 
     def is_due(self) -> bool:
-        """Return true: a run may follow each step."""
         return True
 
     def agree(self, session: Any, steps: int) -> int:
-        """Return the number of steps that this process proposes."""
-        del session
         return steps
 
 
 class CollectiveConsensus:
     """The decision of tasks that take the same steps.
 
-    All tasks agree after the same steps, because each knows the results of all earlier agreements.
-
-    Args:
-        strategy: The ``tf.distribute.MultiWorkerMirroredStrategy`` of the training, made for this task.
-        position: Position of this task among them, from 0.
-        tasks: Number of tasks.
-        before_run: Called with the number of steps before a run.
+    All tasks agree after the same steps, because each knows the results of all earlier agreements. ``strategy`` is
+    made for this task, ``position`` counts from 0, and ``before_run`` gets the number of steps.
     """
 
     def __init__(
@@ -84,8 +73,7 @@ class CollectiveConsensus:
     def agree(self, session: Any, steps: int) -> int:
         """Wait until all tasks have proposed a number of steps, and return the minimum.
 
-        A task proposes 0 for none now, and ``NEVER`` for none at any time. Raises ``tf.errors.OpError`` if one
-        is gone.
+        A task proposes 0 for none now, and ``NEVER`` for none at any time. ``tf.errors.OpError`` if one is gone.
         """
         least = int(session.run(self._least, {self._proposal: steps}))
         self._is_over = least == NEVER

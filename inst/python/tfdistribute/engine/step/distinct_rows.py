@@ -1,4 +1,4 @@
-"""Sparse gradients whose rows are summed already: those of lookups that read each row of a table once."""
+"""Sparse gradients whose rows are summed already, as lookups that read each row once make them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """The pass `loop`: many steps in one ``session.run``, by a loop in the graph around the operations of a step.
 
-On small models Python and the start of ``session.run`` take most of a step's time. The operations of a step are copied
-into the body of a loop in the same graph. State (variables, iterators, tables) is shared with the originals, so a step
-in the loop is like any other. Steps that gather their rows in memory do so in the loop, and their copy is made for full
-batches.
+Operations are copied into the body of a loop in the same graph, which shares state (variables, iterators, tables)
+with the originals. Steps that gather their rows in memory do so in the loop, in a copy made for full batches.
 """
 
 from __future__ import annotations
@@ -45,15 +43,16 @@ def check(program: StepProgram) -> None:
 
 
 class StepLoop:
-    """A loop around a step, and the losses of its steps."""
+    """A loop around a step, and the losses of its steps. ``options`` are those of each ``session.run``."""
 
-    def __init__(self, program: StepProgram, global_step: Any) -> None:
+    def __init__(self, program: StepProgram, global_step: Any, options: Any = None) -> None:
         graph = program.graph
+        self._options = options
         # The first of those that a strategy keeps equal.
         counter = replicated_variables.components(global_step)[0].handle
         with (
             graph.as_default(),
-            _unfinalize(graph),
+            unfinalize(graph),
             tf.device("/cpu:0"),
             tf.name_scope("many_steps"),
         ):
@@ -85,8 +84,7 @@ class StepLoop:
         def condition(done: Any, loss: Any) -> Any:
             return tf.logical_and(done < self._wanted, tf.logical_not(tf.math.is_nan(loss)))
 
-        def body(done: Any, loss: Any) -> Any:
-            del loss
+        def body(done: Any, _loss: Any) -> Any:
             batch = {} if self._reader is None else self._reader.gather(self._numbers, done)
             # An operation without a device stays without one: TensorFlow places it as it places the original.
             with tf.device(None):
@@ -108,20 +106,17 @@ class StepLoop:
         return raw.ReadVariableOp(resource=self._kept, dtype=tf.float64)
 
     def prepare(self, session: Any) -> None:
-        """Initialise the losses in a session."""
         session.run(self._empty)
 
     def run(self, session: Any, steps: int) -> tuple[int, Any]:
         """Take steps until a loss is NaN; return the global step and the losses.
 
-        Args:
-            session: The session of the training.
-            steps: Maximum number of steps; with a reader, at most as many as it has full batches for.
+        At most ``steps``; with a reader, at most as many as it has full batches for.
         """
         fed: dict[Any, Any] = {self._wanted: steps}
         if self._reader is not None:
             fed |= zip(self._numbers, self._reader.cursor.show(steps), strict=True)
-        values = session.run(self._after, fed)
+        values = session.run(self._after, fed, options=self._options)
         if self._reader is not None:
             self._reader.cursor.advance(len(values["losses"]))
         return int(values["step"]), values["losses"]
@@ -134,7 +129,7 @@ class StepLoop:
 
 
 @contextlib.contextmanager
-def _unfinalize(graph: Any) -> Iterator[None]:
+def unfinalize(graph: Any) -> Iterator[None]:
     """Allow changes to a graph that a session has finalized."""
     was_final = graph.finalized
     if was_final:

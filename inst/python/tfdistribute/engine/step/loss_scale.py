@@ -1,9 +1,7 @@
 """Loss scaling: the factor of losses whose gradients are computed in float16.
 
-Small gradients become zero in float16, and large ones infinite. So a loss is multiplied before it is differentiated,
-and its gradients are divided in float32. A micro-batch whose gradients are infinite is computed again with half the
-factor: no step is left out, and the numbers do not depend on the factor. It is kept for the next step, and not in
-checkpoints, which are the same for every precision.
+A micro-batch whose gradients are infinite is computed again with half the factor, so the numbers do not depend on it.
+The factor is kept for the next step, but not in checkpoints, which are the same for every precision.
 """
 
 from __future__ import annotations
@@ -21,11 +19,7 @@ _PATIENCE = 2000.0
 
 
 class LossScale:
-    """The factor, and the number of micro-batches since it has changed, from step to step in a session.
-
-    Args:
-        is_on: Whether losses are scaled; if not, the factor is 1.
-    """
+    """The factor (1 unless ``is_on``), and the number of micro-batches since it has changed."""
 
     def __init__(self, is_on: bool) -> None:
         self._variable: Any = None
@@ -34,7 +28,6 @@ class LossScale:
             self._variable = raw.VarHandleOp(dtype=tf.float32, shape=[2], shared_name=name)
 
     def read(self) -> Any:
-        """Return the factor and the number of micro-batches."""
         if self._variable is None:
             return tf.constant([1.0, 0.0])
         # Without an initializer, which a session would have to know.
@@ -77,6 +70,5 @@ def scale(losses: list[Any], grad_ys: Any, factor: Any) -> list[Any]:
 
 
 def unscale(gradient: Any, factor: Any) -> Any:
-    """Divide a gradient, or the values of an ``IndexedSlices``, by the factor."""
     with tf.device(gradient.device):
         return tf.math.scalar_mul(tf.cast(1.0 / factor, gradient.dtype), gradient)

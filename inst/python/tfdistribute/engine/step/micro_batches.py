@@ -12,15 +12,8 @@ from tfdistribute.errors import ModelError
 class Batch:
     """The features and labels of one replica's batch, in micro-batches of as equal size as possible.
 
-    Args:
-        values: Structure of tensors; those of rank 0, and anything else, are the same for all micro-batches.
-        count: Number of micro-batches; fewer if there are fewer rows.
-
-    Attributes:
-        count: Number of micro-batches, a tensor.
-
-    Raises:
-        ModelError: nothing in it has rows.
+    Tensors of rank 0, and anything else without rows, are the same for all. ``count``, as an attribute a tensor, is
+    lower if there are fewer rows. ModelError if nothing has rows.
     """
 
     def __init__(self, values: Any, count: int) -> None:
@@ -42,7 +35,6 @@ class Batch:
         self._size = size if size and not rest else None
 
     def micro_batch(self, index: Any) -> Any:
-        """Return a micro-batch, in the structure of the batch."""
         begin = self._bound(index)
         size = self._bound(index + 1) - begin if self._size is None else self._size
         return tf.nest.map_structure(
@@ -50,7 +42,6 @@ class Batch:
         )
 
     def share(self, index: Any) -> Any:
-        """Return the share of the batch's rows that are in a micro-batch, float32."""
         rows = self._bound(index + 1) - self._bound(index)
         # The mean over no rows is undefined for the whole batch, too.
         return tf.cast(rows, tf.float32) / tf.cast(self._rows, tf.float32)
@@ -89,15 +80,12 @@ class AccumulatedValue:
     """A value of a micro-batch that is added up over all of them.
 
     Args:
-        user: The operation that reads the value of the first micro-batch, and is to read the accumulated value.
-        how: "mean" (over rows), "sum" or "first" (the value of the first micro-batch).
+        user: The operation that reads ``tensor``, the first micro-batch's value, and is to read the total.
+        how: "mean" (over rows), "sum" or "first" (only the first micro-batch counts).
         shape: Shape of the accumulated value.
         position: Which of the user's inputs the value is.
         is_gradient: Whether it is a gradient, or a part of one.
-        is_rows: Whether it is the values or the indices of an ``IndexedSlices``, which are not added but kept.
-
-    Attributes:
-        tensor: The value of the first micro-batch.
+        is_rows: Whether it is a part of an ``IndexedSlices``, which is kept and not added.
     """
 
     def __init__(
@@ -118,21 +106,15 @@ class AccumulatedValue:
         self._is_rows = is_rows
 
     def zeros(self, micro_batches: Any) -> Any:
-        """Return the accumulated value of no micro-batch."""
         dtype, shape = self.tensor.dtype, self._shape
         if not self._is_rows:
             return tf.zeros(shape, dtype)
         return tf.TensorArray(dtype, size=micro_batches, element_shape=shape, infer_shape=False)
 
     def add(self, total: Any, value: Any, index: Any, share: Any, usable: Any) -> Any:
-        """Return the accumulated value with that of another micro-batch.
+        """Return the accumulated value with another micro-batch.
 
-        Args:
-            total: The accumulated value so far.
-            value: The value of the micro-batch.
-            index: Its number.
-            share: Its share of the rows.
-            usable: Whether it counts, or will be computed again.
+        ``share`` is its share of the rows, and ``usable`` is whether it counts, or will be computed again.
         """
         if self._is_mean:
             value *= tf.cast(share, value.dtype)
@@ -144,5 +126,4 @@ class AccumulatedValue:
         return added if usable is True else tf.where(usable, added, total)
 
     def result(self, total: Any) -> Any:
-        """Return the accumulated value of all micro-batches."""
         return total.concat() if self._is_rows else total

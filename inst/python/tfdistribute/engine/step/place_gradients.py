@@ -1,7 +1,7 @@
 """The pass `place_gradients`: gradients beside the operations that they are gradients of.
 
-TensorFlow leaves the gradients of a TensorFlow 1 optimizer, of Keras's and of a tape without a device: the backward
-pass of a model over several devices, two thirds of its work, then runs on the first of them.
+TensorFlow leaves the gradients of optimizers and tapes without a device, so the first of several devices computes the
+backward pass of a model, two thirds of its work.
 """
 
 from __future__ import annotations
@@ -92,7 +92,6 @@ def _recorded_operations(tape: Any) -> dict[str, Any]:
 
 
 def _needs_graph(recorded: dict[str, Any]) -> bool:
-    """Return whether a tape knows too little: not the devices, copies of operations or micro-batches."""
     scope = assignment.current_scope()
     if accumulate.current() is not None or (scope is not None and scope.has_copies):
         return True
@@ -124,6 +123,5 @@ def _gradients(
 
 
 def _unrecorded_inputs(recorded: dict[str, Any], targets: list[Any]) -> list[Any]:
-    """List the tensors that recorded operations took from others: constants to a tape."""
     own = walk.ancestors(targets, control=False, until=lambda each: each.name not in recorded)
     return [each for each in walk.outside_inputs(list(own)).values() if each.dtype != tf.resource]

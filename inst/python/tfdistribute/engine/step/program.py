@@ -15,16 +15,11 @@ class NotRepeatableError(Exception):
 
 @dataclass(frozen=True)
 class StepProgram:
-    """A training step in the graph of a model.
+    """A training step that the graph of a model holds.
 
-    Gradients are not part of it: optimizers have used them when the graph is complete. The passes `accumulate` and
-    `place_gradients`, which need them, act while the model function is called. Metrics are part of evaluations only.
-
-    Args:
-        train_op: The operation that updates all variables, or its result.
-        loss: The loss, a scalar.
-        reader: The rows in memory that the step gathers; None if a dataset feeds it.
-        random_state: Operations that initialize the counters of random numbers in a session.
+    Gradients are not part of it, because optimizers have used them when the graph is complete. ``train_op`` updates
+    all variables, ``loss`` is a scalar, ``reader`` is None if a dataset feeds the step, and ``random_state``
+    initializes the counters of random numbers in a session.
     """
 
     train_op: Any
@@ -34,16 +29,14 @@ class StepProgram:
 
     @property
     def graph(self) -> Any:
-        """The graph."""
         return self.loss.graph
 
     @property
     def targets(self) -> list[Any]:
-        """The operations that a session runs."""
         return [getattr(self.train_op, "op", self.train_op), self.loss.op]
 
     def operations(self) -> list[Any]:
-        """List the operations that the step needs, as the graph is now, without those of ``resources()``."""
+        """List the operations that the step needs, as the graph is now, except ``resources()``."""
         return [each for each in self._all() if not effects.names_resource(each)]
 
     def resources(self) -> list[Any]:

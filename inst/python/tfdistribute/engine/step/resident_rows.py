@@ -20,17 +20,17 @@ RowNumbers = npt.NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, eq=False)
 class ResidentRows:
-    """What an input function returns in place of a dataset if all rows are in memory.
+    """All rows in memory, which an input function returns in place of a dataset.
 
     Args:
         matrices: Arrays of shape [rows, columns], which TensorFlow reads where they are.
         tables: The strings behind codes.
         unpack: TensorFlow function of (matrices, tables) of one batch that returns (features, labels) or features.
-        row_numbers: Starts an iterator over the row numbers of this pipeline's batches, without as many at the
-            beginning: arrays of shape [batches, examples] and of type ``numbers_dtype``.
+        row_numbers: Starts an iterator over the row numbers of batches after the first ones: arrays of shape
+            [batches, examples] and type ``numbers_dtype``.
         batch_size: Examples of a full batch.
         replicas: Batches of one step.
-        dataset: Makes a ``tf.data.Dataset`` of the same batches, without as many at the beginning.
+        dataset: Makes a ``tf.data.Dataset`` of the same batches, without the first ones.
         signature: All that a batch depends on besides its values, compared by equality.
         any_batch_size: Whether batches may have any other size.
         skipped: Batches left out at the beginning.
@@ -49,7 +49,6 @@ class ResidentRows:
 
     @property
     def numbers_dtype(self) -> Any:
-        """Data type of row numbers."""
         return np.int32 if len(self.matrices[0]) <= np.iinfo(np.int32).max else np.int64
 
     def skip(self, batches: int) -> ResidentRows:
@@ -57,7 +56,6 @@ class ResidentRows:
         return replace(self, skipped=self.skipped + batches)
 
     def as_dataset(self) -> Any:
-        """Return a ``tf.data.Dataset`` of the same batches."""
         return self.dataset(self.skipped)
 
 
@@ -79,16 +77,11 @@ class BatchCursor:
         self.restart()
 
     def restart(self) -> None:
-        """Begin with the first step."""
         self._chunks = self._rows.row_numbers(self._rows.skipped)
         self._ahead: list[RowNumbers] = []
 
     def next_step(self) -> list[RowNumbers]:
-        """Return the row numbers of the next step, by replica.
-
-        Raises:
-            StopIteration: no rows are left.
-        """
+        """Return the row numbers of the next step, by replica; StopIteration if none are left."""
         return [self._next_batch() for _ in range(self._replicas)]
 
     def full_steps(self, most: int) -> int:
@@ -140,12 +133,7 @@ class BatchCursor:
 class RowReader(tf.estimator.SessionRunHook):
     """The batch of a step in the graph, read by one operation, and the same rows for a loop of many steps.
 
-    Every evaluation of the batch takes the rows of the next step.
-
-    Attributes:
-        rows: The rows.
-        cursor: Row numbers of the next steps.
-        batch: Tensors of the matrices of a batch, those of each replica in turn.
+    Every evaluation of the ``batch``, of tensors by replica, takes the rows of the next step.
     """
 
     required_steps = step_requirements.no_steps_required
@@ -184,15 +172,13 @@ class RowReader(tf.estimator.SessionRunHook):
     def gather(self, numbers: Sequence[Any], step: Any) -> dict[str, Any]:
         """Return, by name, what ``batch`` is in one step of a run."""
         matrices = [each.value() for each in self._matrices]
-        # TensorFlow takes the shapes of what is fed for unknown. With a known size, it computes those of a step once:
-        # the small model of bench takes 1.2 times as many steps.
+        # TensorFlow takes the shapes of fed values for unknown, and with a known size computes them once: the small
+        # model of bench takes 1.2 times as many steps.
         chosen = [tf.reshape(tf.gather(each, step), [self.rows.batch_size]) for each in numbers]
         batch = [tf.gather(matrix, each) for each in chosen for matrix in matrices]
         return {each.name: value for each, value in zip(self.batch, batch, strict=True)}
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Give the rows to the session, and begin with the first step."""
-        del coord
         arrays = [*self.rows.tables, *self.rows.matrices]
         for each, array in zip([*self._tables, *self._matrices], arrays, strict=True):
             each.provide(session, array)
@@ -207,12 +193,7 @@ class RowReader(tf.estimator.SessionRunHook):
 
 
 class SessionArray:
-    """A variable of a session that holds an array without a copy of it.
-
-    Args:
-        dtype: TensorFlow's data type.
-        shape: Shape of the array; None for dimensions that differ between arrays.
-    """
+    """A variable of a session that holds an array without a copy of it; None in ``shape`` for any size."""
 
     def __init__(self, dtype: Any, shape: Sequence[int | None]) -> None:
         self.dtype = dtype
@@ -225,11 +206,9 @@ class SessionArray:
         self._provided = raw.AssignVariableOp(resource=self._variable, value=self._fed)
 
     def provide(self, session: Any, array: npt.NDArray[Any]) -> None:
-        """Give an array to a session."""
         session.run(self._provided, {self._fed: array})
 
     def value(self) -> Any:
-        """Return the tensor."""
         value = raw.ReadVariableOp(resource=self._variable, dtype=self.dtype)
         value.set_shape(self._shape)
         return value

@@ -1,8 +1,7 @@
 """The pass `shared_random`: random numbers that do not depend on the number of steps of one ``session.run``.
 
-A random operation with a seed keeps a hidden counter of the numbers that it has drawn. Its copy inside a loop would
-begin with the first number again. It is replaced by TensorFlow's operation that keeps the same counter in a variable,
-which a copy shares: the numbers are the same to the bit.
+A copy of a random operation inside a loop would begin its hidden counter again. It is replaced by TensorFlow's
+operation that keeps the counter in a variable, which a copy shares.
 """
 
 from __future__ import annotations
@@ -31,11 +30,7 @@ _WITH_VARIABLE = {
 
 
 def run(program: StepProgram) -> StepProgram:
-    """Let a step keep the counters of its random numbers in variables.
-
-    Raises:
-        NotRepeatableError: a random operation cannot do that, or the pass is switched off and there is one.
-    """
+    """Keep the counters of a step's random numbers in variables; NotRepeatableError if that cannot be done."""
     operations, is_on = program.operations(), passes.is_on("shared_random")
     callers: list[Any] = []
     for operation in operations:

@@ -1,4 +1,4 @@
-"""R's functions of tensors: those of its groups Math and Summary, and of matrices."""
+"""R's functions of tensors: its groups Math and Summary, and matrices."""
 
 from __future__ import annotations
 
@@ -11,37 +11,19 @@ import tensorflow as tf
 from tfdistribute.engine.tensors.operators import like
 from tfdistribute.errors import ArgumentError, UnsupportedError
 
+# Functions with TensorFlow's names, and others.
+_SAME = "abs sign sqrt floor exp expm1 log1p cos sin tan acos asin atan cosh sinh tanh acosh asinh atanh lgamma digamma"
 _MATH: Mapping[str, Callable[..., Any]] = {
-    "abs": tf.abs,
-    "sign": tf.sign,
-    "sqrt": tf.sqrt,
-    "floor": tf.floor,
+    **{name: getattr(tf.math, name) for name in _SAME.split()},
     "ceiling": tf.math.ceil,
     "trunc": lambda x: tf.sign(x) * tf.floor(tf.abs(x)),
     "round": lambda x, digits=0: tf.round(x * 10.0**digits) / 10.0**digits,
-    "exp": tf.exp,
-    "expm1": tf.math.expm1,
     "log": lambda x, base=math.e: _log(x, base),
-    "log1p": tf.math.log1p,
     "log2": lambda x: _log(x, 2),
     "log10": lambda x: _log(x, 10),
-    "cos": tf.cos,
-    "sin": tf.sin,
-    "tan": tf.tan,
     "cospi": lambda x: tf.cos(x * math.pi),
     "sinpi": lambda x: tf.sin(x * math.pi),
     "tanpi": lambda x: tf.tan(x * math.pi),
-    "acos": tf.acos,
-    "asin": tf.asin,
-    "atan": tf.atan,
-    "cosh": tf.cosh,
-    "sinh": tf.sinh,
-    "tanh": tf.tanh,
-    "acosh": tf.acosh,
-    "asinh": tf.asinh,
-    "atanh": tf.atanh,
-    "lgamma": tf.math.lgamma,
-    "digamma": tf.math.digamma,
     "trigamma": lambda x: tf.math.polygamma(tf.ones_like(x), x),
     "cumsum": lambda x: tf.cumsum(_vector(x, "cumsum")),
     "cumprod": lambda x: tf.math.cumprod(_vector(x, "cumprod")),
@@ -64,8 +46,8 @@ _REDUCTIONS: Mapping[str, Callable[..., Any]] = {
 def function(name: str, values: Sequence[Any], **options: Any) -> Any:
     """Apply a function of R, such as "exp"; numbers get the dtype of the first tensor.
 
-    ``options`` are ``axis`` and ``keepdims`` of a sum, a mean and their like; ``n`` of ``head`` and ``tail``. Raises
-    UnsupportedError if TensorFlow does not have the function.
+    ``options`` are ``axis`` and ``keepdims`` of reductions; ``n`` of ``head`` and ``tail``. An unknown name raises
+    UnsupportedError.
     """
     if name in _REDUCTIONS or name == "range":
         return _summary(name, _tensors(values), **options)
@@ -154,7 +136,7 @@ def _transpose(tensors: list[Any]) -> Any:
 
 
 def _bind(tensors: list[Any], axis: int) -> Any:
-    """Join vectors and matrices as columns (axis 1) or as rows (axis 0); a single number is repeated."""
+    """Join vectors and matrices as columns (axis 1) or as rows (axis 0). A single number is repeated."""
     tensors = _of_one_dtype(tensors)
     whole = [
         tf.expand_dims(each, axis) if each.shape.rank == 1 else each

@@ -41,7 +41,6 @@ def operation(operator: str, operands: Sequence[Any]) -> Any:
 
 
 def like(value: Any, other: Any) -> Any:
-    """Give numbers the dtype of a tensor, as far as they fit it; leave tensors as they are."""
     dtype = getattr(other, "dtype", None)
     if tf.is_tensor(value) or isinstance(value, tf.Variable) or dtype is None:
         return value

@@ -14,8 +14,8 @@ from tfdistribute.errors import ArgumentError
 def subset(tensor: Any, positions: Sequence[Sequence[int] | None], drop: bool) -> Any:
     """Subset a tensor as R subsets an array, by positions from 1; None for all of a dimension.
 
-    Dimensions that are left out are kept whole. ``drop`` if a single position drops its dimension. Raises ArgumentError
-    for positions or dimensions that do not exist.
+    Dimensions that are left out are kept whole. ``drop`` if a single position drops its dimension. ArgumentError for
+    positions or dimensions that do not exist.
     """
     tensor = tf.convert_to_tensor(tensor)
     sizes = tensor.shape
@@ -42,7 +42,7 @@ def subset(tensor: Any, positions: Sequence[Sequence[int] | None], drop: bool) -
 
 
 def dimensions(tensor: Any) -> list[int] | None:
-    """Return the sizes of a tensor's dimensions, -1 for those that are not known; None if their number is not."""
+    """Return the sizes of a tensor's dimensions, -1 for unknown sizes; None if their number is not known."""
     shape = tensor.shape
     return None if shape.rank is None else [-1 if size is None else size for size in shape]
 

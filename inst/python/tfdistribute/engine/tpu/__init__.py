@@ -1,8 +1,14 @@
 """Training on a TPU: its cores and strategy, and batches of a fixed size."""
 
 from tfdistribute.engine.tpu.batches import of_fixed_size
-from tfdistribute.engine.tpu.program import program
-from tfdistribute.engine.tpu.system import cores, has_kernels, is_tpu, steps_per_run, strategy
+from tfdistribute.engine.tpu.system import (
+    cores,
+    has_kernels,
+    is_tpu,
+    program,
+    steps_per_run,
+    strategy,
+)
 
 __all__ = [
     "cores",

@@ -1,4 +1,4 @@
-"""Batches whose size is known when the graph is built: a TPU runs a program that was compiled for it."""
+"""Batches whose size is known when the graph is built. A TPU runs a program that was compiled for it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from tfdistribute.errors import InputError
 
 
 def of_fixed_size(input_fn: Callable[..., Any], batch_size: int | None) -> Callable[..., Any]:
-    """Let an input function return batches of a known size, and check that a TPU can take them.
+    """Make an input function return batches of a known size; a ``batch_size`` of None leaves it to the dataset.
 
-    ``batch_size`` is None if only the dataset knows. The function raises InputError if a feature or the label holds
-    strings, is not dense, or has a shape that is not known in advance.
+    Raises InputError if a feature or the label holds strings, is not dense, or has a shape not known in advance.
     """
 
     def read_fixed_batches(input_context: Any = None) -> Any:
@@ -38,7 +37,6 @@ def of_fixed_size(input_fn: Callable[..., Any], batch_size: int | None) -> Calla
 
 
 def _parts(dataset: Any) -> list[tuple[str, Any]]:
-    """List what a batch consists of, with its name in words."""
     spec = dataset.element_spec
     pair = spec if isinstance(spec, tuple) else (spec, None)
     named_specs: list[tuple[str, Any]] = []

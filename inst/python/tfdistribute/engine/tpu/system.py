@@ -1,12 +1,13 @@
 """The TPU of this machine, and TensorFlow's strategy for it.
 
-Estimators train in graphs and sessions, so the TPU is also looked for in a graph: an R session that has used TensorFlow
-keeps its eager devices. TensorFlow initialises the TPU before it makes the session of a training
-(``SessionManager._restore_checkpoint``).
+Estimators look for the TPU in a graph, because an R session that has used TensorFlow keeps its eager devices.
+TensorFlow initializes the TPU before the session of a training (``SessionManager._restore_checkpoint``).
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -15,11 +16,14 @@ from tensorflow.python.framework import kernels
 
 from tfdistribute.errors import StrategyError
 
+# Marks of operations in a program for TPUs, and in one for XLA on another device.
+PROGRAM_MARKS = ("_tpu_replicate", "_xla_compile_id")
+
 _RESOLVER = tf.distribute.cluster_resolver.TPUClusterResolver
 
 
 def has_kernels() -> bool:
-    """Return whether this TensorFlow was built for TPUs; that of PyPI knows their operations only."""
+    """Return whether this TensorFlow was built for TPUs. The packages on PyPI have only their operations."""
     return bool(kernels.get_registered_kernels_for_op("ConfigureDistributedTPU").kernel)
 
 
@@ -33,14 +37,13 @@ def cores() -> tuple[str, ...]:
         raise StrategyError(
             "strategy_tpu() trains on the TPU of this machine, and TensorFlow finds none.",
             "Another process may use it: `sudo lsof /dev/accel* /dev/vfio/*` lists them.",
-            argument="train_distribute",
+            argument="strategy",
             value="strategy_tpu()",
         )
     return tuple(f"/device:TPU:{index}" for index in indices)
 
 
 def strategy(steps_per_run: int) -> Any:
-    """Make TensorFlow's strategy, which takes some steps in one ``session.run``."""
     with tf.Graph().as_default():
         return tf.compat.v1.distribute.experimental.TPUStrategy(
             _RESOLVER("local"), steps_per_run=steps_per_run
@@ -54,3 +57,20 @@ def is_tpu(strategy: Any) -> bool:
 def steps_per_run(strategy: Any) -> int:
     """Return the steps that a strategy takes in one ``session.run``: 1, except on a TPU."""
     return strategy.extended.steps_per_run if is_tpu(strategy) else 1
+
+
+@contextlib.contextmanager
+def program() -> Iterator[None]:
+    """Call a model function inside the block; on a TPU, it makes a part of a program.
+
+    Values never leave a program, so a session that writes summaries would fail.
+
+    Source:
+        ``_UNSUPPORTED_OPS`` in tensorflow/python/tpu/tpu_replication.py.
+    """
+    v1 = tf.compat.v1
+    summaries = v1.get_default_graph().get_collection_ref(v1.GraphKeys.SUMMARIES)
+    before = len(summaries)
+    yield
+    if is_tpu(tf.distribute.get_strategy()):
+        del summaries[before:]

@@ -6,7 +6,7 @@ into windows of ``WINDOW_BYTES``, and the rows of each window are shuffled. This
 - a pipeline's range of up to ``WINDOW_BYTES`` is shuffled completely, with every order equally likely;
 - in a larger range a row can be anywhere in the epoch, next to rows of any other blocks, but the rows of one
   block share a window, with less than ``WINDOW_BYTES`` of rows between them;
-- a block larger than ``WINDOW_BYTES``, such as a large row group, is a window by itself;
+- a block larger than ``WINDOW_BYTES``, such as a large row group, is a window of its own;
 - no row leaves its pipeline's range.
 
 Two windows are in memory, however large the files are.
@@ -31,16 +31,12 @@ WINDOW_BYTES = 64 * 2**20
 
 @dataclass(frozen=True)
 class Block:
-    """Rows of one file that are read together."""
-
     file: int  # Index.
     first: int
     rows: int
 
 
 class Source(Protocol):
-    """Files in blocks, as a file format's reader provides them."""
-
     @property
     def files(self) -> tuple[File, ...]: ...
 
@@ -48,9 +44,7 @@ class Source(Protocol):
     def layout(self) -> Layout: ...
 
     @property
-    def row_bytes(self) -> int:
-        """Approximate bytes per row in memory."""
-        ...
+    def row_bytes(self) -> int: ...
 
     @property
     def blocks(self) -> Sequence[Block]: ...
@@ -65,7 +59,6 @@ class Source(Protocol):
 
 
 def cut_blocks(file: int, rows: int, row_bytes: int) -> Iterator[Block]:
-    """Cut a file into blocks of ``BLOCK_BYTES``; yields nothing if it has no rows."""
     at_once = max(1, BLOCK_BYTES // max(1, row_bytes))
     for first in range(0, rows, at_once):
         yield Block(file, first, min(at_once, rows - first))
@@ -73,8 +66,6 @@ def cut_blocks(file: int, rows: int, row_bytes: int) -> Iterator[Block]:
 
 @dataclass(frozen=True)
 class _Part:
-    """Rows of a block that one pipeline reads."""
-
     block: Block
     start: int
     stop: int
@@ -85,7 +76,7 @@ class _Part:
 
 
 class RowStream:
-    """The rows of one pipeline, epoch after epoch; a seed gives each epoch and pipeline an order of its own."""
+    """The rows of one pipeline, epoch after epoch. A seed gives each epoch and pipeline an order of its own."""
 
     def __init__(self, source: Source, plan: RangePlan, seed: int | None) -> None:
         self._source = source
@@ -97,7 +88,7 @@ class RowStream:
         self._next = next(self._windows, None)
 
     def take(self, rows: int) -> Matrices:
-        """Return the next rows, at most those left; InputError if a file cannot be read, or has changed."""
+        """Return the next rows, at most as many as are left; InputError if a file cannot be read, or has changed."""
         pieces: list[Matrices] = []
         while rows > 0:
             if self._current is None or self._current.left == 0:
@@ -113,7 +104,6 @@ class RowStream:
         return tuple(np.concatenate(matrices) for matrices in zip(*pieces, strict=True))
 
     def finish(self) -> None:
-        """Check after the last row that no file has changed; InputError if one has."""
         check_unchanged(self._source.files)
 
     def _advance(self) -> None:
@@ -132,13 +122,11 @@ class RowStream:
             if self._seed is not None:
                 order = random_generator(self._seed, epoch, self._plan.shard.pipeline)
                 parts = [parts[index] for index in order.permutation(len(parts))]
-            groups = _grouped(parts, 1 if order is None else self._rows_in_window())
+            rows = max(1, WINDOW_BYTES // max(1, self._source.row_bytes))
+            groups = _group(parts, 1 if order is None else rows)
             for number, group in enumerate(groups, start=1):
                 yield _Window(self._source, group, order, number == len(groups))
             epoch += 1
-
-    def _rows_in_window(self) -> int:
-        return max(1, WINDOW_BYTES // max(1, self._source.row_bytes))
 
     def _parts(self, first: int, last: int) -> list[_Part]:
         if first == last:
@@ -155,7 +143,7 @@ class RowStream:
         return parts
 
 
-def _grouped(parts: Sequence[_Part], rows: int) -> list[list[_Part]]:
+def _group(parts: Sequence[_Part], rows: int) -> list[list[_Part]]:
     groups: list[list[_Part]] = []
     filled = rows
     for part in parts:
@@ -168,8 +156,6 @@ def _grouped(parts: Sequence[_Part], rows: int) -> list[list[_Part]]:
 
 
 class _Window:
-    """Blocks that are shuffled together."""
-
     def __init__(
         self,
         source: Source,
@@ -197,7 +183,6 @@ class _Window:
         return self._taken / self._rows
 
     def read_ahead(self, share: float) -> None:
-        """Read blocks until this fraction of the rows is in memory."""
         while self._read < self._rows and self._read < share * self._rows:
             matrices = next(self._pieces)
             rows = len(matrices[0])

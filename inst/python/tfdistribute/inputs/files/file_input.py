@@ -13,8 +13,7 @@ from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.description import InputFunction, Purpose, RowInput, ShardOrder
 from tfdistribute.inputs.files.blocks import RowStream, Source
-from tfdistribute.inputs.packed.chunks import batches_per_chunk, dataset_of_chunks
-from tfdistribute.inputs.packed.unpacking import make_unpack
+from tfdistribute.inputs.packed.chunks import batches_per_chunk, dataset_of_chunks, make_unpack
 from tfdistribute.sharding import InputContext, RangePlan, Shard
 
 
@@ -41,7 +40,6 @@ class FileInput(RowInput):
         return source.layout.facts
 
     def _explain(self, source: Source, error: Exception) -> Exception | None:
-        """Return the file error behind a TensorFlow error, if it can be found."""
         return None
 
     def _parallel_calls(self) -> int | None:
@@ -60,8 +58,8 @@ class FileInput(RowInput):
         return source
 
     @cached_property
-    def _failure(self) -> _Failure:
-        return _Failure()
+    def _failures(self) -> list[Exception]:
+        return []
 
     def facts(self) -> InputFacts:
         source = self._source
@@ -71,13 +69,12 @@ class FileInput(RowInput):
             features=columns,
             label=label,
             rows=sum(block.rows for block in source.blocks),
-            epochs=self.num_epochs,
+            epochs=self.epochs,
             global_batch_size=self.batch_size,
             label_range=None if label is None else self._label_range(source),
         )
 
     def content(self) -> Mapping[str, Any]:
-        """Return what is known about the files, and their sizes; a single file may have any name."""
         files = self._source.files
         named = [{"name": os.path.basename(file.path), "bytes": file.size} for file in files]
         shown = named if len(named) > 1 else [{"bytes": file.size} for file in files]
@@ -89,7 +86,7 @@ class FileInput(RowInput):
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:
-        source, failure = self._source, self._failure
+        source, failures = self._source, self._failures
         order = self.reading_order(purpose, seed)
         rows = sum(block.rows for block in source.blocks)
         batch_size, parallel_calls = self.batch_size, self._parallel_calls()
@@ -98,7 +95,7 @@ class FileInput(RowInput):
             plan = RangePlan(rows, order.epochs, batch_size, Shard.of(input_context))
             return dataset_of_chunks(
                 source.layout,
-                lambda: _Chunks(source, plan, order.seed, failure),
+                lambda: _Chunks(source, plan, order.seed, failures),
                 self._make_unpack(source, order.label, order.dropped, packed),
                 parallel_calls,
             )
@@ -107,40 +104,33 @@ class FileInput(RowInput):
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
-        """Replace TensorFlow's errors by the file errors that caused them."""
-        failure = self._failure
-        failure.error = None
+        failures = self._failures
+        failures.clear()
         try:
             yield
         except Exception as error:
             # Raise it only once: a later error has another cause.
-            first, failure.error = failure.error, None
-            first = first or self._explain(self._source, error)
+            first = failures[0] if failures else self._explain(self._source, error)
+            failures.clear()
             if first is None or first is error:
                 raise
             raise first from error
 
 
-class _Failure:
-    """The first error of a reader, kept for the thread that called the verb."""
-
-    error: Exception | None = None
-
-
 class _Chunks(Iterator[Any]):
     """Iterator of chunks of batches, called on TensorFlow's threads.
 
-    After an error it keeps raising that error. A Python generator would end instead, and with several replicas
-    TensorFlow would sometimes treat that as the end of the data.
+    After an error it keeps raising the same error. A Python generator would end instead, and with several replicas
+    TensorFlow would sometimes treat its end as the end of the data.
     """
 
     def __init__(
-        self, source: Source, plan: RangePlan, seed: int | None, failure: _Failure
+        self, source: Source, plan: RangePlan, seed: int | None, failures: list[Exception]
     ) -> None:
         self._stream = RowStream(source, plan, seed)
         row_bytes = max(source.row_bytes, source.layout.tensor_row_bytes)
         self._sizes = plan.chunks(batches_per_chunk(row_bytes * plan.replica_batch_size))
-        self._failure = failure
+        self._failures = failures
         self._own_failure: Exception | None = None
 
     def __next__(self) -> Any:
@@ -154,6 +144,6 @@ class _Chunks(Iterator[Any]):
             self._stream.finish()
         except Exception as error:
             self._own_failure = error
-            self._failure.error = self._failure.error or error
+            self._failures.append(error)
             raise
         raise StopIteration

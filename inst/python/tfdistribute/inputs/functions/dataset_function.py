@@ -45,7 +45,6 @@ class DatasetFunction(Input, kind="dataset_function"):
 
 
 def _as_pair(result: Any) -> Any:
-    """Return named features and labels, as R names the parts of a list, as TensorFlow's pair."""
     is_dataset = isinstance(result, engine.tf.data.Dataset)
     parts = result.element_spec if is_dataset else result
     if not isinstance(parts, Mapping) or set(parts) != {"features", "labels"}:
@@ -60,7 +59,8 @@ def _pair(parts: Any) -> Any:
 def _check(result: Any, in_strategy: bool) -> None:
     if isinstance(result, engine.tf.data.Dataset):
         return
-    tensors = _holds_tensors(result)
+    leaves = engine.tf.nest.flatten(result)
+    tensors = bool(leaves) and all(engine.tf.is_tensor(leaf) for leaf in leaves)
     if tensors and not in_strategy:
         return
     what = "tensors" if tensors else _name(result)
@@ -71,11 +71,6 @@ def _check(result: Any, in_strategy: bool) -> None:
         argument="input_fn",
         value=what,
     )
-
-
-def _holds_tensors(result: Any) -> bool:
-    leaves = engine.tf.nest.flatten(result)
-    return bool(leaves) and all(engine.tf.is_tensor(leaf) for leaf in leaves)
 
 
 def _name(result: Any) -> str:

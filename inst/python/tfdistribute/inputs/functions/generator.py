@@ -12,8 +12,8 @@ from tfdistribute import engine
 from tfdistribute.columns import AcceptedValues, InputFacts
 from tfdistribute.errors import CallbackError, InputError, ShardingError
 from tfdistribute.inputs.description import Input, InputFunction, Purpose, ReadingOrder, ShardOrder
+from tfdistribute.inputs.packed.chunks import make_unpack
 from tfdistribute.inputs.packed.packing import Column, PackedColumns, pack
-from tfdistribute.inputs.packed.unpacking import make_unpack
 from tfdistribute.sharding import InputContext, Shard, split
 
 
@@ -31,7 +31,7 @@ class Generator(Input, kind="generator"):
     begin: Callable[[], Any]
     next_batch: Callable[[], Any]
     response: str | None = None
-    num_epochs: int | None = 1
+    epochs: int | None = 1
 
     @cached_property
     def _batches(self) -> _Batches:
@@ -42,28 +42,24 @@ class Generator(Input, kind="generator"):
         return engine.r_thread.ServedFunction(self._batches.next_for)
 
     def facts(self) -> InputFacts:
-        """Read the first batch and return what is known about its columns."""
         columns = self._batches.first.layout.facts
         label = None if self.response is None else columns.pop(self.response)
-        return InputFacts(features=columns, label=label, epochs=self.num_epochs)
+        return InputFacts(features=columns, label=label, epochs=self.epochs)
 
     def accepting(self, accepted: AcceptedValues) -> Generator:
-        """Check each batch, the first one now."""
         self._batches.accept(accepted)
         return self
 
     def shard_order(self) -> ShardOrder:
-        """Return that pipelines take turns with batches; each calls the functions for all of them."""
+        """Return "turns": pipelines alternate, and each calls the functions for all of them."""
         return "turns"
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
         """Call the functions on this thread while TensorFlow reads the input.
 
-        Raises:
-            CallbackError, InputError: raised by the functions; replaces the TensorFlow error that followed.
-            KeyboardInterrupt: a function was interrupted. TensorFlow sees the end of the data, so training ends
-                with a checkpoint of its last step.
+        A CallbackError or InputError of the functions replaces the TensorFlow error that followed. After a
+        KeyboardInterrupt, TensorFlow sees the end of the data, so training ends with a checkpoint of its last step.
         """
         self._batches.interrupted = False
         with self._served.serving():
@@ -74,9 +70,8 @@ class Generator(Input, kind="generator"):
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:
-        """Return the input function; sessions can read its dataset only inside ``serving()``."""
         served, batches = self._served, self._batches
-        order = ReadingOrder.of(purpose, self.response, self.num_epochs)
+        order = ReadingOrder.of(purpose, self.response, self.epochs)
 
         def generator_input(input_context: InputContext | None = None) -> Any:
             first = batches.first
@@ -89,12 +84,10 @@ class Generator(Input, kind="generator"):
 
 
 class _BatchInterrupt(KeyboardInterrupt):
-    """The user interrupted the function in R; no other code has seen the interrupt."""
+    """The user interrupted the function in R. No other code has seen the interrupt."""
 
 
 class _Batches:
-    """Batches from the functions; used only on the serving thread."""
-
     def __init__(self, source: Generator) -> None:
         self._source = source
         self._number = 0
@@ -106,13 +99,12 @@ class _Batches:
 
     @cached_property
     def first(self) -> PackedColumns:
-        """The first batch, which determines the columns; it is still used for training."""
         batch = self._begin_pass()
-        if not self._restarts and self._source.num_epochs != 1:
+        if not self._restarts and self._source.epochs != 1:
             raise InputError(
-                "`num_epochs` must be 1 for a function that returns batches itself: it cannot start again.",
+                "`epochs` must be 1 for a function that returns batches itself: it cannot start again.",
                 "Give a function that returns a new function of batches each time it is called.",
-                argument="num_epochs",
+                argument="epochs",
             )
         self._ahead = batch
         return batch
@@ -150,7 +142,7 @@ class _Batches:
         return batch
 
     def _begin_pass(self) -> PackedColumns:
-        self._restarts = bool(self._called(self._source.begin, self._number + 1))
+        self._restarts = bool(self._call(self._source.begin, self._number + 1))
         batch = self._read()
         if batch is not None:
             return batch
@@ -168,7 +160,7 @@ class _Batches:
 
     def _read(self) -> PackedColumns | None:
         self._number += 1
-        answer = self._called(self._source.next_batch, self._number)
+        answer = self._call(self._source.next_batch, self._number)
         if answer is None:
             return None
         if answer.get("interrupted"):
@@ -193,7 +185,7 @@ class _Batches:
         except InputError as error:
             raise self._refusal(error.problem, error.remedy, error.argument) from None
 
-    def _called(self, function: Callable[[], Any], number: int) -> Any:
+    def _call(self, function: Callable[[], Any], number: int) -> Any:
         try:
             return function()
         except Exception as error:
@@ -225,7 +217,7 @@ class _Batches:
                 here, there = getattr(new, what), getattr(old, what)
                 if here != there:
                     raise self._refusal(
-                        f"The column `{name}` has {what} {_shown(here)}, in the first batch {_shown(there)}.",
+                        f"The column `{name}` has {what} {_show(here)}, in the first batch {_show(there)}.",
                         argument=name,
                     )
         return [given[name] for name in known]
@@ -253,7 +245,7 @@ def _column(fields: Mapping[str, Any]) -> Column:
     )
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     if value is None or value == ():
         return "none"
     if isinstance(value, tuple):
@@ -265,7 +257,7 @@ class _Slices(Iterator[Any]):
     """Iterator of the replicas' batches, called on TensorFlow's threads; holds no R object.
 
     After ``next_batch`` fails, each call fails again, because the served function does. A Python generator would end
-    instead, and with several replicas TensorFlow would sometimes treat that as the end of the data.
+    instead, and with several replicas TensorFlow would sometimes treat its end as the end of the data.
     """
 
     def __init__(self, next_batch: Callable[..., Any], epochs: int | None, shard: Shard) -> None:

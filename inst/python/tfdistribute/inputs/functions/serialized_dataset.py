@@ -17,7 +17,7 @@ _FUNCTION = "Make it in a function: input_dataset(function() ...), with all that
 
 @dataclass(frozen=True)
 class SerializedDataset(Input, kind="serialized_dataset"):
-    """A ``tf.data.Dataset`` of global batches: each replica gets its part of the rows of every batch."""
+    """A ``tf.data.Dataset`` of global batches. Each replica gets its part of the rows of every batch."""
 
     # From ``engine.datasets.to_graph``; its elements are the features in their order, then the response.
     graph: str
@@ -36,8 +36,6 @@ class SerializedDataset(Input, kind="serialized_dataset"):
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:
-        """Return the input function; a batch with fewer rows than replicas is an error in the session."""
-
         def serialized_input(input_context: InputContext | None = None) -> Any:
             dataset = engine.datasets.from_graph(self.graph)
             shard = Shard.of(input_context)
@@ -55,7 +53,6 @@ class SerializedDataset(Input, kind="serialized_dataset"):
 
 
 def column_names(dataset: Any) -> list[str]:
-    """Return the names of a dataset's tensors; InputError if its elements have none."""
     spec = dataset.element_spec
     if not isinstance(spec, Mapping):
         raise InputError(
@@ -97,10 +94,15 @@ def serialize(dataset: Any, features: tuple[str, ...], response: str | None) -> 
 
 
 def _slices(values: tuple[Any, ...], shard: Shard) -> Any:
-    """Return the batches of this pipeline's replicas, which share a global batch as ``split`` divides it."""
     tf = engine.tf
     rows = tf.shape(values[0])[0]
-    with tf.control_dependencies([_enough_rows(rows, shard.replicas)]):
+    enough = tf.debugging.assert_greater_equal(
+        rows,
+        shard.replicas,
+        f"A batch of the dataset has fewer rows than there are replicas ({shard.replicas}). "
+        "Batch with drop_remainder, or train with fewer devices.",
+    )
+    with tf.control_dependencies([enough]):
         size, larger = rows // shard.replicas, rows % shard.replicas
     own = tf.range(shard.own_replicas.start, shard.own_replicas.stop)
 
@@ -110,12 +112,3 @@ def _slices(values: tuple[Any, ...], shard: Shard) -> Any:
         return tuple(value[start:end] for value in values)
 
     return tf.data.Dataset.from_tensor_slices(own).map(of_replica)
-
-
-def _enough_rows(rows: Any, replicas: int) -> Any:
-    return engine.tf.debugging.assert_greater_equal(
-        rows,
-        replicas,
-        f"A batch of the dataset has fewer rows than there are replicas ({replicas}). "
-        "Batch with drop_remainder, or train with fewer devices.",
-    )

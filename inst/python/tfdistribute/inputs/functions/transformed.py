@@ -50,14 +50,14 @@ class Transformed(Input, kind="transformed"):
     @cached_property
     def _facts(self) -> InputFacts:
         found = self.source.facts()
-        facts = found if self.weights is None else _weighted(found, self.weights)
+        facts = found if self.weights is None else _add_weights(found, self.weights)
         if self.transform is None:
             return facts
         changed = _Transform(self.transform, self.weights).facts(facts)
         return replace(facts, **changed)
 
     def facts(self) -> InputFacts:
-        """Return what is known after the transformation; starts TensorFlow if there is a function."""
+        """Return the facts after the transformation; starts TensorFlow if there is a function."""
         return self._facts
 
     def accepting(self, accepted: AcceptedValues) -> Transformed:
@@ -91,7 +91,7 @@ class Transformed(Input, kind="transformed"):
         return None if self.transform is not None else self.source.resident_rows(purpose, seed)
 
 
-def _weighted(facts: InputFacts, name: str) -> InputFacts:
+def _add_weights(facts: InputFacts, name: str) -> InputFacts:
     if facts.features is None:
         return replace(facts, weights=ColumnFacts(name, "float"))
     features = dict(facts.features)
@@ -121,8 +121,6 @@ def _weighted(facts: InputFacts, name: str) -> InputFacts:
 
 @dataclass(frozen=True)
 class _Transform:
-    """The user's function, applied to all features but the weights."""
-
     function: Callable[..., Any]
     weights: str | None
 
@@ -140,7 +138,6 @@ class _Transform:
         return new_features if labels is None else (new_features, new_labels)
 
     def facts(self, before: InputFacts) -> dict[str, Any]:
-        """Return the facts that the function changes, by calling it on placeholders."""
         if before.features is None:
             return {"features": None, "label": None, "label_range": None}
         tf = engine.tf
@@ -199,14 +196,14 @@ def _features_and_labels(returned: Any, labels: Any) -> tuple[Any, Any]:
 
 def _result_error(returned: Any) -> InputError:
     return InputError(
-        f"`transform` returned {_shown(returned)} instead of features and labels.",
+        f"`transform` returned {_show(returned)} instead of features and labels.",
         "Return list(features, labels), or the features alone if labels stay the same.",
         argument="transform",
-        value=_shown(returned),
+        value=_show(returned),
     )
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, (list, tuple)):
@@ -222,9 +219,9 @@ def _check_tensors(value: Any, what: str) -> None:
         tensor = engine.tf.is_tensor(each)
         if tensor and getattr(each, "shape", None) is not None and each.shape.rank != 0:
             continue
-        found = "a single value" if tensor else _shown(each)
+        text = "a single value" if tensor else _show(each)
         raise InputError(
-            f"`transform` returned {found} for `{name}` instead of a tensor with one entry per row.",
+            f"`transform` returned {text} for `{name}` instead of a tensor with one entry per row.",
             "Return tensors computed from the features or labels.",
             argument="transform",
             value=str(name),
@@ -232,7 +229,7 @@ def _check_tensors(value: Any, what: str) -> None:
 
 
 def _check_rows(after: Any, before: Any) -> None:
-    """Fail the run if the function drops or adds rows: every row must be read once."""
+    """Fail the run if the function drops or adds rows, because every row must be read once."""
     tf = engine.tf
     given = [leaf for leaf in tf.nest.flatten(before) if _is_dense(leaf)]
     old = {id(leaf) for leaf in given}

@@ -13,6 +13,41 @@ from typing import Any
 from tfdistribute import engine
 from tfdistribute.inputs.packed.layout import Layout, Matrices
 
+
+def make_unpack(
+    layout: Layout, label: str | None, dropped: str | None, packed: bool = False
+) -> Callable[..., Any]:
+    """Return a TensorFlow function that slices (matrices, string tables) into (features, label) or features.
+
+    Matrices have one or more row dimensions. If ``packed``, numeric features stay in their matrices, for models that
+    slice them (``engine.features``).
+    """
+    slices = {
+        name: engine.features.ColumnSlice(slot.matrix, slot.start, slot.facts.shape)
+        for name, slot in layout.slots.items()
+        if name != dropped
+    }
+    table_names = list(layout.tables)
+    order = [name for name in slices if name != label]
+    in_matrices = {
+        name: slices[name] for name in order if packed and layout.slots[name].facts.type != "string"
+    }
+
+    def unpack(matrices: tuple[Any, ...], tables: tuple[Any, ...]) -> Any:
+        unpacked = {name: each for name, each in slices.items() if name not in in_matrices}
+        columns = engine.features.slice_columns(matrices, unpacked)
+        for name, table in zip(table_names, tables, strict=True):
+            if name in columns:
+                columns[name] = engine.tf.gather(table, columns[name])
+        labels = None if label is None else columns.pop(label)
+        features = columns
+        if in_matrices:
+            features = engine.features.pack(order, in_matrices, matrices, columns)
+        return features if label is None else (features, labels)
+
+    return unpack
+
+
 # Limits of one crossing into TensorFlow.
 CHUNK_BATCHES = 64
 CHUNK_BYTES = 4 * 2**20
@@ -35,7 +70,7 @@ def dataset_of_chunks(
 
     ``chunks`` starts an iterator of tuples of arrays of shape [batches, examples, columns], one per matrix. ``unpack``
     is a TensorFlow function of (matrices, tables) that returns (features, labels) or features; the dimensions [batches,
-    examples] precede those of an example.
+    examples] precede the dimensions of an example.
     """
     tf = engine.tf
     signature = tuple(

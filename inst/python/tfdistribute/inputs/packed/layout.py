@@ -6,7 +6,7 @@ handful of tensors, however many columns there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfdistribute.columns import ColumnFacts
+from tfdistribute.columns import Accepted, AcceptedValues, ColumnFacts
 
 Matrices = tuple[npt.NDArray[Any], ...]
 Tables = Mapping[str, npt.NDArray[np.object_]]
@@ -28,8 +28,6 @@ _STRING_BYTES = 24
 
 @dataclass(frozen=True)
 class ColumnSlot:
-    """Position of a column: its matrix, and its first column there."""
-
     matrix: int
     start: int
     facts: ColumnFacts
@@ -41,8 +39,6 @@ class ColumnSlot:
 
 @dataclass(frozen=True)
 class Layout:
-    """Columns without their values."""
-
     dtypes: tuple[np.dtype[Any], ...]  # Of each matrix; ``object`` holds strings as bytes.
     widths: tuple[int, ...]
     slots: Mapping[str, ColumnSlot]
@@ -66,8 +62,8 @@ class Layout:
         in_order = {column.name: slots[column.name] for column in columns}
         return cls(tuple(matrices), tuple(widths), in_order, tables)
 
-    def joined(self, other: Layout) -> Layout:
-        """Return a layout with the matrices of another one after its own, whose columns replace those of one name."""
+    def join(self, other: Layout) -> Layout:
+        """Return a layout with the matrices of another one after its own, whose columns replace columns of one name."""
         count = len(self.dtypes)
         slots = {
             name: replace(slot, matrix=count + slot.matrix) for name, slot in other.slots.items()
@@ -120,3 +116,48 @@ def _dtype(column: ColumnFacts, as_codes: bool) -> np.dtype[Any]:
     if as_codes:
         return np.dtype(np.int32)
     return np.dtype(np.object_ if column.dtype == "string" else column.dtype)
+
+
+Values = npt.NDArray[Any]
+
+
+def check_columns(
+    layout: Layout, matrices: Matrices, accepted: AcceptedValues, locate: Callable[[int], str]
+) -> None:
+    """Check the columns of a layout; ``locate`` returns the place of a row."""
+    for name, each in accepted:
+        if name not in layout.slots:
+            continue
+        values, table = layout.slots[name].of(matrices), layout.tables.get(name)
+        # Few labels stand for many rows, and not all of them need to be there.
+        if table is not None:
+            others = not_accepted(table, each)
+            if not others.any() or not others[values].any():
+                continue
+            values = table[values]
+        check_values(values, each, locate)
+
+
+def check_values(values: Values, accepted: Accepted, locate: Callable[[int], str]) -> None:
+    """Check the values of rows, of which strings may be bytes; ``locate`` returns the place of a row."""
+    others = not_accepted(values, accepted)
+    if others.any():
+        row = int(others.reshape(len(values), -1).any(axis=1).argmax())
+        found = dict.fromkeys(_text(value) for value in values[others].tolist())
+        raise accepted.error(list(found), locate(row))
+
+
+def not_accepted(values: Values, accepted: Accepted) -> npt.NDArray[np.bool_]:
+    if isinstance(accepted.values, range):
+        return (values < accepted.values.start) | (values >= accepted.values.stop)
+    if values.dtype != np.object_:
+        return np.isin(values, list(accepted.values), invert=True)
+    listed = values.ravel().tolist()
+    others = {value for value in set(listed) if _text(value) not in accepted.values}
+    if not others:
+        return np.zeros(values.shape, np.bool_)
+    return np.array([value in others for value in listed]).reshape(values.shape)
+
+
+def _text(value: Any) -> Any:
+    return value.decode() if isinstance(value, bytes) else value

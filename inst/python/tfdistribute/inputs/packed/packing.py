@@ -1,9 +1,11 @@
-"""Packing of columns from R; strings are stored as codes into a table."""
+"""Packing of columns from R, whose numbers are read in R's memory; strings are stored as codes into a table."""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -14,15 +16,15 @@ from tfdistribute.checksums import checksum
 from tfdistribute.columns import TYPES_OF_DTYPES, AcceptedValues, ColumnFacts
 from tfdistribute.descriptions import Description
 from tfdistribute.errors import InputError
-from tfdistribute.inputs.accepted import check_codes, check_values
-from tfdistribute.inputs.packed.layout import Layout, Matrices
-from tfdistribute.inputs.packed.r_memory import numbers_at
+from tfdistribute.inputs.packed.layout import Layout, Matrices, check_columns
 
 # Columns are copied together, in blocks of rows: each line of memory is then written once, and not once per column.
 # Once the arrays that R made for this reach this size, the columns so far are copied and the arrays released.
 _GROUP_BYTES = 2**25
 _BLOCK_ROWS = 2**14
 
+# R's codes of types of vectors: logical, integer, double.
+_DTYPES = {10: np.int32, 13: np.int32, 14: np.float64}
 # Table of a column whose values have not been read.
 _UNREAD = np.empty(0, dtype=object)
 
@@ -51,8 +53,6 @@ class Column(Description):
 
 @dataclass(frozen=True)
 class PackedColumns:
-    """All columns of an input."""
-
     matrices: Matrices  # One C-order array of shape [rows, columns] per dtype.
     layout: Layout
 
@@ -61,12 +61,11 @@ class PackedColumns:
         return len(self.matrices[0])
 
     def values(self, name: str, rows: slice) -> npt.NDArray[Any]:
-        """Return the values of a column for a range of rows."""
         slot, table = self.layout.slots[name], self.layout.tables.get(name)
         values = slot.of(self.matrices)[rows].reshape(-1, *slot.facts.shape)
         return values if table is None else table[values]
 
-    def extended(self, numbers: Mapping[str, npt.NDArray[Any]]) -> PackedColumns:
+    def with_columns(self, numbers: Mapping[str, npt.NDArray[Any]]) -> PackedColumns:
         """Add or replace columns by numbers of shape [rows], in matrices of their own."""
         own = Layout.of(
             [ColumnFacts(name, TYPES_OF_DTYPES[each.dtype.name]) for name, each in numbers.items()]
@@ -74,7 +73,7 @@ class PackedColumns:
         matrices = own.empty(self.rows)
         for name, slot in own.slots.items():
             slot.of(matrices)[:, 0] = numbers[name]
-        return PackedColumns((*self.matrices, *matrices), self.layout.joined(own))
+        return PackedColumns((*self.matrices, *matrices), self.layout.join(own))
 
     def gather(self, rows: npt.NDArray[np.integer]) -> Matrices:
         """Copy rows by numbers of shape [batches, examples] into arrays of shape [batches, examples, columns]."""
@@ -86,16 +85,7 @@ class PackedColumns:
         return checksum([*(matrix.data for matrix in self.matrices), *encoded])
 
     def check(self, accepted: AcceptedValues) -> None:
-        """Check that the rows have no other values; InputError if one has."""
-        for name, each in accepted:
-            if name not in self.layout.slots:
-                continue
-            values = self.layout.slots[name].of(self.matrices)
-            table = self.layout.tables.get(name)
-            if table is None:
-                check_values(values, each, _row)
-            else:
-                check_codes(values, table, each, _row)
+        check_columns(self.layout, self.matrices, accepted, lambda row: f"row {row + 1}")
 
     def range(self, name: str) -> tuple[float, float] | None:
         if name in self.layout.tables:
@@ -104,12 +94,7 @@ class PackedColumns:
         return float(values.min()), float(values.max())
 
 
-def _row(row: int) -> str:
-    return f"row {row + 1}"
-
-
 def check_names(columns: Sequence[Column], response: str | None) -> None:
-    """Check that column names are distinct and include the response; InputError if not."""
     names = [column.name for column in columns]
     for name in sorted(set(names)):
         if names.count(name) > 1:
@@ -154,14 +139,11 @@ def pack(
 
 
 class _Group:
-    """Columns that are copied together."""
-
     def __init__(self) -> None:
         self._columns: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]] = []
         self._bytes = 0
 
     def add(self, target: npt.NDArray[Any], values: npt.NDArray[Any]) -> None:
-        """Add a column; copy all of them when their arrays are large enough."""
         self._columns.append((target, values))
         # What cannot be written to is in R's vectors.
         self._bytes += values.nbytes if values.flags.writeable else 0
@@ -169,7 +151,6 @@ class _Group:
             self.copy()
 
     def copy(self) -> None:
-        """Copy the columns, and release R's arrays."""
         rows = len(self._columns[0][0]) if self._columns else 0
         # Doubles beyond float32 become infinite here; R has already refused them by column name.
         with np.errstate(over="ignore"):
@@ -210,3 +191,48 @@ def _check_shape(column: Column, values: npt.NDArray[Any], rows: int) -> None:
         "Give every column the same number of rows.",
         argument=column.name,
     )
+
+
+class _R:
+    """The functions of R in this process; AttributeError (on Windows, TypeError) if none can be found."""
+
+    def __init__(self) -> None:
+        # Of all libraries of this process. The calls keep Python's lock, which R needs.
+        library = ctypes.PyDLL(None)
+
+        def function(name: str, returned: Any) -> Any:
+            function = getattr(library, name)
+            function.argtypes, function.restype = [ctypes.c_void_p], returned
+            return function
+
+        self.type_of = function("TYPEOF", ctypes.c_int)
+        self.length = function("Rf_xlength", ctypes.c_ssize_t)
+        self.values = function("DATAPTR_OR_NULL", ctypes.c_void_p)
+
+
+def numbers_at(address: str, owner: Any) -> npt.NDArray[Any] | None:
+    """Return the numbers of an R vector as an array in R's memory, which must not be written to.
+
+    To be called on R's thread with the address from ``rlang::obj_address()``. The array keeps ``owner``, which keeps
+    the vector alive. None if the vector has other values, if R has not computed them yet, as in 1:n, or if R's
+    functions cannot be called.
+    """
+    r, vector = _r(), int(address, 16)
+    if r is None:
+        return None
+    dtype, start = _DTYPES.get(r.type_of(vector)), r.values(vector)
+    if dtype is None or start is None:
+        return None
+    memory = (ctypes.c_char * (r.length(vector) * np.dtype(dtype).itemsize)).from_address(start)
+    memory.owner = owner
+    values = np.frombuffer(memory, dtype)
+    values.flags.writeable = False
+    return values
+
+
+@cache
+def _r() -> _R | None:
+    try:
+        return _R()
+    except (AttributeError, TypeError):
+        return None

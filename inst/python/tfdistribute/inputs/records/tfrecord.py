@@ -6,7 +6,7 @@ import re
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, cast
 
 import numpy as np
@@ -14,27 +14,26 @@ import numpy.typing as npt
 
 from tfdistribute import engine
 from tfdistribute.checksums import crc32c, masked
-from tfdistribute.columns import ColumnFacts
-from tfdistribute.errors import InputError
+from tfdistribute.columns import MOST_VALUES, TYPES_OF_DTYPES, ColumnFacts, list_columns
+from tfdistribute.errors import ArgumentError, InputError
 from tfdistribute.inputs.files import blocks
 from tfdistribute.inputs.files.blocks import Block, Source
 from tfdistribute.inputs.files.file_input import FileInput
 from tfdistribute.inputs.files.files import File, find_files, open_file, read_bytes
 from tfdistribute.inputs.packed.layout import Layout, Matrices
 from tfdistribute.inputs.packed.packing import PackedColumns
-from tfdistribute.inputs.records.infinite_responses import (
+from tfdistribute.inputs.records.tfrecord_errors import (
+    FOUND,
+    first_fault,
     first_infinite,
-    has_found,
-    infinite_response,
     refuse_infinite,
 )
-from tfdistribute.inputs.records.record_columns import choose_columns, parse_column
-from tfdistribute.inputs.records.tfrecord_errors import first_fault, floats_of
-from tfdistribute.inputs.shards.shard_index import ShardIndex, Shards, expand_shards
-from tfdistribute.inputs.shards.shard_writing import write_shards
+from tfdistribute.inputs.shards import ShardIndex, Shards, expand_shards, write_shards
 
 # Column dtypes that messages can hold.
 _DTYPES = ("float32", "int32", "int64", "bool", "string")
+_COLUMN = re.compile(r"(\w+)(?:\[(\d+(?:\s*,\s*\d+)*)\])?")
+
 # A record is its length (8 bytes), a checksum (4), the message, and a checksum (4).
 _HEADER = struct.Struct("<QI")
 _FOOTER = struct.Struct("<I")
@@ -47,8 +46,6 @@ _PARSING = re.compile(r"ParseExample|parse example", re.IGNORECASE)
 
 @dataclass(frozen=True, eq=False)
 class TFRecord(FileInput, kind="tfrecord"):
-    """``tf.train.Example`` messages."""
-
     # dtypes by name, for files without an index, such as "float32[28, 28]".
     columns: dict[str, str] = field(default_factory=dict[str, str])
     verify: bool = True
@@ -82,8 +79,8 @@ class TFRecord(FileInput, kind="tfrecord"):
             )
         known = list(self._shards.facts.values())
         if self.columns:
-            known = [parse_column(name, text, _DTYPES)[1] for name, text in self.columns.items()]
-        return {each.name: each for each in choose_columns(known, self.features, self.response)}
+            known = [_parse_column(name, text) for name, text in self.columns.items()]
+        return {each.name: each for each in _choose_columns(known, self.features, self.response)}
 
     def _columns(self, source: Source) -> dict[str, ColumnFacts]:
         return dict(self._chosen)
@@ -98,7 +95,7 @@ class TFRecord(FileInput, kind="tfrecord"):
     def _explain(self, source: Source, error: Exception) -> Exception | None:
         # TensorFlow's error quotes the bytes that it cannot parse, which Python cannot always decode.
         messages = cast(_Messages, source)
-        if self.response is not None and has_found(error):
+        if self.response is not None and FOUND in str(error):
             return messages.infinite(self.response)
         parsing = isinstance(error, UnicodeDecodeError) or _PARSING.search(str(error))
         return messages.fault() if parsing else None
@@ -137,15 +134,11 @@ def _make_parse(columns: Mapping[str, ColumnFacts], label: str | None) -> Callab
 
 @dataclass(frozen=True)
 class _Span:
-    """Byte range of a block's records in their file."""
-
     offset: int
     size: int
 
 
 class _Messages:
-    """Source of messages as bytes."""
-
     layout = Layout((np.dtype(object),), (1,), {})
 
     def __init__(self, files: tuple[File, ...], verify: bool) -> None:
@@ -155,7 +148,7 @@ class _Messages:
         self._last_read: dict[Block, None] = {}
         self._spans: dict[Block, _Span] = {}
         for number, file in enumerate(files):
-            for block, span in _scanned(file):
+            for block, span in _scan(file):
                 self._spans[replace(block, file=number)] = span
         self.blocks: Sequence[Block] = list(self._spans)
         rows = sum(block.rows for block in self.blocks)
@@ -206,24 +199,26 @@ class _Messages:
                 )
 
     def infinite(self, name: str) -> InputError | None:
-        """Find a record in which a column is infinite, in the blocks read last."""
         for block in reversed(list(self._last_read)):
             records = self._messages(block, 0, block.rows)[:, 0].tolist()
-            row = first_infinite(floats_of(records, name))
+            row = first_infinite(records, name)
             if row is not None:
-                path = self.files[block.file].path
-                return infinite_response(name, path, block.first + row + 1)
+                return InputError(
+                    f"The response `{name}` is infinite in record {block.first + row + 1} of "
+                    f'"{self.files[block.file].path}", from which nothing can be learnt.',
+                    "Rescale the response or remove these rows.",
+                    argument=name,
+                )
         return None
 
     def fault(self) -> InputError | None:
-        """Find a record without the expected columns in the blocks read last."""
         for block in reversed(list(self._last_read)):
             records = self._messages(block, 0, block.rows)
-            found = first_fault(records[:, 0].tolist(), self.parsed)
-            if found is not None:
+            fault = first_fault(records[:, 0].tolist(), self.parsed)
+            if fault is not None:
                 path = self.files[block.file].path
                 return InputError(
-                    f'Record {block.first + found[0] + 1} of "{path}" {found[1]}.',
+                    f'Record {block.first + fault[0] + 1} of "{path}" {fault[1]}.',
                     "Correct `columns`, or write the file again with every column in every record.",
                     argument="columns",
                     value=path,
@@ -231,20 +226,13 @@ class _Messages:
         return None
 
 
-# Blocks of the most recently scanned files: successive verbs often read the same files.
-_SCANS: dict[File, list[tuple[Block, _Span]]] = {}
-_CACHED_FILES = 1000
+# Successive verbs often read the same files; a file that has changed is another key.
+@lru_cache(maxsize=1000)
+def _scan(file: File) -> tuple[tuple[Block, _Span], ...]:
+    return tuple(_find_records(file))
 
 
-def _scanned(file: File) -> list[tuple[Block, _Span]]:
-    if file not in _SCANS:
-        while len(_SCANS) >= _CACHED_FILES:
-            _SCANS.pop(next(iter(_SCANS)))
-        _SCANS[file] = list(_scan(file))
-    return _SCANS[file]
-
-
-def _scan(file: File) -> Any:
+def _find_records(file: File) -> Iterator[tuple[Block, _Span]]:
     """Find a file's records from their lengths, without reading the messages."""
     with open_file(file.path) as stream:
         content, begin = b"", 0
@@ -311,3 +299,40 @@ def _message(packed: PackedColumns, row: int) -> bytes:
         else:
             features[name] = train.Feature(int64_list=train.Int64List(value=values))
     return train.Example(features=train.Features(feature=features)).SerializeToString()
+
+
+def _choose_columns(
+    columns: Sequence[ColumnFacts], features: Sequence[str] | None, response: str | None
+) -> list[ColumnFacts]:
+    known = {column.name: column for column in columns}
+    names = [name for name in known if name != response] if features is None else list(features)
+    for argument, name in [("features", each) for each in names] + [("response", response)]:
+        if name is not None and name not in known:
+            raise InputError(
+                f"`{argument}` names `{name}`, but the files have no such column.",
+                list_columns(known),
+                argument=argument,
+                value=name,
+            )
+    return [known[name] for name in [*names, *([] if response is None else [response])]]
+
+
+def _parse_column(name: str, text: str) -> ColumnFacts:
+    match = _COLUMN.fullmatch(text.strip())
+    if match is None or match[1] not in _DTYPES:
+        raise ArgumentError(
+            f'`columns${name}` is "{text}", which is not a dtype.',
+            f'Use one of {", ".join(_DTYPES)}, with a shape such as "float32[28, 28]" if it has one.',
+            argument="columns",
+            value=text,
+        )
+    shape = tuple(int(size[:20]) for size in match[2].split(",")) if match[2] else ()
+    facts = ColumnFacts(name, TYPES_OF_DTYPES[match[1]], shape)
+    if not 1 <= facts.width <= MOST_VALUES:
+        raise ArgumentError(
+            f'`columns${name}` is "{text[:100]}", which has {"no" if facts.width == 0 else "too many"} values.',
+            f"Give each row between 1 and {MOST_VALUES:,} values.",
+            argument="columns",
+            value=text[:100],
+        )
+    return facts

@@ -1,13 +1,12 @@
-"""Faults in messages: TensorFlow's parse errors name neither the file nor the record."""
+"""Faults in records, by file and record, which TensorFlow's errors do not name."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tfdistribute import engine
 from tfdistribute.columns import ColumnFacts
@@ -25,17 +24,20 @@ _HELD: Mapping[str, str] = {
     "bytes_list": "strings",
 }
 
+# Text of the operation in TensorFlow's errors.
+FOUND = "tfdistribute: the response is infinite"
 
-def floats_of(messages: Sequence[bytes], name: str) -> npt.NDArray[np.float32]:
+
+def first_infinite(messages: Sequence[bytes], name: str) -> int | None:
     parse = engine.tf.train.Example.FromString
     rows = [parse(message).features.feature[name].float_list.value for message in messages]
-    return np.array(rows, np.float32)
+    infinite = np.isinf(np.array(rows, np.float32).reshape(len(rows), -1)).any(axis=1)
+    return int(infinite.argmax()) if infinite.any() else None
 
 
 def first_fault(
     messages: Sequence[bytes], columns: Mapping[str, ColumnFacts]
 ) -> tuple[int, str] | None:
-    """Find the first message without the expected columns."""
     for position, message in enumerate(messages):
         fault = _fault(message, columns)
         if fault is not None:
@@ -59,3 +61,23 @@ def _fault(message: bytes, columns: Mapping[str, ColumnFacts]) -> str | None:
         if len(values) != count:
             return f"holds {len(values)} values in the column `{name}`, not {count}"
     return None
+
+
+def refuse_infinite(unpack: Callable[..., Any], label: str | None) -> Callable[..., Any]:
+    """Make a function that turns a chunk into features and label fail if a response is infinite.
+
+    TensorFlow checks all labels of a chunk in one operation, in the threads that unpack it.
+    """
+    if label is None:
+        return unpack
+
+    def unpack_and_check(matrices: tuple[Any, ...], tables: tuple[Any, ...]) -> Any:
+        tf = engine.tf
+        features, labels = unpack(matrices, tables)
+        if not labels.dtype.is_floating:
+            return features, labels
+        infinite = tf.reduce_any(tf.math.is_inf(labels))
+        with tf.control_dependencies([tf.debugging.Assert(~infinite, [FOUND])]):
+            return features, tf.identity(labels)
+
+    return unpack_and_check

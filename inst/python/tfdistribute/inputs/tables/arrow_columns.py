@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from tfdistribute.columns import ARROW_TYPES, AcceptedValues, ColumnFacts
 from tfdistribute.errors import InputError
-from tfdistribute.inputs.accepted import check_codes, check_values
-from tfdistribute.inputs.packed.layout import Layout, Matrices
+from tfdistribute.inputs.packed.layout import Layout, Matrices, check_columns
 from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 
 # Bytes copied from Arrow's columns at once; small enough for the processor's cache.
@@ -67,8 +66,6 @@ def _fits_int32(arrow_type: Any) -> bool:
 
 @dataclass(frozen=True)
 class TableColumns:
-    """The columns to read from Arrow tables."""
-
     layout: Layout
     response: str | None = None
     # Replacements for missing values: a string, or a number (of days, of seconds).
@@ -86,7 +83,6 @@ class TableColumns:
 
     @property
     def batch_rows(self) -> int:
-        """Rows copied at once."""
         return max(1, BATCH_BYTES // max(1, self.row_bytes))
 
     def read_batches(self, batches: Iterable[Any], path: str, first: int) -> Iterator[Matrices]:
@@ -112,7 +108,7 @@ class TableColumns:
             for name, slot in self.layout.slots.items():
                 values, missing = self._values(table.column(name), slot.facts, locate)
                 if missing is not None:
-                    values = self._filled(values, missing, slot.facts, locate)
+                    values = self._fill(values, missing, slot.facts, locate)
                 target = slot.of(matrices)
                 try:
                     target[...] = values.reshape(target.shape)
@@ -120,14 +116,7 @@ class TableColumns:
                     raise _too_large(name, values, locate) from None
                 if name == self.response and slot.facts.type == "float":
                     _check_finite(name, target, locate)
-        for name, each in self.accepted:
-            if name not in self.layout.slots:
-                continue
-            values = self.layout.slots[name].of(matrices)
-            if name in self.layout.tables:
-                check_codes(values, self.layout.tables[name], each, locate)
-            else:
-                check_values(values, each, locate)
+        check_columns(self.layout, matrices, self.accepted, locate)
         return matrices
 
     def _values(
@@ -144,7 +133,7 @@ class TableColumns:
                 argument=facts.name,
             ) from error
 
-    def _filled(
+    def _fill(
         self,
         values: npt.NDArray[Any],
         missing: npt.NDArray[np.bool_],
@@ -170,7 +159,7 @@ class TableColumns:
 def values_of(
     column: Any, facts: ColumnFacts
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
-    """Return a column's values, and which of them are missing."""
+    """Return a column's values, and a mask of missing values or None."""
     pyarrow = arrow_module("pyarrow")
     if pyarrow.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -231,7 +220,7 @@ def _numbers(column: Any, column_type: str, has_nulls: bool) -> npt.NDArray[Any]
 
 
 def without_overflows(numbers: Any, texts: Any) -> Any:
-    """Replace infinities that were written with digits (1e999) by the largest double, which 32 bits refuse later."""
+    """Replace infinities that were written with digits (1e999) by the largest double, which 32 bits reject later."""
     pyarrow, compute = arrow_module("pyarrow"), arrow_module("pyarrow.compute")
     written = compute.match_substring_regex(texts, "[0-9]")
     largest = compute.multiply(compute.sign(numbers), pyarrow.scalar(sys.float_info.max))

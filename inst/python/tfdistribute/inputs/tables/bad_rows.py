@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,16 +22,7 @@ PLACES_SHOWN = 5
 _LARGEST = np.finfo(np.float32).max
 
 
-@dataclass(frozen=True)
-class SkippedRows:
-    """Number of skipped rows, with the place and reason of the first few."""
-
-    count: int
-    places: Sequence[str]
-
-
 def drop_bad_rows(table: Any, columns: TableColumns) -> tuple[Any, dict[int, str]]:
-    """Drop unusable rows; also return the reasons by row."""
     pyarrow = arrow_module("pyarrow")
     reasons: dict[int, str] = {}
     kept: dict[str, Any] = {}
@@ -56,7 +45,6 @@ def drop_bad_rows(table: Any, columns: TableColumns) -> tuple[Any, dict[int, str
 
 
 def _typed(column: Any, facts: ColumnFacts) -> tuple[Any, npt.NDArray[np.bool_]]:
-    """Replace values of another type by null, and return a mask of them."""
     pyarrow = arrow_module("pyarrow")
     wanted, is_binary = arrow_type_of(facts.type), pyarrow.types.is_binary(column.type)
 

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.files.blocks import Block, Source
 from tfdistribute.inputs.files.files import File, changed_error, find_files, read_bytes
-from tfdistribute.inputs.packed.layout import Layout, Matrices
-from tfdistribute.inputs.tables.arrow_columns import TableColumns, arrow_type_of
-from tfdistribute.inputs.tables.bad_rows import PLACES_SHOWN, SkippedRows
+from tfdistribute.inputs.packed.layout import Matrices
+from tfdistribute.inputs.tables.arrow_columns import arrow_type_of
+from tfdistribute.inputs.tables.bad_rows import PLACES_SHOWN
 from tfdistribute.inputs.tables.csv_parsing import CsvFormat, RecordReader
 from tfdistribute.inputs.tables.csv_records import Span, check_delimiter, find_spans
 from tfdistribute.inputs.tables.pyarrow_import import arrow_module
+from tfdistribute.inputs.tables.table_files import TableSource
 from tfdistribute.inputs.tables.table_input import TableInput
-
-# Spans of recently scanned files, valid until the file changes: successive verbs often read the same files.
-_SPANS: OrderedDict[Any, tuple[Span, ...]] = OrderedDict()
-_CACHED_FILES = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +28,7 @@ class Csv(TableInput, kind="csv"):
     """CSV tables with column names in the first line.
 
     Types that ``types`` does not give are inferred by pyarrow from the first block of the first file that has rows. One
-    pass over the files counts their records; it is repeated when a file has changed.
+    pass over the files counts their records. It is repeated when a file has changed.
     """
 
     delimiter: str = ","
@@ -50,7 +48,7 @@ class Csv(TableInput, kind="csv"):
         }
         format = replace(format, types=chosen)  # noqa: A001
         readers = [replace(reader, format=format) for reader in readers]
-        return self._count_rows(_CsvFiles(files, tuple(readers), columns, {}, self.skips))
+        return self._count_rows(_CsvFiles(files, columns, {}, self.skips, tuple(readers)))
 
     def _infer_types(self, readers: Sequence[RecordReader]) -> dict[str, Any]:
         for reader in readers:
@@ -61,7 +59,9 @@ class Csv(TableInput, kind="csv"):
                 wanted = self._names(dict.fromkeys(readers[0].header))
                 wanted = [name for name in wanted if name in there]
                 table = self._first_table(reader, span, wanted)
-                return {name: _settled(table.column(name), name, reader.file) for name in wanted}
+                return {
+                    name: _settle_type(table.column(name), name, reader.file) for name in wanted
+                }
         # No file has rows: an error follows later, so any type will do.
         return dict.fromkeys(readers[0].header, arrow_type_of("float"))
 
@@ -93,8 +93,8 @@ class Csv(TableInput, kind="csv"):
                 if rows:
                     blocks[Block(number, first, rows)] = span
                 first += rows
-        self._report(SkippedRows(len(reasons), reasons[:PLACES_SHOWN]))
-        return replace(files, spans=blocks)
+        self._report(len(reasons), reasons[:PLACES_SHOWN])
+        return replace(files, positions=blocks)
 
 
 def _with_types(reader: RecordReader, types: Mapping[str, Any]) -> RecordReader:
@@ -102,11 +102,11 @@ def _with_types(reader: RecordReader, types: Mapping[str, Any]) -> RecordReader:
 
 
 def _header(file: File, delimiter: str) -> tuple[str, ...]:
-    found = next(find_spans(file, delimiter, first=True), None)
-    if found is None:
+    span = next(find_spans(file, delimiter, first=True), None)
+    if span is None:
         names: list[str] = []
     else:
-        data = read_bytes(file.path, found.offset, found.size)
+        data = read_bytes(file.path, span.offset, span.size)
         try:
             text = data.decode().strip("\r\n")
         except UnicodeDecodeError as error:
@@ -145,23 +145,19 @@ def _fields(text: str, file: File, delimiter: str) -> list[str]:
         ) from error
 
 
+# Successive verbs often read the same files; a file that has changed is another key.
+@lru_cache(maxsize=1000)
 def _cached_spans(file: File, delimiter: str) -> tuple[Span, ...]:
-    key = (file, delimiter)
-    if key not in _SPANS:
-        _SPANS[key] = tuple(_records(file, delimiter))
-        while len(_SPANS) > _CACHED_FILES:
-            _SPANS.popitem(last=False)
-    return _SPANS[key]
+    return tuple(_records(file, delimiter))
 
 
 def _records(file: File, delimiter: str) -> Iterator[Span]:
-    found = find_spans(file, delimiter)
-    next(found, None)
-    return found
+    spans = find_spans(file, delimiter)
+    next(spans, None)
+    return spans
 
 
-def _settled(column: Any, name: str, file: File) -> Any:
-    """Return the type to use for an inferred type."""
+def _settle_type(column: Any, name: str, file: File) -> Any:
     pyarrow = arrow_module("pyarrow")
     if pyarrow.types.is_binary(column.type):
         return pyarrow.string()
@@ -183,24 +179,8 @@ def _settled(column: Any, name: str, file: File) -> Any:
 
 
 @dataclass(frozen=True)
-class _CsvFiles:
-    files: tuple[File, ...]
-    readers: tuple[RecordReader, ...]
-    columns: TableColumns
-    spans: dict[Block, Span]
-    skips: bool
-
-    @property
-    def layout(self) -> Layout:
-        return self.columns.layout
-
-    @property
-    def row_bytes(self) -> int:
-        return self.columns.row_bytes
-
-    @property
-    def blocks(self) -> Sequence[Block]:
-        return list(self.spans)
+class _CsvFiles(TableSource[Span]):
+    readers: tuple[RecordReader, ...] = ()
 
     def read_span(self, file: int, span: Span) -> tuple[Any, Sequence[int], Mapping[int, str]]:
         """Read a span: a table, the lines of its rows, and the reasons for dropped rows by line.
@@ -213,7 +193,7 @@ class _CsvFiles:
         return reader.read(span, self.columns.names), (), {}
 
     def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
-        reader, span = self.readers[block.file], self.spans[block]
+        reader, span = self.readers[block.file], self.positions[block]
         table, lines, _ = self.read_span(block.file, span)
         if table.num_rows != block.rows:
             raise changed_error(reader.file.path)

@@ -20,8 +20,6 @@ _PLACE = re.compile(r"(?:In CSV column #(\d+): )?(?:CSV parse error: )?Row #(\d+
 
 @dataclass(frozen=True)
 class CsvFormat:
-    """Format and types of the fields."""
-
     delimiter: str
     na: tuple[str, ...]  # Strings that mean a missing value, unless quoted.
     types: Mapping[str, Any] = field(default_factory=dict[str, Any])  # Arrow's, by column.
@@ -29,8 +27,6 @@ class CsvFormat:
 
 @dataclass(frozen=True)
 class RecordReader:
-    """Reader of one CSV file's spans; ``header`` names all its columns."""
-
     file: File
     header: tuple[str, ...]
     format: CsvFormat
@@ -93,7 +89,6 @@ class RecordReader:
         )
 
     def read(self, span: Span, columns: Sequence[str]) -> Any:
-        """Parse records into a ``pyarrow.Table``; an unusable record raises InputError with its line."""
         pyarrow = arrow_module("pyarrow")
         try:
             return self.parse(span, columns)
@@ -108,7 +103,6 @@ class RecordReader:
     def read_good_rows(
         self, span: Span, columns: TableColumns
     ) -> tuple[Any, list[int], dict[int, str]]:
-        """Parse records and drop unusable ones."""
         pyarrow, names = arrow_module("pyarrow"), columns.names
         lines, reasons = self.lines(span), dict[int, str]()
 
@@ -135,20 +129,20 @@ class RecordReader:
         return read_bytes(self.file.path, span.offset, span.size)
 
     def _explain(self, message: str, span: Span) -> InputError:
-        found = _PLACE.search(message)
-        if found is None:
+        match = _PLACE.search(message)
+        if match is None:
             place, problem = f'after line {span.line} of "{self.file.path}"', message
         else:
-            line = self.lines(span)[int(found[2]) - 1]
-            place, problem = f'line {line} of "{self.file.path}"', found[3].splitlines()[0]
-        if found is None or found[1] is None:
+            line = self.lines(span)[int(match[2]) - 1]
+            place, problem = f'line {line} of "{self.file.path}"', match[3].splitlines()[0]
+        if match is None or match[1] is None:
             return InputError(
                 f"The CSV record in {place} cannot be used: {problem}",
                 'Correct it, or skip such rows: on_bad_row = "skip".',
                 argument="paths",
                 value=self.file.path,
             )
-        name = self.header[int(found[1])]
+        name = self.header[int(match[1])]
         return InputError(
             f"The column `{name}` has a value of another type in {place}: {problem}",
             f'Give its type, as in types = list({name} = "string"), or skip such rows: on_bad_row = "skip".',

@@ -1,8 +1,8 @@
 """Location of the records in a CSV file, without parsing values.
 
 A record is a line, except that quoted fields may contain newlines. A file can therefore be cut into blocks only if
-the quotes before the cut are known, which takes one pass over the file. Quotes that RFC 4180 forbids are refused here:
-pyarrow would read them as part of a value, or read the rest of the file as one value.
+the quotes before the cut are known, which takes one pass over the file. Quotes that RFC 4180 forbids raise InputError
+here: pyarrow would read them as part of a value, or read the rest of the file as one value.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def find_spans(file: File, delimiter: str, first: bool = False) -> Iterator[Span
         while True:
             ends = cursor.ends(at_end)
             if not header_found:
-                filled = np.flatnonzero(_filled(cursor.data, ends))
+                filled = np.flatnonzero(_mark_filled(cursor.data, ends))
                 if len(filled):
                     header_found = True
                     yield cursor.cut(ends[: filled[0] + 1])
@@ -63,8 +63,6 @@ def find_spans(file: File, delimiter: str, first: bool = False) -> Iterator[Span
 
 
 class _Cursor:
-    """The uncut rest of a file; it starts with a record."""
-
     def __init__(self, file: File, delimiter: str, data: bytes) -> None:
         _check_text(file, data)
         self.data = data.removeprefix(_BYTE_ORDER_MARK)
@@ -80,7 +78,7 @@ class _Cursor:
     def cut(self, ends: npt.NDArray[np.int64]) -> Span:
         size = int(ends[-1])
         done, self.data = self.data[:size], self.data[size:]
-        span = Span(self._offset, size, self._line, int(_filled(done, ends).sum()))
+        span = Span(self._offset, size, self._line, int(_mark_filled(done, ends).sum()))
         self._offset += size
         self._line += done.count(b"\n")
         return span
@@ -102,7 +100,7 @@ class _Cursor:
 
 def lines_of_records(file: File, span: Span, data: bytes, delimiter: str) -> list[int]:
     ends = _record_ends(file, data, delimiter, span.line, at_end=True)
-    starts = np.concatenate([[0], ends[:-1]])[_filled(data, ends)]
+    starts = np.concatenate([[0], ends[:-1]])[_mark_filled(data, ends)]
     newlines = np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE)
     return (span.line + np.searchsorted(newlines, starts)).tolist()
 
@@ -136,7 +134,6 @@ def _check_text(file: File, data: bytes) -> None:
 def _record_ends(
     file: File, data: bytes, delimiter: str, line: int, at_end: bool
 ) -> npt.NDArray[np.int64]:
-    """Return the offsets just after each record's final newline; the end of the file also ends a record."""
     letters = np.frombuffer(data, np.uint8)
     newlines = np.flatnonzero(letters == _NEWLINE)
     quotes = np.flatnonzero(letters == _QUOTE) if b'"' in data else np.empty(0, np.int64)
@@ -184,20 +181,18 @@ def _check_quotes(
 
 
 def check_delimiter(file: File, header: bytes, delimiter: str) -> None:
-    """Refuse a file whose first line lacks this delimiter, but has one that is common in other files."""
     other = next((each for each in _DELIMITERS if each.encode() in header), None)
     if other is not None and delimiter.encode() not in header:
-        shown = other.replace("\t", "\\t")
+        text = other.replace("\t", "\\t")
         raise InputError(
-            f'The file "{file.path}" seems to have "{shown}" between its fields, not "{delimiter}".',
-            f'Give delim = "{shown}".',
+            f'The file "{file.path}" seems to have "{text}" between its fields, not "{delimiter}".',
+            f'Give delim = "{text}".',
             argument="delim",
             value=delimiter,
         )
 
 
-def _filled(data: bytes, ends: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Return which records contain more than a newline."""
+def _mark_filled(data: bytes, ends: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     letters = np.frombuffer(data, np.uint8)
     starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
     sizes = ends - starts

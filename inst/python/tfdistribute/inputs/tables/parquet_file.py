@@ -43,7 +43,6 @@ def _metadata(file: File) -> Any:
 
 
 def _remedy(file: File) -> str:
-    """Return what to do with a file that cannot be read, by its first bytes."""
     begin = read_bytes(file.path, 0, min(file.size, 1000))
     if begin.startswith(b"ARROW1"):
         return "Use input_arrow()."

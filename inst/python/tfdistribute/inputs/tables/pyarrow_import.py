@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tfdistribute.errors import BackendError, InputError
-from tfdistribute.inputs.files.files import File, check_unchanged, is_local, open_file
+from tfdistribute.files import is_remote
+from tfdistribute.inputs.files.files import File, check_unchanged, open_file
 
 
 def arrow_module(name: str) -> Any:
@@ -30,7 +31,7 @@ def open_for_arrow(file: File, mapped: bool = False) -> Iterator[Any]:
     is no faster.
     """
     pyarrow = arrow_module("pyarrow")
-    if is_local(file.path):
+    if not is_remote(file.path):
         try:
             opened = (pyarrow.memory_map if mapped else pyarrow.OSFile)(file.path)
         except OSError:

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tfdistribute.inputs.files.blocks import Block
 from tfdistribute.inputs.files.files import File
 from tfdistribute.inputs.packed.layout import Layout, Matrices
 from tfdistribute.inputs.tables.arrow_columns import TableColumns
-from tfdistribute.inputs.tables.bad_rows import PLACES_SHOWN, SkippedRows, drop_bad_rows
+from tfdistribute.inputs.tables.bad_rows import PLACES_SHOWN, drop_bad_rows
 from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 
 Files = TypeVar("Files", bound="TableFiles")
+Position = TypeVar("Position")
 
 
 @dataclass(frozen=True)
-class TableFiles:
-    """Source of rows (``files.blocks.Source``) in files of record batches."""
-
+class TableSource(Generic[Position]):
     files: tuple[File, ...]
     columns: TableColumns
-    positions: dict[Block, int]  # Row group or record batch of each block.
+    positions: dict[Block, Position]
     skips: bool = False  # Blocks then count only the usable rows.
 
     @property
@@ -37,22 +36,26 @@ class TableFiles:
     def blocks(self) -> Sequence[Block]:
         return list(self.positions)
 
+
+@dataclass(frozen=True)
+class TableFiles(TableSource[int]):
+    """Files whose blocks are row groups or record batches, by their number in the file."""
+
     def batches(self, block: Block) -> Iterator[Any]:
         """Read a block as ``pyarrow.RecordBatch``es; may be called on any thread."""
         raise NotImplementedError
 
     def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
         batches = self._good_batches(block) if self.skips else self.batches(block)
-        wanted = _slice_batches(batches, start, stop)
+        slices = _slice_batches(batches, start, stop)
         path = self.files[block.file].path
-        yield from self.columns.read_batches(wanted, path, block.first + start)
+        yield from self.columns.read_batches(slices, path, block.first + start)
 
     def _good_batches(self, block: Block) -> Iterator[Any]:
         for batch in self.batches(block):
             yield from drop_bad_rows(_as_table(batch), self.columns)[0].to_batches()
 
-    def without_bad_rows(self: Files) -> tuple[Files, SkippedRows]:
-        """Count the usable rows in one pass over the files."""
+    def without_bad_rows(self: Files) -> tuple[Files, int, list[str]]:
         positions: dict[Block, int] = {}
         count, places = 0, list[str]()
         for block, position in self.positions.items():
@@ -67,7 +70,7 @@ class TableFiles:
                 first += batch.num_rows
             if rows:
                 positions[replace(block, rows=rows)] = position
-        return replace(self, positions=positions, skips=True), SkippedRows(count, places)
+        return replace(self, positions=positions, skips=True), count, places
 
 
 def number_blocks(files: Iterable[Iterable[int]]) -> dict[Block, int]:

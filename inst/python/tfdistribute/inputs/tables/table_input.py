@@ -18,7 +18,6 @@ from tfdistribute.inputs.files.file_input import FileInput
 from tfdistribute.inputs.files.files import File
 from tfdistribute.inputs.packed.layout import Layout, Tables
 from tfdistribute.inputs.tables.arrow_columns import TableColumns, column_facts
-from tfdistribute.inputs.tables.bad_rows import SkippedRows
 from tfdistribute.inputs.tables.table_files import TableFiles
 
 # Every column takes time of its own at each step; more have to be one column with many values per row.
@@ -30,8 +29,6 @@ _FileColumns = Mapping[str, ColumnFacts | None]
 
 @dataclass(frozen=True, eq=False)
 class TableInput(FileInput):
-    """Tables with named columns."""
-
     # One of ``columns.TYPES`` each; override the file's.
     types: Mapping[str, str] = field(default_factory=dict[str, str])
     # Replacements for missing values, by feature. Other features must have no missing values.
@@ -49,23 +46,23 @@ class TableInput(FileInput):
         columns = replace(source.columns, accepted=accepted)
         checked = copy.copy(self)
         # Readers of both keep their errors in one place.
-        checked.__dict__.update(_source=replace(source, columns=columns), _failure=self._failure)
+        checked.__dict__.update(_source=replace(source, columns=columns), _failures=self._failures)
         return checked
 
     def _without_bad_rows(self, files: TableFiles) -> Source:
         if not self.skips:
             return files
-        files, skipped = files.without_bad_rows()
-        self._report(skipped)
+        files, count, places = files.without_bad_rows()
+        self._report(count, places)
         return files
 
-    def _report(self, skipped: SkippedRows) -> None:
-        if skipped.count == 0:
+    def _report(self, count: int, places: list[str]) -> None:
+        if count == 0:
             return
         if self.on_skipped is not None:
-            self.on_skipped(skipped.count, list(skipped.places))
+            self.on_skipped(count, places)
         else:
-            message = f"Skipped {skipped.count} rows: {'; '.join(skipped.places)}"
+            message = f"Skipped {count} rows: {'; '.join(places)}"
             warnings.warn(message, stacklevel=2)
 
     def _choose_columns(
@@ -99,7 +96,7 @@ class TableInput(FileInput):
             for facts in chosen
             if tables and facts.name in tables and facts.type == "string"
         }
-        described = [_described(facts, (indexed or {}).get(facts.name)) for facts in chosen]
+        described = [_prefer_indexed(facts, (indexed or {}).get(facts.name)) for facts in chosen]
         return TableColumns(Layout.of(described, coded), self.response, fill_values)
 
     def _check_types(self) -> None:
@@ -150,15 +147,15 @@ class TableInput(FileInput):
         other = self._typed(file, facts.name, others[facts.name])
         if (other.type, other.shape) != (facts.type, facts.shape):
             raise InputError(
-                f'The column `{facts.name}` is {_shown(other)} in "{file.path}", '
-                f'and {_shown(facts)} in "{first.path}".',
+                f'The column `{facts.name}` is {_show(other)} in "{file.path}", '
+                f'and {_show(facts)} in "{first.path}".',
                 f'Write all files with one type, or choose it, as in types = list({facts.name} = "float").',
                 argument="paths",
                 value=file.path,
             )
 
 
-def _described(facts: ColumnFacts, indexed: ColumnFacts | None) -> ColumnFacts:
+def _prefer_indexed(facts: ColumnFacts, indexed: ColumnFacts | None) -> ColumnFacts:
     fits = indexed is not None and (indexed.type, indexed.width) == (facts.type, facts.width)
     return indexed if indexed is not None and fits else facts
 
@@ -188,7 +185,7 @@ def _check_known(file: File, columns: Mapping[str, Any], names: list[str], argum
             )
 
 
-def _shown(facts: ColumnFacts) -> str:
+def _show(facts: ColumnFacts) -> str:
     return facts.type if not facts.shape else f"{facts.type} of {facts.shape[0]} per row"
 
 

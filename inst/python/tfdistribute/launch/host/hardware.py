@@ -14,7 +14,7 @@ from tfdistribute.gpus import VISIBLE
 _DRIVER = Path("/proc/driver/nvidia/gpus")
 _AMD_DRIVER = Path("/dev/kfd")
 
-# Files of a control group: its limit, what it uses, and the field of memory.stat with the cache that can be reclaimed.
+# Limit and usage of a control group, and the field of memory.stat with the cache that can be reclaimed.
 _GROUP_FILES = {
     "sys/fs/cgroup": ("memory.max", "memory.current", "inactive_file"),
     "sys/fs/cgroup/memory": (
@@ -23,7 +23,7 @@ _GROUP_FILES = {
         "total_inactive_file",
     ),
 }
-# Share of the memory that stays available when a process that only waits is started, and below which those are ended.
+# Shares of available memory: needed to start a process that only waits, and below which such processes end.
 _SPARE_SHARE = 0.25
 _SCARCE_SHARE = 0.1
 
@@ -36,24 +36,16 @@ def available_cores() -> list[int]:
 
 
 def has_spare_memory(root: Path = Path("/")) -> bool:
-    """Return whether memory is left for another process that only waits."""
     return _least_spare_share(root) > _SPARE_SHARE
 
 
 def is_memory_scarce(root: Path = Path("/")) -> bool:
-    """Return whether processes that only wait should leave their memory to others."""
     return _least_spare_share(root) < _SCARCE_SHARE
 
 
 def _least_spare_share(root: Path) -> float:
-    """Return the available share of the memory, on this machine or in a control group, whichever is less.
-
-    Containers and jobs of schedulers are control groups. What the system does not report counts as spare.
-
-    Source:
-        https://man7.org/linux/man-pages/man5/proc_meminfo.5.html,
-        https://docs.kernel.org/admin-guide/cgroup-v2.html, "Memory Interface Files"
-    """
+    # Containers and Slurm jobs are control groups. Memory that the system does not report counts as available.
+    # https://docs.kernel.org/admin-guide/cgroup-v2.html, "Memory Interface Files"
     shares = [_spare_share(root), *(_spare_share_of_group(each) for each in _group_files(root))]
     return min(shares)
 
@@ -68,7 +60,6 @@ def _spare_share(root: Path) -> float:
 
 
 def _group_files(root: Path) -> Iterator[tuple[Path, tuple[str, str, str]]]:
-    """Iterate over the control groups of this process and those above them, with the names in ``_GROUP_FILES``."""
     try:
         lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -92,18 +83,15 @@ def _spare_share_of_group(group: tuple[Path, tuple[str, str, str]]) -> float:
         statistics = dict(line.split() for line in lines)
         return (limit - used + int(statistics[from_files])) / limit
     except (OSError, ValueError, KeyError, ZeroDivisionError):
-        # A group without a limit has none of these files, or says "max".
+        # A group without a limit has none of these files, or contains "max".
         return 1.0
 
 
 def assign_cores(cores: Sequence[int], processes: int) -> list[tuple[int, ...]]:
-    """Divide cores evenly over processes; neighbours stay together because they share caches.
+    """Divide cores over processes, neighbors together because they share caches; empty tuples mean any core.
 
     TensorFlow starts as many threads as a process has cores. If all processes had all cores, their threads would wait
     for each other at the end of each operation.
-
-    Returns:
-        The cores of each process; an empty tuple means any core, and is the result with fewer cores than processes.
     """
     if len(cores) < processes or processes < 2:
         return [()] * processes
@@ -112,21 +100,17 @@ def assign_cores(cores: Sequence[int], processes: int) -> list[tuple[int, ...]]:
 
 
 def available_gpus(environment: Mapping[str, str], driver: Path = _DRIVER) -> list[str]:
-    """List the GPUs that a process may use, as CUDA_VISIBLE_DEVICES names them; empty without NVIDIA GPUs.
-
-    Source:
-        https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables
-    """
+    """List the GPUs that a process may use, as CUDA_VISIBLE_DEVICES names them; empty without NVIDIA GPUs."""
     return visible_gpus(environment.get(VISIBLE), len(list(driver.glob("*"))))
 
 
 def visible_gpus(chosen: str | None, count: int) -> list[str]:
-    """List those of ``count`` GPUs that CUDA_VISIBLE_DEVICES leaves; all if it is None."""
+    """List the GPUs, out of ``count``, that CUDA_VISIBLE_DEVICES leaves; all if it is None."""
     if chosen is None:
         return [str(number) for number in range(count)]
     gpus: list[str] = []
     for name in chosen.split(","):
-        # CUDA ignores whatever follows the first unusable name.
+        # CUDA ignores all names after the first unusable one.
         if not name.strip() or name.strip().startswith("-"):
             break
         gpus.append(name.strip())
@@ -139,11 +123,7 @@ def devices_of_tasks(
     driver: Path = _DRIVER,
     logical_cpus: int = 1,
 ) -> tuple[str, ...]:
-    """Return the devices that a task of a local cluster can have, without starting TensorFlow; empty if unknown.
-
-    GPUs of other makers than NVIDIA are not seen here, so without NVIDIA's the devices are known only where there is no
-    driver for AMD's.
-    """
+    """Return the devices of each task of a local cluster, without TensorFlow; empty if unknown, as with AMD's."""
     if not isinstance(cluster, LocalCluster):
         return ()
     gpus = available_gpus(environment, driver)
@@ -157,14 +137,10 @@ def devices_of_tasks(
 def assign_gpus(
     gpus: Sequence[str], tasks: Sequence[Task], per_worker: int
 ) -> dict[Task, dict[str, str]]:
-    """Assign GPUs to the processes of a job. TensorFlow would allocate all memory of all GPUs in each process.
+    """Return the variables that assign GPUs to tasks. TensorFlow would allocate all GPU memory in each process.
 
-    Returns:
-        Environment variables of each task; none without GPUs. Tasks that train get different GPUs as long as there are
-        enough, and share them otherwise; the evaluator gets one that is left over, or none; parameter servers get none.
-
-    Source:
-        TF_FORCE_GPU_ALLOW_GROWTH: https://www.tensorflow.org/guide/gpu#limiting_gpu_memory_growth
+    Training tasks share GPUs only if there are too few. The evaluator gets a GPU that is left over, and parameter
+    servers get none.
     """
     if not gpus:
         return {}

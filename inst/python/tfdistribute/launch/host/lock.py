@@ -1,17 +1,16 @@
-"""Lock on model_dir: only one job writes a model."""
+"""Lock on model_dir, which only one job may write."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import getpass
 import os
 import re
 import socket
 import sys
-import time
 from pathlib import Path
 
+from tfdistribute.environment import describe_process
 from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.files import NotRegularError, open_own
 
@@ -21,18 +20,12 @@ if sys.platform != "win32":
 NAME = ".lock"
 
 _MAX_OWNER_BYTES = 200
-# What ``_write_owner`` writes. Only a file with such a line, or an empty one, is overwritten.
+# Only a file with such a line from ``_write_owner``, or an empty one, is overwritten.
 _OWNER = re.compile(r"(\S*, pid \d+, user .*, since [\d :-]+\n)?")
 
 
 class ModelDirectoryLock:
-    """A lock on a local directory, which is created if it is missing.
-
-    It is held until ``release()`` or the end of the process, however it ends.
-
-    Raises:
-        ModelDirectoryError: another job holds the lock, or the directory is not writable.
-    """
+    """A lock on a local directory; ModelDirectoryError if another job holds it, or the directory is not writable."""
 
     def __init__(self, model_dir: str) -> None:
         self.path = os.path.join(model_dir, NAME)
@@ -62,7 +55,7 @@ class ModelDirectoryLock:
             except OSError as error:
                 if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
                     raise
-                # Some network file systems have no locks; the job runs unprotected.
+                # Some network file systems have no locks. The job then runs unprotected.
                 self.is_supported = False
             # The previous owner may have removed the file between the two calls.
             with contextlib.suppress(OSError):
@@ -104,13 +97,10 @@ class ModelDirectoryLock:
 
     def _write_owner(self) -> None:
         assert self._descriptor is not None
-        since = time.strftime("%Y-%m-%d %H:%M:%S")
-        text = f"{socket.gethostname()}, pid {os.getpid()}, user {_user()}, since {since}\n"
         os.ftruncate(self._descriptor, 0)
-        os.write(self._descriptor, text.encode())
+        os.write(self._descriptor, f"{describe_process()}\n".encode())
 
     def release(self) -> None:
-        """Release the lock. Idempotent."""
         descriptor, self._descriptor = getattr(self, "_descriptor", None), None
         if descriptor is not None:
             with contextlib.suppress(OSError):
@@ -138,10 +128,3 @@ def owner_pid(model_dir: str) -> int | None:
 
 def _read_owner(descriptor: int) -> str:
     return os.pread(descriptor, _MAX_OWNER_BYTES, 0).decode(errors="replace")
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.geteuid())

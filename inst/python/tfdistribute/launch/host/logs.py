@@ -1,4 +1,4 @@
-"""Logs of a job's tasks: directories, and lines by task and level."""
+"""Logs of a job's tasks, by task and level."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from tfdistribute import storage
@@ -23,7 +23,7 @@ _MAX_READ_BYTES = 1 << 20
 _FALLBACK = "tfdistribute-logs-"
 _ENDINGS = (".log", ".json", ".out")
 
-# Prefixes of a line by level: TensorFlow's C++, Python's logging and absl, and R.
+# Prefixes of a line by level, from TensorFlow's C++, Python's logging and absl, and R.
 _LEVEL_PATTERNS = (
     ("error", re.compile(r"^\S+ \S+: [EF] \w|^[EF]\d{4} |^(ERROR|CRITICAL|FATAL)\b|^Error\b")),
     ("error", re.compile(r"^Traceback \(|^Fatal Python error|^Execution halted")),
@@ -41,7 +41,6 @@ def log_directories(id: str, model_dir: str | None, working_directory: str) -> l
 
 
 def fallback_directory(id: str) -> str:  # noqa: A002
-    """Return the temporary directory for a job's logs and result if no other is writable."""
     return os.path.join(tempfile.gettempdir(), f"{_FALLBACK}{id}")
 
 
@@ -52,13 +51,8 @@ def remove_fallback(id: str) -> None:  # noqa: A002
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def first_usable(directories: Sequence[str]) -> str | None:
-    """Create the first directory that is writable, and return it; None if there is none."""
-    return next((directory for directory in directories if is_usable(directory)), None)
-
-
 def is_usable(directory: str) -> bool:
-    """Make a directory and return whether logs can be written there (and whether it is private, if the fallback)."""
+    """Make a directory and return whether the job can write logs there. A fallback must be private."""
     is_fallback = os.path.basename(directory).startswith(_FALLBACK)
     try:
         os.makedirs(directory, mode=0o700 if is_fallback else 0o777, exist_ok=True)
@@ -66,7 +60,7 @@ def is_usable(directory: str) -> bool:
             check_private(directory)
         for entry in os.scandir(directory):
             if entry.name.endswith(_ENDINGS) and not entry.is_file(follow_symlinks=False):
-                # Somebody else has put it in the place of a log.
+                # Another user has put it in the place of a log.
                 return False
         with tempfile.TemporaryFile(dir=directory) as file:
             file.write(b"-")
@@ -76,13 +70,20 @@ def is_usable(directory: str) -> bool:
 
 
 def open_log(path: str) -> int:
-    """Open a log for appending and return its descriptor; on a full disk, that of /dev/null."""
+    """Open a log for appending, or /dev/null if the disk is full."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
     try:
         return open_own(path, flags | os.O_CREAT)
     except OSError:
-        # A full disk must not prevent a restart.
         return os.open(os.devnull, flags)
+
+
+def append(path: str, data: bytes) -> None:
+    """Append to a log as far as the disk has space."""
+    log = open_log(path)
+    with contextlib.suppress(OSError):
+        os.write(log, data)
+    os.close(log)
 
 
 def tail(path: str, start: int, lines: int = 20) -> str:
@@ -98,13 +99,7 @@ def tail(path: str, start: int, lines: int = 20) -> str:
 
 
 class LogReader:
-    """Reader of new lines in several logs.
-
-    Args:
-        tasks: Rows of a job's state, with "task", "log" and "log_start".
-        position: ``position`` of an earlier reader; None for the start.
-        level: Minimum level of lines.
-    """
+    """Reader of new lines from ``level`` on in the logs of a job's tasks, from an earlier reader's ``position`` on."""
 
     def __init__(
         self, tasks: Sequence[Mapping[str, Any]], position: str | None = None, level: str = "debug"
@@ -117,12 +112,11 @@ class LogReader:
                 value=level,
             )
         self._tasks = tasks
-        self._minimum = LEVELS.index(level)
+        self._minimum = level
         self._positions = _parse_position(position)
 
     @property
     def position(self) -> str:
-        """How far the logs were read, as text for another reader."""
         return json.dumps(self._positions)
 
     def read_new(self) -> list[str]:
@@ -131,22 +125,18 @@ class LogReader:
 
     def _read(self, task: Mapping[str, Any]) -> list[str]:
         name, path = str(task["task"]), str(task["log"])
-        # A line without a level belongs to the one before it, as in a traceback.
         read, level = self._positions.get(name, (0, "info"))
         try:
             with storage.open_own(path) as file:
-                # Relative to its start, which moves when the log becomes a part of a remote one.
+                # Relative to the log's start, which moves when the log becomes a part of a remote one.
                 file.seek(int(task.get("log_start") or 0) + read)
                 block = file.read(_MAX_READ_BYTES)
         except OSError:
             return []
         # An incomplete last line is left for the next call, unless it fills the whole block.
         whole = block if len(block) == _MAX_READ_BYTES else block[: block.rfind(b"\n") + 1]
-        lines: list[str] = []
-        for line in whole.decode(errors="replace").splitlines():
-            level = level_of(line) or level
-            if LEVELS.index(level) >= self._minimum:
-                lines.append(line)
+        text = whole.decode(errors="replace")
+        lines, level = choose_lines(text.splitlines(), self._minimum, level)
         self._positions[name] = (read + len(whole), level)
         return lines
 
@@ -155,8 +145,30 @@ def level_of(line: str) -> str | None:
     return next((level for level, pattern in _LEVEL_PATTERNS if pattern.search(line)), None)
 
 
+def choose_lines(lines: Iterable[str], minimum: str, level: str = "info") -> tuple[list[str], str]:
+    """Return the lines of at least a level, and the level of the last one.
+
+    A line without a level belongs to the one before it, as in a traceback. ``level`` is the level of the line before.
+    """
+    chosen: list[str] = []
+    for line in lines:
+        level = level_of(line) or level
+        if LEVELS.index(level) >= LEVELS.index(minimum):
+            chosen.append(line)
+    return chosen, level
+
+
+def check_has_log(task: str | None, names: Sequence[str]) -> None:
+    if task is not None and task not in names:
+        raise ArgumentError(
+            f'`task` is "{task}", which has no log.',
+            f"Use one of {', '.join(names)}." if names else "Wait until the tasks are running.",
+            argument="task",
+            value=task,
+        )
+
+
 def written_logs(directory: str) -> list[dict[str, Any]]:
-    """List the logs in a directory as rows for ``LogReader``."""
     return [
         {
             "task": name.removesuffix(".log").replace("-", " "),

@@ -1,14 +1,18 @@
-"""Private networks: only the processes of one job can reach its ports."""
+"""Private networks, in which only the processes of one job can reach its ports."""
 
 from __future__ import annotations
 
 import ctypes
 import errno
+import mmap
 import os
+import re
 import socket
 import struct
 import sys
 from pathlib import Path
+
+from tfdistribute.cluster.ports import listener
 
 if sys.platform == "linux":
     import fcntl
@@ -29,7 +33,7 @@ OPEN_RISK = (
 
 HOSTS_RISK = (
     "TensorFlow's ports on the hosts of this cluster are open: anyone who can reach a port can run programs as you. "
-    "plan() shows firewall rules that let only the hosts connect."
+    "plan_training() shows firewall rules that let only the hosts connect."
 )
 
 NODES_RISK = (
@@ -42,7 +46,7 @@ if sys.platform == "linux":
 
 
 def why_not_private() -> str | None:
-    """Test in a child process whether a private network is possible; return the kernel's reason if not."""
+    """Return why the kernel allows no private network, as a child process finds out; None if it does."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -57,21 +61,28 @@ def why_not_private() -> str | None:
     return None if code == 0 else os.strerror(code) if code > 0 else "The attempt was killed"
 
 
+def named_services(path: str) -> tuple[str, ...]:
+    """Find addresses with a listening program on this machine, such as "localhost:5000", in a file of the tasks."""
+    hosts = rb"localhost|127(?:\.\d{1,3}){3}|0\.0\.0\.0|\[::1\]|" + re.escape(
+        socket.gethostname().encode()
+    )
+    if os.path.getsize(path) == 0:
+        return ()
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        found = re.findall(rb"(?<![\w.-])(?:" + hosts + rb"):\d{2,5}(?!\d)", content)
+    addresses = dict.fromkeys(each.decode() for each in found)
+    return tuple(each for each in addresses if listener(int(each.rpartition(":")[2])) is not None)
+
+
 def enter_private() -> None:
-    """Move this process and its future children into a private network that has a loopback interface only.
+    """Move this process forever into a network with only a loopback interface.
 
-    The process must be single-threaded. It cannot leave the network again.
-
-    Raises:
-        OSError: the kernel does not allow or support it.
-
-    Source:
-        https://man7.org/linux/man-pages/man7/network_namespaces.7.html and user_namespaces.7.html
+    The process must have one thread. Raises OSError if the kernel does not allow it.
     """
     if sys.platform != "linux":
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     user, group = os.geteuid(), os.getegid()
-    # Root needs no user namespace, and would lose its access to other users' files in one.
+    # In a user namespace, root would lose its access to other users' files.
     if _libc.unshare(_NEW_NET if user == 0 else _NEW_USER | _NEW_NET) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

@@ -1,4 +1,4 @@
-"""Private directory of a job: readable by its owner only, and removed with the job."""
+"""Private directory of a job, which only its owner can read and which is removed with the job."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ if sys.platform != "win32":
 _PREFIX = "tfdistribute-job-"
 _UNFINISHED = "tfdistribute-new-"
 
-# Where the private directories of jobs are below a directory that several hosts share.
+# Subdirectory for private directories of jobs in a directory that several hosts share.
 JOBS = ".jobs"
 
-# The job is alive while some process holds the lock on this file. It names the host: on a temporary directory that
-# several hosts share, a lock of another host may not be seen.
+# A job is alive while a process holds the lock on this file. It names the host, because the lock of another host may
+# not be visible.
 _LOCK = "lock"
 _MACHINE_ID = Path("/etc/machine-id")
 
-# Locks that this process holds, by directory.
 _locks: dict[str, int] = {}
 
 
 def new_directory(parent: str | None = None) -> str:
-    """Create and lock a directory for a job.
+    """Create and lock a directory in ``parent``, or a temporary one.
 
-    Without a ``parent``, which is made if it is missing, it is a temporary one, and those of jobs whose processes were
-    killed are removed.
-
-    Raises:
-        UnsupportedError: this machine runs Windows.
+    Temporary directories of killed jobs are removed. Raises UnsupportedError on Windows.
     """
-    _check_platform()
+    if sys.platform == "win32":
+        raise UnsupportedError(
+            "A cluster of processes cannot be started on Windows, which has no process groups.",
+            "Use Linux, macOS or the Windows Subsystem for Linux, or a strategy for one process.",
+            argument="cluster",
+        )
     if parent is None:
         remove_abandoned()
     else:
@@ -64,11 +64,7 @@ def job_id(directory: str) -> str:
 
 
 def check_private(directory: str) -> None:
-    """Check that nobody else can have written the content of a directory.
-
-    Raises:
-        ArgumentError: it is a link or not a directory, belongs to another user, or others may enter it.
-    """
+    """Raise ArgumentError if others can have written the content of a directory, or it is a link or not a directory."""
     try:
         status = os.lstat(directory)
         reason = _why_not_private(status)
@@ -92,11 +88,7 @@ def is_private(directory: str) -> bool:
 
 
 def check_digest(path: str, digest: str) -> None:
-    """Check that a file is the one that was written for the job.
-
-    Raises:
-        ArgumentError: the directory is not private, or the file is missing or another one.
-    """
+    """Raise ArgumentError if the directory is not private, or the file is missing or has another SHA-256."""
     check_private(os.path.dirname(path))
     try:
         own_digest = digest_of(path)
@@ -112,7 +104,6 @@ def check_digest(path: str, digest: str) -> None:
 
 
 def digest_of(path: str) -> str:
-    """Return the SHA-256 of a file in hexadecimal digits."""
     digest = hashlib.sha256()
     with open_regular(path) as file:
         while block := file.read(1 << 20):
@@ -121,14 +112,9 @@ def digest_of(path: str) -> str:
 
 
 def lock(directory: str, descriptor: int | None = None) -> int:
-    """Hold the lock that marks a job as alive, and return its open file.
+    """Hold the lock that marks a job as alive, and return its open file; ArgumentError if another process holds it.
 
-    Args:
-        descriptor: The open lock file of the process that hands the lock over; None to take the lock, unless this
-            process holds it already.
-
-    Raises:
-        ArgumentError: another process holds it.
+    ``descriptor`` is the open lock file of a process that hands the lock over.
     """
     if descriptor is None:
         descriptor = _locks.get(directory)
@@ -151,20 +137,16 @@ def lock(directory: str, descriptor: int | None = None) -> int:
 
 
 def release(directory: str) -> None:
-    """Close this process's lock; a process that took it over keeps it."""
     descriptor = _locks.pop(directory, None)
     if descriptor is not None:
         os.close(descriptor)
 
 
 def remove(directory: str) -> None:
-    """Remove a directory and release its lock.
-
-    The lock goes last: a job is alive to other processes until nothing else of it is left.
-    """
+    """Remove a directory, and its lock last, so that a job counts as alive until nothing else of it is left."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(directory):
-            # What a session or a task writes at the same time may be gone already.
+            # A session or a task may write at the same time.
             with contextlib.suppress(FileNotFoundError):
                 if entry.is_dir(follow_symlinks=False):
                     shutil.rmtree(entry.path, ignore_errors=True)
@@ -174,13 +156,11 @@ def remove(directory: str) -> None:
     release(directory)
     parent = os.path.dirname(directory)
     if os.path.basename(parent) == JOBS:
-        # With the last job in it.
         with contextlib.suppress(OSError):
             os.rmdir(parent)
 
 
 def is_locked(directory: str) -> bool:
-    """Return whether any process, including this one, holds the lock of a directory."""
     try:
         descriptor = os.open(os.path.join(directory, _LOCK), os.O_RDWR)
     except OSError:
@@ -190,32 +170,25 @@ def is_locked(directory: str) -> bool:
     except OSError:
         return True
     finally:
-        # This is another open file: closing it does not release a lock that this process holds.
+        # Closing this other open file does not release a lock that this process holds.
         os.close(descriptor)
     return False
 
 
 def own_directories(parent: str | None = None) -> Iterator[str]:
-    """Iterate over the private directories of this user's jobs in a directory, by default that for temporary files."""
     for path in Path(parent or tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         if is_private(str(path)):
             yield str(path)
 
 
 def remove_abandoned() -> None:
-    """Remove the directories of jobs of this host that are not alive; those of other hosts may be."""
     for directory in own_directories():
         if is_abandoned(directory):
             shutil.rmtree(directory, ignore_errors=True)
 
 
 def this_host() -> str:
-    """Identify this host by its name and, if it has one, its machine id.
-
-    Source:
-        https://www.freedesktop.org/software/systemd/man/latest/machine-id.html. Copied containers share it, but not
-        their names.
-    """
+    """Identify this host by its name and its machine id. Copied containers share only the id."""
     try:
         machine = _MACHINE_ID.read_text(encoding="ascii").strip()
     except (OSError, ValueError):
@@ -224,7 +197,6 @@ def this_host() -> str:
 
 
 def is_abandoned(directory: str) -> bool:
-    """Return whether a directory is of a job of this host that is not alive."""
     try:
         host = Path(directory, _LOCK).read_text(encoding="utf-8")
     except (OSError, ValueError):
@@ -242,12 +214,3 @@ def _why_not_private(status: os.stat_result) -> str | None:
     if stat.S_IMODE(status.st_mode) & 0o077:
         return "others may enter it"
     return None
-
-
-def _check_platform() -> None:
-    if sys.platform == "win32":
-        raise UnsupportedError(
-            "A cluster of processes cannot be started on Windows, which has no process groups.",
-            "Use Linux, macOS or the Windows Subsystem for Linux, or a strategy for one process.",
-            argument="cluster",
-        )

@@ -1,4 +1,4 @@
-"""Process control: parent death signals, orphans, process facts from the kernel."""
+"""Parent death signals, orphans, requests to stop, and facts about processes from the kernel."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+# Signals that request the end of a job.
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 _SET_PARENT_DEATH_SIGNAL = 1
 _SET_CHILD_SUBREAPER = 36
@@ -19,22 +25,18 @@ END_S = 3.0
 
 _TICK_S = 0.01
 
-# Activity above which a process makes progress. One that only waits uses less.
+# A process with less activity only waits.
 _BUSY = 0.01
 _PAGE_FAULTS_PER_S = 20
 _READ_BYTES_PER_S = 10_000
 
-# Loaded before the first fork: a child should not load libraries between fork and exec.
+# Loaded before the first fork, because a child should not load libraries between fork and exec.
 if sys.platform == "linux":
     _libc = ctypes.CDLL(None)
 
 
 def die_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
-    """Let the kernel send a signal to this process when its parent ends; for a child just after its fork.
-
-    Source:
-        https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html
-    """
+    """Make the kernel send a signal to this process, just after its fork, when its parent ends."""
     if sys.platform == "linux":
         _libc.prctl(_SET_PARENT_DEATH_SIGNAL, number)
         if os.getppid() != parent:
@@ -42,20 +44,13 @@ def die_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of orphaned descendants, so that they can be found and killed.
-
-    Source:
-        https://man7.org/linux/man-pages/man2/PR_SET_CHILD_SUBREAPER.2const.html
-    """
+    """Become the parent of orphaned descendants, so that they can be found and killed."""
     if sys.platform == "linux":
         _libc.prctl(_SET_CHILD_SUBREAPER, 1)
 
 
 def start_time(pid: int) -> str | None:
-    """Return when a process started, in the kernel's units. With its id this identifies a process for ever.
-
-    None if no such process runs, "" if the kernel does not report it.
-    """
+    """Return the start in the kernel's units, which with the id is unique; None if not running, "" if not reported."""
     if not Path("/proc/self/stat").exists():
         return "" if _exists(pid) else None
     fields = _stat(pid)
@@ -64,14 +59,7 @@ def start_time(pid: int) -> str | None:
 
 @dataclass(frozen=True)
 class Activity:
-    """What a process has done so far, as the kernel counts it.
-
-    Args:
-        cpu_s: CPU time in seconds.
-        page_faults: Pages of memory that it has begun to use, or that were read back from the disk.
-        read_bytes: Bytes that it has read.
-        is_suspended: Whether a signal such as SIGSTOP keeps it from doing anything.
-    """
+    """Counters of a process from the kernel; ``page_faults`` also counts pages that it has begun to use."""
 
     cpu_s: float = 0.0
     page_faults: int = 0
@@ -79,10 +67,7 @@ class Activity:
     is_suspended: bool = False
 
     def is_progress_since(self, before: Activity, seconds: float) -> bool:
-        """Return whether a process has done more in ``seconds`` than one that only waits and looks around.
-
-        A process that imports libraries or reads data on a busy machine may get very little CPU time.
-        """
+        """Return whether a process has done more in ``seconds`` than one that only waits, even with little CPU time."""
         return (
             self.cpu_s - before.cpu_s > _BUSY * seconds
             or self.page_faults - before.page_faults > _PAGE_FAULTS_PER_S * seconds
@@ -91,7 +76,6 @@ class Activity:
 
 
 def activity(pid: int) -> Activity:
-    """Return what a process has done so far; zeros for what the kernel does not report."""
     fields = _stat(pid)
     if fields is None:
         return Activity()
@@ -102,7 +86,7 @@ def activity(pid: int) -> Activity:
 
 
 def catches(pid: int, number: int) -> bool:
-    """Return whether a process has a handler for a signal; True if the kernel does not report it."""
+    """Return whether a process has a handler for a signal; True if not known."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -112,11 +96,7 @@ def catches(pid: int, number: int) -> bool:
 
 
 def kill_children() -> None:
-    """Kill and reap every child of this process, including adopted ones.
-
-    Children of a killed child are adopted in turn, so this repeats until none is left. A process that the kernel cannot
-    end, for example while a network file system hangs, is waited for only ``END_S``.
-    """
+    """Kill and reap all children, and adopted ones in turn; wait only ``END_S`` if the kernel cannot end one."""
     end = time.monotonic() + END_S
     with contextlib.suppress(ChildProcessError):
         while time.monotonic() < end:
@@ -134,7 +114,7 @@ def _children() -> list[int]:
 
 
 def _stat(pid: int) -> list[str] | None:
-    """Return the fields of /proc/PID/stat from the third on; the second may contain any characters."""
+    # The fields from the third on, because the second may contain any characters.
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -158,3 +138,41 @@ def _exists(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+class StopRequests:
+    """Counter of stop signals: the first requests a checkpoint and the end, the second ends without waiting."""
+
+    def __init__(self, names: Sequence[str] = SIGNALS) -> None:
+        self.count = 0
+        self.first: int | None = None
+        self._names = names
+        self._is_told = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> StopRequests:
+        for number in (getattr(signal, name) for name in self._names):
+            self._before[number] = signal.signal(number, self._increment)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def request(self, number: int) -> None:
+        """Count a signal that this process should have received, and the one that follows as the same."""
+        if self.count == 0:
+            self._increment(number, None)
+            self._is_told = True
+
+    def _increment(self, number: int, _: object) -> None:
+        if self._is_told:
+            self._is_told = False
+            return
+        self.first = number if self.first is None else self.first
+        self.count += 1

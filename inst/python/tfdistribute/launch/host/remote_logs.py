@@ -1,4 +1,4 @@
-"""Logs of jobs whose model directory is on remote storage: they are there from the end of the job on."""
+"""Logs of jobs whose model directory is on remote storage, where they appear at the end of the job."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tfdistribute import storage
 from tfdistribute.launch.host import processes
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.state import RESULT_FILE, read_json, remote_logs, replace
+from tfdistribute.launch.state import RESULT_FILE, remote_logs
 
 # How long the copy may take, with the start of TensorFlow.
 COPY_S = 60.0
@@ -24,7 +25,6 @@ _TICK_S = 0.05
 _VALUES = "copied.json"
 _ERRORS = "copied.log"
 
-# The first entry of the path would be the working directory.
 _CODE = (
     "import sys; sys.path[0] = sys.argv.pop(1); "
     "from tfdistribute.training.remote.copied_logs import main; sys.exit(main(sys.argv[1:]))"
@@ -34,16 +34,12 @@ _CODE = (
 def move_logs(
     job: Job, logs: str, values: dict[str, Any], is_over: Callable[[], bool]
 ) -> dict[str, Any]:
-    """Move the logs of a job that has ended into its remote model directory.
-
-    Returns:
-        The last state with the remote paths; with a note if the logs could not be moved.
-    """
+    """Move the logs of an ended job into its remote model directory; return its state with new paths or a note."""
     target = remote_logs(job.model_dir)
     if target is None or not job.trains or logs == job.directory:
         return values
     why = _copy(job, logs, target, values, is_over)
-    moved = read_json(os.path.join(job.directory, _VALUES))
+    moved = storage.read_object(os.path.join(job.directory, _VALUES))
     if why is not None or moved is None:
         note = f'The logs could not be copied to "{target}" ({why}). They are in "{logs}".'
         return {**values, "notes": [*values["notes"], note]}
@@ -57,13 +53,12 @@ def move_logs(
 def _copy(
     job: Job, logs: str, target: str, values: dict[str, Any], is_over: Callable[[], bool]
 ) -> str | None:
-    """Run the process that copies; return why it failed, None if it did not."""
     path, errors = (os.path.join(job.directory, name) for name in (_VALUES, _ERRORS))
     root, parent = str(Path(__file__).parents[3]), os.getpid()
-    # Paths are in the table of tasks, in remedies and in notes.
+    # Tables of tasks, remedies and notes contain paths.
     text = json.dumps(values).replace(json.dumps(logs)[1:-1], json.dumps(target)[1:-1])
     try:
-        replace(path, json.loads(text))
+        storage.write_object(path, json.loads(text))
         with open(errors, "wb") as output:
             process = subprocess.Popen(
                 [sys.executable, "-c", _CODE, root, logs, target, path, RESULT_FILE],
@@ -83,5 +78,5 @@ def _copy(
         process.kill()
         process.wait()
         return "it was stopped" if is_over() else f"it did not end in {COPY_S:g} seconds"
-    said = Path(errors).read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return None if process.returncode == 0 else said[-1] if said else "no reason is known"
+    lines = Path(errors).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return None if process.returncode == 0 else lines[-1] if lines else "no reason is known"

@@ -1,8 +1,8 @@
-"""Agent on a host: starts the processes of one job there, and ends them with the connection.
+"""Agent on a host, which starts the processes of one job there.
 
-A launcher such as ssh starts it with its end of the connection as standard input and output. It obeys its input and
-listens on nothing. All its processes end, and its directory is removed, when the connection ends, when nothing arrives
-within the lease, and when it is killed: its parent, the guard, outlives it.
+A launcher such as ssh starts it with the connection as standard input and output. All its processes end and its
+directory is removed when the connection ends, when nothing arrives within the lease, and when it is killed, because
+its parent, the guard, outlives it.
 """
 
 from __future__ import annotations
@@ -22,19 +22,17 @@ from typing import Any
 
 from tfdistribute.launch.host import private_directory, processes
 from tfdistribute.launch.places import probe
-from tfdistribute.launch.places.frames import BLOCK_BYTES, MARK, FrameReader, encode
-from tfdistribute.launch.places.local_process import LocalProcess
+from tfdistribute.launch.places.connection import BLOCK_BYTES, MARK, FrameReader, encode
+from tfdistribute.launch.places.local import LocalProcess
 from tfdistribute.launch.places.place import StartOptions
 from tfdistribute.task_events import EventFile
 
-# Bytes that wait to be sent before the files of the tasks are read further.
+# Bytes that wait to be sent before more of the tasks' files is read.
 _MAX_WAITING_BYTES = 1 << 20
 _TICK_S, _IDLE_TICK_S = 0.03, 0.25
 
 
 class _Task:
-    """A started process and what it has written."""
-
     def __init__(self, options: StartOptions) -> None:
         self.process = LocalProcess(options)
         self._log, self._position = options.log, 0
@@ -51,8 +49,6 @@ class _Task:
 
 
 class _Question:
-    """A question about this host, which a child process answers by a line of JSON."""
-
     def __init__(self, message: dict[str, Any]) -> None:
         self.said = b""
         self.descriptor, writing = os.pipe()
@@ -86,8 +82,6 @@ def _answer(message: dict[str, Any], writing: int) -> None:
 
 
 class Agent:
-    """The agent's state and its loop."""
-
     def __init__(self, directory: str, lease_s: float) -> None:
         self.directory, self.lease_s, self.heard = directory, lease_s, time.monotonic()
         self.tasks: dict[int, _Task] = {}
@@ -113,7 +107,6 @@ class Agent:
         return path
 
     def run(self) -> None:
-        """Obey the input until it ends, or until the lease ends."""
         hello = {"pid": os.getpid(), "directory": self.directory, "time": time.time()}
         self._send({"op": "hello", **hello})
         while time.monotonic() - self.heard < self.lease_s:
@@ -133,7 +126,6 @@ class Agent:
                     del self.waiting[: os.write(self.output, self.waiting[:BLOCK_BYTES])]
 
     def _receive(self) -> bool:
-        """Obey the frames that have arrived; return False at the end of the input."""
         data = os.read(0, BLOCK_BYTES)
         self.heard = time.monotonic()
         for message, content in self.reader.read(data):
@@ -169,7 +161,7 @@ class Agent:
         self._send({"op": "alive", "activities": activities, "free": free})
 
     def _do_file(self, message: Any, data: bytes) -> None:
-        """Append bytes to a new file; the last ones are answered by its digest."""
+        # The last bytes of a file are answered by its digest.
         path = self.path_of(message["name"])
         flags = os.O_WRONLY | os.O_APPEND | (0 if path in self.digests else os.O_CREAT | os.O_EXCL)
         with open(os.open(path, flags, 0o600), "ab") as file:
@@ -207,7 +199,7 @@ class Agent:
 
 
 def main(lease_s: str, job: str, temporary: str | None = None) -> None:
-    """Be the guard: wait for the end of the agent, and end what it has left."""
+    """Wait for the end of the agent as its guard, and end what it has left."""
     # Slurm sends it to every process of a job.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     processes.adopt_orphans()
@@ -224,12 +216,13 @@ def main(lease_s: str, job: str, temporary: str | None = None) -> None:
             os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)
         os.waitpid(agent, 0)
     finally:
+        # An engine sends it with the end of the process that has started this one.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         processes.kill_children()
         private_directory.remove(directory)
 
 
 def _serve(directory: str, lease_s: float, guard: int) -> None:
-    """Be the agent: a child of the guard, which ends with it."""
     signal.signal(signal.SIGHUP, signal.default_int_handler)
     processes.die_with_parent(guard, signal.SIGHUP)
     processes.adopt_orphans()

@@ -5,39 +5,65 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from tfdistribute.cluster.hosts import HostsCluster
 from tfdistribute.cluster.spec import Task
-from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.errors import ClusterError
+from tfdistribute.launch.engines import gang
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.places import srun, ssh
 from tfdistribute.launch.places.place import Place
-from tfdistribute.launch.places.preflight import Needs, as_finding, check_hosts
-from tfdistribute.launch.places.remote import CONNECT_S, FILES_S, RemotePlace
+from tfdistribute.launch.places.preflight import Needs, as_finding, check_addresses, check_hosts
+from tfdistribute.launch.places.remote import FILES_S, RemotePlace
+from tfdistribute.launch.places.transport import Transport
 from tfdistribute.rules import Finding
 
-# The environment variable with the Python of R's tasks.
 _PYTHON = "RETICULATE_PYTHON"
+# How the hosts of each kind of cluster are reached; an engine reaches all others.
+_TRANSPORTS: Mapping[str, Callable[[Any], Callable[[str], Transport]]] = {
+    "ssh": ssh.transports,
+    "slurm": srun.transports,
+}
 # How long an agent that started nothing may take to end.
 _CLOSE_S = 2.0
-# Mistakes that one error lists.
+# Maximum number of mistakes in one error.
 _MOST_LINES = 8
-# What this machine keeps in a job's private directory for itself.
+# Files in a job's private directory that only this machine needs.
 _OWN = (
     *("lock", "job.json", "state.json", "supervisor.log", "events", "tmp"),
     *("submission.json", "progress.json"),
 )
 
 
-def check_ssh_cluster(
-    cluster: SshCluster, environment: Mapping[str, str], tensorflow: str | None
+def check_hosts_cluster(
+    cluster: HostsCluster,
+    environment: Mapping[str, str],
+    tensorflow: str | None,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> list[Finding]:
-    together = _remote_places(cluster, cluster.hosts, environment)
-    needs = Needs(tensorflow=tensorflow, host_addresses=cluster.host_addresses)
+    return _check(cluster, environment, Needs(tensorflow=tensorflow), is_over)[0]
+
+
+def measure_hosts(cluster: HostsCluster, environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return the facts about each host, with its network; ClusterError with the problems of the hosts."""
+    findings, facts = _check(cluster, environment, Needs(measures_network=True))
+    _raise_errors(findings)
+    return facts
+
+
+def _check(
+    cluster: HostsCluster,
+    environment: Mapping[str, str],
+    needs: Needs,
+    is_over: Callable[[], bool] = lambda: False,
+) -> tuple[list[Finding], dict[str, Any]]:
+    together = _remote_places(cluster, cluster.names_of_hosts, environment)
+    needs = dataclasses.replace(needs, host_addresses=cluster.given_addresses)
     try:
-        findings = _connect(together, lambda: False)
-        return findings + check_hosts([each for each in together if each.is_connected], needs)
+        findings = _connect(together, is_over)
+        findings += check_hosts([each for each in together if each.is_connected], needs)
+        return findings, {each.host: each.facts for each in together}
     finally:
         for place in together:
             place.end()
@@ -46,7 +72,6 @@ def check_ssh_cluster(
 
 
 def places_of(job: Job, place: Place) -> Mapping[Task, Place]:
-    """Return the place of each task of a job; ``place`` is this machine."""
     cluster = job.cluster
     if not isinstance(cluster, HostsCluster):
         return dict.fromkeys(job.tasks, place)
@@ -65,10 +90,10 @@ def _remote_places(
     is_r: bool = True,
 ) -> list[RemotePlace]:
     together: list[RemotePlace] = []
+    transport_to = _TRANSPORTS.get(cluster.kind, gang.transports)(cluster)
     for host in dict.fromkeys(hosts):
-        is_ssh = isinstance(cluster, SshCluster)
         transport = dataclasses.replace(
-            ssh.transport_to(host, cluster) if is_ssh else srun.transport_to(host),
+            transport_to(host),
             python=cluster.python or environment.get(_PYTHON) or "python3",
             rscript=cluster.rscript if is_r else None,
             environment=environment,
@@ -80,12 +105,9 @@ def _remote_places(
 
 
 def open_places(places: Iterable[Place], job: Job, is_over: Callable[[], bool]) -> list[str] | None:
-    """Open the places of a job, and return notes for the user; None if ``is_over`` became true before.
+    """Connect and check a job's hosts, and return notes for the user, or None if ``is_over``.
 
-    Hosts are connected and checked, and get the job's files.
-
-    Raises:
-        ClusterError: hosts cannot be used. All that is wrong is in its text.
+    Raises ClusterError with all problems of the hosts.
     """
     hosts = [each for each in places if isinstance(each, RemotePlace)]
     if not hosts:
@@ -97,9 +119,7 @@ def open_places(places: Iterable[Place], job: Job, is_over: Callable[[], bool]) 
         return None
     connected = [host for host in hosts if host.is_connected]
     findings += check_hosts(connected, _needs(job, job.cluster, files))
-    errors = [each for each in findings if each.severity == "error"]
-    if errors:
-        raise _as_error(errors)
+    _raise_errors(findings)
     for host in hosts:
         host.put(files)
 
@@ -115,15 +135,38 @@ def open_places(places: Iterable[Place], job: Job, is_over: Callable[[], bool]) 
     return [f"{each.message} {each.fix}".rstrip() for each in findings]
 
 
+def learn_addresses(places: Iterable[Place], job: Job) -> None:
+    """Find the addresses of a job's connected hosts again; ClusterError if they do not reach each other."""
+    hosts = [each for each in dict.fromkeys(places) if isinstance(each, RemotePlace)]
+    if hosts and isinstance(job.cluster, HostsCluster):
+        findings = check_addresses(hosts, Needs(host_addresses=job.cluster.given_addresses))
+        _raise_errors(findings)
+
+
+def too_few_hosts(lost: Iterable[Place], left: int, fewest: int) -> ClusterError:
+    hosts = [each for each in lost if isinstance(each, RemotePlace)]
+    names = ", ".join(f"{each.host} ({each.why_lost()[0]})" for each in hosts)
+    return ClusterError(
+        f"The lost hosts leave {left} worker{'' if left == 1 else 's'}, and the job needs at least {fewest}: {names}.",
+        f"{hosts[0].why_lost()[1]} Train again to continue from the last checkpoint.",
+        argument="workers",
+        value=str(fewest),
+    )
+
+
 def _connect(hosts: Sequence[RemotePlace], is_over: Callable[[], bool]) -> list[Finding]:
     for host in hosts:
+        host.is_over = is_over
         try:
             host.connect()
         except ClusterError as error:
             return [as_finding(error)]
 
-    hosts[0].wait(lambda: is_over() or all(each.is_settled for each in hosts), CONNECT_S)
-    return [as_finding(host.problem()) for host in hosts if not host.is_connected]
+    seconds = hosts[0].transport.connect_s
+    hosts[0].wait(lambda: is_over() or all(each.is_settled for each in hosts), seconds)
+    # An engine that starts no host is one mistake.
+    found = [as_finding(host.problem()) for host in hosts if not host.is_connected]
+    return list(dict.fromkeys(found))
 
 
 def _needs(job: Job, cluster: HostsCluster, files: Sequence[str]) -> Needs:
@@ -150,12 +193,15 @@ def _files_to_send(directory: str) -> Iterator[str]:
                 yield os.path.join(folder, name)
 
 
-def _as_error(errors: Sequence[Finding]) -> ClusterError:
+def _raise_errors(findings: Sequence[Finding]) -> None:
+    errors = [each for each in findings if each.severity == "error"]
+    if not errors:
+        return
     if len(errors) == 1:
-        return ClusterError(errors[0].message, errors[0].fix, argument=errors[0].field)
+        raise ClusterError(errors[0].message, errors[0].fix, argument=errors[0].field)
     lines = [f"- {each.message} {each.fix}" for each in errors[:_MOST_LINES]]
     if len(errors) > _MOST_LINES:
         lines.append(f"and {len(errors) - _MOST_LINES} more.")
-    return ClusterError(
+    raise ClusterError(
         "\n".join([f"{len(errors)} things prevent this cluster from training:", *lines])
     )

@@ -1,47 +1,75 @@
-"""Connection to an agent: the pipe of a command, such as ssh, that carries frames."""
+"""Connection to an agent by frames.
+
+A frame is 4 bytes with the length of the rest, 4 bytes with the length of a JSON object, the object, and raw bytes.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import select
-import subprocess
+import struct
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import IO, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-from tfdistribute.launch.places.frames import BLOCK_BYTES, MARK, FrameReader, encode
+from tfdistribute.launch.places.channel import Channel
+
+# The agent's output begins with it, because a shell may have printed something before.
+MARK = b"\n\x02tfdistribute agent 1\x03\n"
+
+BLOCK_BYTES = 1 << 18
+
+_HEADER = struct.Struct(">II")
+
+_MAX_SAID_BYTES = 1 << 14
+# Interval of signs of life, unless a quarter of the lease is shorter.
+_BEAT_S = 1.0
 
 Receive = Callable[[dict[str, Any], bytes], None]
 
-_MAX_SAID_BYTES = 1 << 14
-# A sign of life is sent this often, or four times within a lease.
-_BEAT_S = 1.0
+
+def encode(message: Mapping[str, Any], data: bytes = b"") -> bytes:
+    head = json.dumps(message).encode()
+    return _HEADER.pack(4 + len(head) + len(data), len(head)) + head + data
+
+
+class FrameReader:
+    """Reader of frames, which arrive in pieces and begin after a mark."""
+
+    def __init__(self, mark: bytes = b"") -> None:
+        self._mark, self._incoming = mark, b""
+
+    @property
+    def has_begun(self) -> bool:
+        return not self._mark
+
+    def read(self, data: bytes) -> Iterator[tuple[dict[str, Any], bytes]]:
+        self._incoming += data
+        if self._mark and self._mark in self._incoming:
+            self._incoming = self._incoming.partition(self._mark)[2]
+            self._mark = b""
+        while self.has_begun and len(self._incoming) >= _HEADER.size:
+            length, head = _HEADER.unpack_from(self._incoming)
+            if len(self._incoming) < 4 + length:
+                return
+            frame, self._incoming = self._incoming[8 : 4 + length], self._incoming[4 + length :]
+            yield json.loads(frame[:head]), frame[head:]
 
 
 class Connection:
-    """A connection to one agent; nothing in it waits.
+    """A connection to one agent, which never blocks.
 
     Args:
-        command: A command whose standard input and output are those of an agent.
-        source: What it reads before it is an agent.
+        source: Program that the other end reads to become an agent.
         lease_s: Seconds without a frame after which the other end counts as lost.
-        receive: Called with each frame: its message and its data.
-
-    Raises:
-        OSError: the command cannot be run.
+        receive: Called with the message and the data of each frame.
     """
 
-    def __init__(
-        self, command: Sequence[str], source: bytes, lease_s: float, receive: Receive
-    ) -> None:
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(
-            command, bufsize=0, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
-        )
-        self._pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
-        self._input, self._output, self._errors = (_not_blocking(each) for each in self._pipes)
+    def __init__(self, channel: Channel, source: bytes, lease_s: float, receive: Receive) -> None:
+        self.channel = channel
         self._lease_s, self._receive = lease_s, receive
         self._sending = source
         self._messages: deque[bytes] = deque()
@@ -52,8 +80,9 @@ class Connection:
         self.lost: str | None = None
 
     @property
-    def pid(self) -> int:
-        return self._process.pid
+    def words(self) -> str:
+        """Output of the other end, or the reason why it is not there yet."""
+        return (self.said or self.channel.waits or "").strip()
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Send a message before what is left of files."""
@@ -64,48 +93,49 @@ class Connection:
         self._files.append(_file_frames(path, name, number))
 
     def poll(self) -> None:
-        """Send and receive what is possible now, and check the lease."""
         if self.lost is not None:
+            return
+        if not self.channel.is_open():
+            if self.channel.refusal is not None:
+                self.lost = self.channel.refusal.problem.rstrip(".")
             return
         now = time.monotonic()
         if self._reader.has_begun and now - self._beat_at > min(_BEAT_S, self._lease_s / 4):
             self._beat_at = now
             self.send({"op": "alive"})
         for move in (self._write, self._read_errors, self._read):
-            with contextlib.suppress(BlockingIOError, BrokenPipeError):
+            with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
                 move()
         is_late = self._reader.has_begun and time.monotonic() - self._heard > self._lease_s
         if self.lost is None and is_late:
             self._lose(f"nothing was heard of it for {self._lease_s:g} seconds")
 
     def register(self, poll: select.poll) -> None:
-        """Let a poll wait for what can be received, or sent if there is something to send."""
-        if self.lost is None:
-            for descriptor in (self._output, self._errors):
+        if self.lost is None and not self.channel.is_open():
+            for descriptor in self.channel.opening:
                 poll.register(descriptor, select.POLLIN)
+        elif self.lost is None:
+            flags = dict.fromkeys((self.channel.reading, self.channel.errors), select.POLLIN)
             if self._sending or (self._reader.has_begun and (self._messages or self._files)):
-                poll.register(self._input, select.POLLOUT)
+                # The input and the output of a socket are one descriptor.
+                flags[self.channel.writing] = flags.get(self.channel.writing, 0) | select.POLLOUT
+            for descriptor, events in flags.items():
+                poll.register(descriptor, events)
 
     def end(self) -> None:
-        """Close the pipe: the agent ends with it."""
         self.lost = self.lost or "the connection was closed"
-        _close(self._pipes[0])
+        self.channel.end()
 
     def close(self, seconds: float) -> None:
         self.end()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(seconds)
-        self._process.kill()
-        self._process.wait()
-        for pipe in self._pipes:
-            _close(pipe)
+        self.channel.close(seconds)
 
     def _write(self) -> None:
         while self._sending or self._reader.has_begun:
             self._sending = self._sending or self._next()
             if not self._sending:
                 return
-            self._sending = self._sending[os.write(self._input, self._sending) :]
+            self._sending = self._sending[os.write(self.channel.writing, self._sending) :]
 
     def _next(self) -> bytes:
         if self._messages:
@@ -118,11 +148,11 @@ class Connection:
         return b""
 
     def _read_errors(self) -> None:
-        text = os.read(self._errors, BLOCK_BYTES).decode(errors="replace")
+        text = _read(self.channel.errors).decode(errors="replace")
         self.said = (self.said + text)[-_MAX_SAID_BYTES:]
 
     def _read(self) -> None:
-        while data := os.read(self._output, BLOCK_BYTES):
+        while data := _read(self.channel.reading):
             self._heard = time.monotonic()
             for message, content in self._reader.read(data):
                 self._receive(message, content)
@@ -132,21 +162,15 @@ class Connection:
         with contextlib.suppress(BlockingIOError):
             self._read_errors()
         self.lost = why
-        # An agent that can still be reached ends with the pipe.
-        self.end()
-        self._process.kill()
-        self._process.wait()
+        # An agent that can still be reached ends with the channel.
+        self.close(0)
 
 
-def _not_blocking(pipe: IO[bytes] | None) -> int:
-    assert pipe is not None
-    os.set_blocking(pipe.fileno(), False)
-    return pipe.fileno()
-
-
-def _close(pipe: IO[bytes] | None) -> None:
-    if pipe is not None:
-        pipe.close()
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, BLOCK_BYTES)
+    except ConnectionResetError:
+        return b""
 
 
 def _file_frames(path: str, name: str, number: int) -> Iterator[bytes]:

@@ -1,6 +1,6 @@
 """Program that finds this package on a host, and becomes its agent there.
 
-It is sent to the Python of the host, which may be too old for the package: standard library of Python 3.6 only.
+The Python of the host may be too old for the package, so this uses the standard library of Python 3.6 only.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ print(os.path.dirname(os.path.dirname(found.origin)) if found and found.origin e
 
 
 def find(paths: Any, rscript: Any, environment: Any) -> Any:
-    """Return the first path with the package, or else where Python or R finds it; None if it is not installed."""
+    """Return the first path with the package, or the path where Python or R finds it; None if it is not installed."""
     for path in paths:
         if os.path.isfile(os.path.join(path, "tfdistribute", "__init__.py")):
             return path
@@ -33,7 +33,7 @@ def find(paths: Any, rscript: Any, environment: Any) -> Any:
 
 
 def become_agent(version: Any, oldest: Any, temporary: Any, **where: Any) -> None:
-    """Run the agent; without this version of the package, end and say what was found instead."""
+    """Run the agent, or end and print the other version of the package."""
     if sys.version_info < oldest:
         sys.exit("found Python " + sys.version.split()[0])
     path = find(**where)

@@ -1,7 +1,7 @@
 """Contract of the places where tasks run.
 
-A place starts processes on one host and gives access to them. Whatever the host, the output and the events of its tasks
-are appended to files on this machine, so that all readers of logs and events are the same for every place.
+A place starts processes on one host. The output and the events of its tasks are appended to files on this machine, so
+that all readers of logs and events are the same for every place.
 """
 
 from __future__ import annotations
@@ -21,11 +21,9 @@ class StartOptions:
     """Parameters of a start.
 
     Args:
-        command: The command, as an argument list.
         environment: Environment variables besides those that the place has itself.
-        task: Environment variables that tell the process its task. One that was prepared gets them afterwards.
-        log: File on this machine to which the output is appended.
-        events: File on this machine to which the events are appended.
+        task: Environment variables that tell the process its task. A prepared process gets them later.
+        log: File on this machine, as ``events``, to which the output is appended.
         cores: Cores that the process may use; empty for all.
         ignores_end: Whether the process ignores SIGTERM, because others than the supervisor send it.
     """
@@ -50,12 +48,7 @@ class StartOptions:
 
 
 class StartedProcess(ABC):
-    """A process that a place has started, the leader of a session of its own.
-
-    Args:
-        pid: Its process id on its host.
-        loss: Why the process is out of reach, as the end of a sentence about its host; None if it is not.
-    """
+    """The leader of its own session. ``loss`` says why it is out of reach, as the end of a sentence about its host."""
 
     pid: int
     loss: str | None = None
@@ -64,15 +57,12 @@ class StartedProcess(ABC):
     def exit_code(self) -> int | None:
         """Return the exit code, negative for a signal; None while it runs.
 
-        When it has ended, what is left of its process group is killed, and all that it wrote can be read.
+        At the end, the rest of its process group is killed, and all its output can be read.
         """
 
     @abstractmethod
     def signal(self, number: int, whole_group: bool = True, if_caught: bool = False) -> None:
-        """Send a signal to the process, or to its whole process group; do nothing if it has ended.
-
-        With ``if_caught`` only a process that has a handler for the signal gets it.
-        """
+        """Send a signal, if the process has not ended and, with ``if_caught``, has a handler."""
 
     @abstractmethod
     def activity(self) -> Activity:
@@ -87,8 +77,8 @@ class Place(ABC):
     """Where tasks run.
 
     Args:
-        address: Address at which the tasks of other places reach those of this one.
-        directory: Path of the job's private directory on the host.
+        address: Address for the tasks of other places.
+        directory: Path that the job's private directory has on the host.
         clock_ahead_s: How far the host's clock is ahead of this machine's.
         is_ending: Whether a scheduler has told the processes there to end.
     """
@@ -114,7 +104,7 @@ class Place(ABC):
 
     @abstractmethod
     def lacks_space(self) -> bool:
-        """Return whether the disk with ``directory`` is full: what tasks report is lost then."""
+        """Return whether the disk with ``directory`` is full, so that reports of tasks are lost."""
 
     @abstractmethod
     def free_ports(self, count: int) -> Sequence[int]:
@@ -129,16 +119,24 @@ class Place(ABC):
         """Start a process; raise OSError if the program cannot be run."""
 
     def prepare(self, tasks: Sequence[StartOptions], at_once: bool) -> None:  # noqa: B027 - optional
-        """Prepare processes for the next starts of tasks: all at once, or one after another in later calls.
-
-        Places that cannot do so start their processes with the task.
-        """
+        """If the place can, prepare processes for later starts, all immediately or one in each call."""
 
     def poll(self) -> None:  # noqa: B027 - only places elsewhere have something to do
         """Take what has happened on the host."""
 
-    def renew(self) -> None:  # noqa: B027 - only places elsewhere can be lost
-        """Restore the place if its host is out of reach; what is started there is lost if that fails."""
+    @property
+    def is_lost(self) -> bool:
+        """Whether the host is out of reach, or was and is not yet restored."""
+        return False
+
+    def reconnect(self) -> None:  # noqa: B027 - only places elsewhere can be lost
+        """Begin to connect again to a host that is out of reach."""
+
+    def renew(self, wait: bool = True) -> None:  # noqa: B027
+        """Restore the place if its host is out of reach; what is started there is lost if that fails.
+
+        Without ``wait``, only a host to which this place is connected again is restored.
+        """
 
     def end(self) -> None:  # noqa: B027 - only places elsewhere are ended
         """Begin to end whatever is left of the job on the host."""

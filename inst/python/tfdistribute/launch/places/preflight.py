@@ -1,4 +1,4 @@
-"""Checks of hosts before tasks are started there. All hosts are asked at the same time."""
+"""Checks of all hosts at the same time before tasks are started there."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ from tfdistribute.rules import Finding
 _SHARED_S = 5.0
 _VERSIONS_S = 75.0
 _MAX_CLOCK_S = 60.0
+# How long the network is measured by small messages, and by blocks as large as many gradients.
+_ROUND_TRIPS_S = 0.5
+_BLOCKS_S = 1.5
+_BLOCK_BYTES = 1 << 22
 
 # R starts fast without packages; the version is read from the file DESCRIPTION.
 _R_CODE = (
@@ -41,13 +45,13 @@ print(next((found for each in sys.argv[1:] if (found := version(each))), "none")
 
 @dataclass(frozen=True)
 class Needs:
-    """What a job needs of its hosts.
+    """Requirements of a job for its hosts.
 
     Args:
         model_dir: Directory that this machine and all hosts share; None if it is remote or unknown.
-        tensorflow: Version of TensorFlow that they must have; None for any.
-        host_addresses: Addresses by host; those of others are found.
+        tensorflow: Version that the hosts must have; None for any.
         bytes: Size of the files that are sent to each host.
+        measures_network: Whether facts about each host get ``round_trip_s`` and ``bytes_per_s`` to the next one.
     """
 
     model_dir: str | None = None
@@ -56,25 +60,44 @@ class Needs:
     host_addresses: Mapping[str, str] = field(default_factory=dict[str, str])
     bytes: int = 0
     devices: Mapping[str, int] = field(default_factory=dict[str, int])
+    measures_network: bool = False
 
 
 def check_hosts(hosts: Sequence[RemotePlace], needs: Needs) -> list[Finding]:
     """List everything that is wrong with connected hosts, and learn their facts and addresses."""
     findings: list[Finding] = []
-    with _file_in(needs.model_dir) as shared, contextlib.ExitStack() as stack:
-        checks = [_Check(host, needs, shared, findings) for host in hosts]
+    with _file_in(needs.model_dir) as shared:
+        checks = [_Check(host, needs, findings) for host in hosts]
         for check in checks:
-            stack.callback(check.end)
-        for check in checks:
-            check.take_answers()
-        _find_addresses([check for check in checks if check.port is not None], needs, findings)
+            check.ask_more(shared)
+        _conclude(checks, needs, findings)
     boots = {str(host.facts.get("boot")) + str(host.facts.get("addresses")): host for host in hosts}
     for host in hosts:
         same = boots[str(host.facts.get("boot")) + str(host.facts.get("addresses"))]
-        if same is not host and host.facts:
+        if same is not host and host.facts and host.transport.when_twice:
             text = f"{host.host} and {same.host} are the same machine: their tasks share its cores and GPUs."
             findings.append(Finding("hosts", text, host.transport.when_twice, "warning"))
     return findings
+
+
+def check_addresses(hosts: Sequence[RemotePlace], needs: Needs) -> list[Finding]:
+    """Learn the facts and addresses of checked hosts again, and list what is wrong with them."""
+    findings: list[Finding] = []
+    _conclude([_Check(host, needs, findings) for host in hosts], needs, findings)
+    return findings
+
+
+def _conclude(checks: Sequence[_Check], needs: Needs, findings: list[Finding]) -> None:
+    try:
+        for check in checks:
+            check.take_answers()
+        listening = [check for check in checks if check.port is not None]
+        _find_addresses(listening, needs, findings)
+        if needs.measures_network and all(check.host.address for check in checks):
+            _measure_network(listening)
+    finally:
+        for check in checks:
+            check.end()
 
 
 def as_finding(error: ClusterError) -> Finding:
@@ -82,21 +105,21 @@ def as_finding(error: ClusterError) -> Finding:
 
 
 class _Check:
-    """The questions to one host, and what to do with the answers."""
-
-    def __init__(
-        self, host: RemotePlace, needs: Needs, shared: str | None, findings: list[Finding]
-    ) -> None:
+    def __init__(self, host: RemotePlace, needs: Needs, findings: list[Finding]) -> None:
         self.host, self.needs, self.findings = host, needs, findings
         self.word = secrets.token_hex(8)
         self.port: int | None = None
         self.callbacks: dict[int, Callable[[Any], None]] = {}
         self._ask(self._take_facts, "facts")
         self._ask(self._take_port, "listen", self.word)
+
+    def ask_more(self, shared: str | None) -> None:
+        """Ask for what does not change while a job runs."""
+        needs = self.needs
         self._ask(self._take_paths, "paths", needs.input_files)
         if shared is not None:
             self._ask(self._take_shared, "shared", shared, _SHARED_S)
-        rscript, python = host.transport.rscript, host.transport.python
+        rscript, python = self.host.transport.rscript, self.host.transport.python
         self._ask(self._take_gpus, "gpus", python)
         if rscript is not None:
             take = functools.partial(self._take_version, "rscript", "tfdistribute", __version__)
@@ -112,7 +135,7 @@ class _Check:
             self.host.send("end", number)
 
     def take_answers(self) -> None:
-        """Wait for the answers; a missing one is a finding, once."""
+        # A missing answer is a finding, once.
         for number, take in self.callbacks.items():
             try:
                 take(self.host.answer(number, _VERSIONS_S))
@@ -217,6 +240,26 @@ def _find_addresses(checks: Sequence[_Check], needs: Needs, findings: list[Findi
             more = ", or give `host_addresses`." if is_given else "."
             fix = f"Let the hosts connect to each other's ports (firewall){more}"
             findings.append(Finding("host_addresses", text, fix))
+
+
+def _measure_network(checks: Sequence[_Check]) -> None:
+    """Measure how each host reaches the next one, while all do so, as in a ring all-reduce."""
+    to = dict(zip(checks, [*checks[1:], checks[0]], strict=True))
+
+    def send(message_bytes: int, seconds: float) -> dict[_Check, float]:
+        numbers = {
+            check: check.host.ask(
+                "send", (other.host.address, other.port, other.word), message_bytes, seconds
+            )
+            for check, other in to.items()
+        }
+        return {check: check.host.answer(number) for check, number in numbers.items()}
+
+    round_trips, blocks = send(1, _ROUND_TRIPS_S), send(_BLOCK_BYTES, _BLOCKS_S)
+    for check in checks:
+        round_trip_s = round_trips[check]
+        block_s = max(blocks[check] - round_trip_s, 1e-9)
+        check.host.facts |= {"round_trip_s": round_trip_s, "bytes_per_s": _BLOCK_BYTES / block_s}
 
 
 @contextlib.contextmanager

@@ -10,8 +10,11 @@ import select
 import shutil
 import signal
 import socket
+import statistics
+import struct
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -24,6 +27,8 @@ from tfdistribute.launch.host.processes import END_S
 
 _REACH_S = 3.0
 _OUTPUT_S = 60.0
+_SIZE = struct.Struct(">I")
+_BUFFER_BYTES = 1 << 20
 
 
 def facts() -> dict[str, Any]:
@@ -42,7 +47,6 @@ def facts() -> dict[str, Any]:
 
 
 def _own_addresses() -> list[str]:
-    """List the IPv4 addresses of this host, those of the loopback last."""
     addresses = re.findall(r"\|-- (\S+)\n +/32 host LOCAL", _text_of("/proc/net/fib_trie"))
     return sorted(set(addresses), key=lambda each: (each.startswith("127."), each))
 
@@ -68,18 +72,13 @@ def output(*command: str) -> dict[str, str]:
     return {"output": done.stdout.decode(errors="replace")}
 
 
-def gpus(python: str) -> dict[str, Any]:
-    """Return the report on GPUs of a Python of this host."""
-    return report_of(python)
-
-
 def paths(names: Sequence[str]) -> list[bool]:
-    """Tell which paths or patterns lead to files that can be read."""
+    """Return which paths or patterns lead to files that can be read."""
     return [any(os.access(path, os.R_OK) for path in [name, *glob.glob(name)]) for name in names]
 
 
 def shared(path: str, seconds: float) -> bool:
-    """Tell whether a file of another host appears in time, in a directory in which this one may write."""
+    """Return whether a file of another host appears in time, in a directory in which this one may write."""
     directory, name = os.path.split(path)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -92,7 +91,7 @@ def shared(path: str, seconds: float) -> bool:
 
 
 def gone(path: str, seconds: float) -> bool:
-    """Tell whether a former agent's private directory disappears in time; one that nobody can remove is removed."""
+    """Return whether a former agent's private directory disappears in time, and remove it if nobody else can."""
     holder, end = os.path.dirname(path), time.monotonic() + seconds
     while os.path.exists(path) and time.monotonic() < end:
         if private_directory.is_abandoned(holder):
@@ -104,7 +103,6 @@ def gone(path: str, seconds: float) -> bool:
 
 
 def _end_tasks(directory: str) -> None:
-    """Kill what tasks with this private directory have left."""
     mark, is_left, end = f"TFDISTRIBUTE_JOB={directory}\0".encode(), True, time.monotonic() + END_S
     while is_left and time.monotonic() < end:
         is_left = False
@@ -116,24 +114,58 @@ def _end_tasks(directory: str) -> None:
 
 
 def listen(word: str, tell: Callable[[int], None]) -> None:
-    """Tell a port, and greet whoever connects to it with a word, until this process is killed."""
+    """Tell a port, greet whoever connects to it with a word, and answer each message, until this process is killed."""
     with socket.socket() as server:
         server.bind(("", 0))
         server.listen(128)
         tell(server.getsockname()[1])
         while True:
-            with contextlib.suppress(OSError), server.accept()[0] as caller:
+            with contextlib.suppress(OSError):
+                caller = server.accept()[0]
                 caller.sendall(word.encode())
+                threading.Thread(target=_answer_messages, args=(caller,), daemon=True).start()
+
+
+def _answer_messages(caller: socket.socket) -> None:
+    buffer = bytearray(_BUFFER_BYTES)
+    with contextlib.suppress(OSError), caller:
+        while head := caller.recv(_SIZE.size, socket.MSG_WAITALL):
+            (left,) = _SIZE.unpack(head)
+            while left > 0:
+                count = caller.recv_into(buffer, min(left, len(buffer)))
+                if count == 0:
+                    return
+                left -= count
+            caller.sendall(b"\0")
+
+
+def send(target: tuple[str, int, str], message_bytes: int, seconds: float) -> float:
+    """Send messages of a size, each when the one before is answered; return the median of their seconds."""
+    address, port, word = target
+    message, times = _SIZE.pack(message_bytes) + bytes(message_bytes), list[float]()
+    with socket.create_connection((address, port), _OUTPUT_S) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.recv(len(word), socket.MSG_WAITALL)
+        end = time.monotonic() + seconds
+        while not times or time.monotonic() < end:
+            began = time.perf_counter()
+            connection.sendall(message)
+            connection.recv(1)
+            times.append(time.perf_counter() - began)
+    return statistics.median(times)
 
 
 def reach(targets: Sequence[tuple[str, int, str]]) -> list[bool]:
-    """Tell which targets (address, port, word) greet with their word."""
+    """Return which targets (address, port, word) greet with their word."""
     heard: dict[socket.socket, bytes] = {}
-    for address, port, _ in targets:
+    words: list[bytes] = []
+    for address, port, word in targets:
         each = socket.socket()
         each.setblocking(False)
         each.connect_ex((address, port))
         heard[each] = b""
+        words.append(word.encode())
+    expected = dict(zip(heard, words, strict=True))
     waiting, end = set(heard), time.monotonic() + _REACH_S
     while waiting and time.monotonic() < end:
         for each in select.select(list(waiting), [], [], 0.1)[0]:
@@ -141,10 +173,9 @@ def reach(targets: Sequence[tuple[str, int, str]]) -> list[bool]:
             with contextlib.suppress(OSError):
                 data = each.recv(1000)
             heard[each] += data
-            if not data:
+            if not data or heard[each] == expected[each]:
                 waiting.discard(each)
-    words = [word for _, _, word in targets]
-    return [said.decode() == word for said, word in zip(heard.values(), words, strict=True)]
+    return [said == expected[each] for each, said in heard.items()]
 
 
 def answer(question: str, arguments: Sequence[Any], tell: Callable[[Any], None]) -> None:
@@ -155,5 +186,9 @@ def answer(question: str, arguments: Sequence[Any], tell: Callable[[Any], None])
 
 
 _QUESTIONS: Mapping[str, Callable[..., Any]] = {
-    each.__name__: each for each in (facts, output, gpus, paths, shared, gone, free_ports, reach)
+    "gpus": report_of,
+    **{
+        each.__name__: each
+        for each in (facts, output, paths, shared, gone, free_ports, reach, send)
+    },
 }

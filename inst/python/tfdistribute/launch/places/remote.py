@@ -1,4 +1,4 @@
-"""Hosts that are reached through an agent, and the processes that it has started."""
+"""Hosts that are reached through an agent, and their processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.host import hardware
-from tfdistribute.launch.host.logs import open_log
+from tfdistribute.launch.host.logs import append
 from tfdistribute.launch.host.private_directory import digest_of
 from tfdistribute.launch.host.processes import Activity
 from tfdistribute.launch.places.connection import Connection
@@ -23,23 +23,15 @@ from tfdistribute.launch.places.place import LEAST_BYTES, Place, StartedProcess,
 from tfdistribute.launch.places.transport import Transport, agent_command
 
 _TICK_S = 0.25
-# How long ssh may take to connect, and a host to answer.
-CONNECT_S = 25.0
 _ANSWER_S = 20.0
 # How long the files of a job may take to arrive again.
 FILES_S = 600.0
 
-# Called with "log" or "events", and what the process has written there.
+# Called with "log" or "events", and the new output of the process.
 OnWritten = Callable[[str, bytes], None]
 
 
 class RemoteProcess(StartedProcess):
-    """A process of an agent.
-
-    Args:
-        number: Its number in the messages of its agent.
-    """
-
     def __init__(self, place: RemotePlace, number: int, on_written: OnWritten) -> None:
         # Until the agent tells the number of the process, and for one that never started.
         self.pid = 0
@@ -49,11 +41,10 @@ class RemoteProcess(StartedProcess):
         self._place, self._number = place, number
 
     def exit_code(self) -> int | None:
-        """Return the exit code; that of SIGKILL if the host is out of reach."""
+        # A process out of reach ends as if by SIGKILL.
         return self.code
 
     def lose(self, why: str) -> None:
-        """Give up the process: its agent ends it."""
         self.loss, self.code = why, -signal.SIGKILL
 
     def signal(self, number: int, whole_group: bool = True, if_caught: bool = False) -> None:
@@ -72,7 +63,7 @@ class RemotePlace(Place):
 
     Args:
         home: The job's private directory on this machine, whose files the host gets.
-        others: All places of the job: while this place waits for an answer, the others' connections are served.
+        others: All places of the job, whose connections are served while this place waits for an answer.
     """
 
     def __init__(
@@ -85,8 +76,10 @@ class RemotePlace(Place):
         self.hello: dict[str, Any] = {}
         self.transport = transport
         self.connection: Connection | None = None
+        # Whether the job is over, and nobody waits for the host any more.
+        self.is_over: Callable[[], bool] = lambda: False
         self._home = home
-        # The private directory has the same name on every host, and after a loss: tasks know their job by it.
+        # The private directory has the same name on every host, and after a loss, because tasks know their job by it.
         self._job = os.path.basename(home) or "check"
         self._all = [] if others is None else others
         self._all.append(self)
@@ -96,26 +89,30 @@ class RemotePlace(Place):
         self._answers: dict[int, dict[str, Any]] = {}
         self._questions: dict[int, str] = {}
         self._files: list[str] = []
+        # Of an agent that may still end its processes.
+        self._former: str | None = None
+        self._began = 0.0
 
     def connect(self) -> None:
         """Begin to connect; ``wait`` until ``is_settled``."""
-        self.hello = {}
+        self.hello, self._began = {}, time.monotonic()
         how = self.transport
         agent = agent_command(how.python, how.lease_s, self._job)
         # Without it, a Python that is itself a shared library may not start.
         found_by = how.environment.get("LD_LIBRARY_PATH")
-        command = how.command(
-            agent if found_by is None else ["env", f"LD_LIBRARY_PATH={found_by}", *agent]
-        )
         try:
-            self.connection = Connection(command, how.agent_source(), how.lease_s, self._take)
+            channel = how.open(
+                agent if found_by is None else ["env", f"LD_LIBRARY_PATH={found_by}", *agent]
+            )
         except OSError as error:
+            program = str(error.filename)
             raise ClusterError(
-                f'{self.host} cannot be reached by "{command[0]}", which cannot be run: {error.strerror}.',
-                f"Install {os.path.basename(command[0])}, or give its path.",
+                f'{self.host} cannot be reached by "{program}", which cannot be run: {error.strerror}.',
+                f"Install {os.path.basename(program)}, or give its path.",
                 argument=how.argument,
-                value=command[0],
+                value=program,
             ) from error
+        self.connection = Connection(channel, how.agent_source(), how.lease_s, self._take)
 
     @property
     def is_connected(self) -> bool:
@@ -131,21 +128,24 @@ class RemotePlace(Place):
 
     @property
     def _said(self) -> str:
-        return "" if self.connection is None else self.connection.said.strip()
+        return "" if self.connection is None else self.connection.words
 
     def why_lost(self) -> tuple[str, str]:
-        """Say why the host is out of reach, as the end of a sentence, and what to do."""
+        """Return why the host is out of reach, as the end of a sentence, and the remedy."""
         explained = self.transport.explain(self.host, self._said, is_started=bool(self.hello))
         if explained is not None:
             return explained
         last = f" ({self._said.splitlines()[-1]})" if self._said else ""
-        why = self.lost or f"it did not answer in {CONNECT_S:g} seconds"
+        waited_s = time.monotonic() - self._began
+        why = self.lost or f"it did not answer in {waited_s:.0f} seconds"
         return f"{why}{last}", self.transport.check
 
     def problem(self) -> ClusterError:
-        other = None if self.hello else self.transport.other_version(self.host, self._said)
-        if other is not None:
-            return other
+        known = None if self.connection is None else self.connection.channel.refusal
+        if known is None and not self.hello:
+            known = self.transport.other_version(self.host, self._said)
+        if known is not None:
+            return known
         why, remedy = self.why_lost()
         problem = f"{self.transport.subject} cannot be used: {why}."
         return ClusterError(problem, remedy, argument=self.transport.argument, value=self.host)
@@ -175,13 +175,14 @@ class RemotePlace(Place):
         return True
 
     def end(self) -> None:
-        """Close the connection: the agent ends all its processes."""
         if self.connection is not None:
             self.connection.end()
 
     def close(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
         if self.connection is not None:
             self.connection.close(max(seconds, 0))
+        self.transport.release(max(until - time.monotonic(), 0))
 
     def _take(self, message: dict[str, Any], data: bytes) -> None:
         kind, number = message["op"], message.get("id", 0)
@@ -203,7 +204,6 @@ class RemotePlace(Place):
             self._processes.pop(number).code = message["code"]
 
     def send(self, operation: str, number: int, **fields: Any) -> None:
-        """Send a message; do nothing if the host is out of reach."""
         if self.connection is not None:
             self.connection.send({"op": operation, "id": number, **fields})
 
@@ -212,10 +212,7 @@ class RemotePlace(Place):
         return self._answers.pop(number, {})
 
     def put(self, files: Iterable[str]) -> None:
-        """Send files of the job's private directory; ``wait`` until ``has_files``.
-
-        The same files go to the host again after the connection was lost.
-        """
+        """Send files of the private directory, again after a reconnection; ``wait`` until ``has_files``."""
         self._files = list(files)
         self._unconfirmed = {next(self._numbers): path for path in self._files}
         assert self.connection is not None
@@ -223,11 +220,7 @@ class RemotePlace(Place):
             self.connection.send_file(path, os.path.relpath(path, self._home), number)
 
     def has_files(self) -> bool:
-        """Return whether all files have arrived.
-
-        Raises:
-            ClusterError: one arrived changed.
-        """
+        """Return whether all files have arrived; ClusterError if one arrived changed."""
         for number, path in list(self._unconfirmed.items()):
             answer = self._answers.pop(number, None)
             if answer is not None:
@@ -240,50 +233,61 @@ class RemotePlace(Place):
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """None of this machine's variables: those of the host are its own."""
-        return {}
+        # The host has its own variables.
+        return self.transport.limits(self.facts)
 
     def cores(self) -> list[int]:
-        return list(self.facts.get("cores", ()))
+        return self.transport.cores(self.facts)
 
     def gpus(self, environment: Mapping[str, str]) -> list[str]:
         chosen = environment.get(hardware.VISIBLE, self.facts.get("visible_gpus"))
-        return hardware.visible_gpus(chosen, int(self.facts.get("gpus", 0)))
+        count = int(self.facts.get("gpus", 0)) if self.transport.gpus else 0
+        return hardware.visible_gpus(chosen, count) if count else []
 
     def lacks_space(self) -> bool:
-        """Return what the last sign of life told."""
         return self._free_bytes < LEAST_BYTES
 
     def free_ports(self, count: int) -> Sequence[int]:
         return self.answer(self.ask("free_ports", count))
 
     def port_owner(self, port: int) -> str | None:
-        """Return None: programs of other hosts are not looked at."""
         return None
 
-    def renew(self) -> None:
-        """Connect again if the host is out of reach, once its former agent has ended all its processes."""
-        if self.is_connected:
+    @property
+    def is_lost(self) -> bool:
+        return not self.is_connected or self._former is not None
+
+    def reconnect(self) -> None:
+        is_late = time.monotonic() - self._began > self.transport.connect_s
+        if self.is_connected or (self.lost is None and not is_late):
             return
-        former = self.directory
-        self.close(0)
+        self._former = self.directory
+        if self.connection is not None:
+            self.connection.close(0)
         with contextlib.suppress(ClusterError):
             self.connect()
-            self.wait(lambda: self.is_settled, CONNECT_S)
-            if self.is_connected:
-                seconds = self.transport.lease_s + _ANSWER_S
-                self.answer(self.ask("gone", former, seconds), seconds + _ANSWER_S)
+
+    def renew(self, wait: bool = True) -> None:
+        if wait:
+            self.reconnect()
+            self.wait(lambda: self.is_settled or self.is_over(), self.transport.connect_s)
+        if self.is_connected and self._former is not None:
+            seconds = self.transport.lease_s + _ANSWER_S
+            with contextlib.suppress(ClusterError):
+                # Its former agent must have ended all its processes.
+                self.answer(self.ask("gone", self._former, seconds), seconds + _ANSWER_S)
                 self.put(self._files)
                 self.wait(lambda: self.lost is not None or self.has_files(), FILES_S)
+                self._former = None
 
     def start(self, options: StartOptions) -> StartedProcess:
-        """Start a process; on a host that is out of reach, one that is lost already."""
+        # On a host that is out of reach, the process is lost already.
         paths = {"log": options.log, "events": options.events}
         try:
             if self.is_connected:
                 return self.start_process(
                     options.command,
-                    lambda name, data: _append(paths[name], data),
+                    lambda name, data: append(paths[name], data),
                     environment={**options.environment, **options.task},
                     directory=options.directory,
                     cores=options.cores,
@@ -315,20 +319,14 @@ class RemotePlace(Place):
         return process
 
     def ask(self, question: str, *arguments: Any) -> int:
-        """Begin to ask a question of ``probe``, and return the number of its answer."""
         number = next(self._numbers)
         environment = dict(self.transport.environment)
-        request = {"question": question, "arguments": arguments, "environment": environment}
-        self.send("ask", number, **request)
+        self.send("ask", number, question=question, arguments=arguments, environment=environment)
         self._questions[number] = question
         return number
 
     def answer(self, number: int, seconds: float = _ANSWER_S) -> Any:
-        """Wait for the answer to a question.
-
-        Raises:
-            ClusterError: there is none.
-        """
+        """Wait for the answer to a question; ClusterError if it does not arrive."""
         answer = self._answer(number, seconds)
         if "answer" in answer:
             return answer["answer"]
@@ -340,10 +338,3 @@ class RemotePlace(Place):
             argument="hosts",
             value=self.host,
         )
-
-
-def _append(path: str, data: bytes) -> None:
-    log = open_log(path)
-    with contextlib.suppress(OSError):
-        os.write(log, data)
-    os.close(log)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from tfdistribute.cluster.slurm import SlurmCluster
+from tfdistribute.launch.places.channel import CommandChannel
 from tfdistribute.launch.places.transport import Transport
 
-# A step beside others, with all cores, memory and GPUs of the job on its node. It waits only this long for its start.
+# A step beside others, with all cores, memory and GPUs of the job on its node, which waits only this long to start.
 _START_S = 20
 _OPTIONS = (
     "--overlap",
@@ -15,13 +19,13 @@ _OPTIONS = (
     "--input=0",
     "--cpu-bind=none",
     "--mpi=none",
-    # The variables of the supervisor, which are those of a login on its node.
+    # The supervisor's variables, as a login on its node has them.
     "--export=ALL",
     "--kill-on-bad-exit=1",
     f"--immediate={_START_S}",
 )
 
-# What srun writes, what it means, and what to do.
+# Output of srun, with its meaning and the remedy.
 _AGAIN = "Train again to continue from the newest checkpoint; Slurm chooses other nodes for it."
 _EXPLANATIONS = (
     (r"execve\(\)", "it has no {python}", "Give the path of its Python as `python`."),
@@ -38,9 +42,9 @@ _EXPLANATIONS = (
 )
 
 
-def transport_to(node: str) -> Transport:
-    return Transport(
-        command=lambda command: ["srun", *_OPTIONS, f"--nodelist={node}", *command],
+def transports(_: SlurmCluster) -> Callable[[str], Transport]:
+    return lambda node: Transport(
+        open=lambda command: CommandChannel(["srun", *_OPTIONS, f"--nodelist={node}", *command]),
         explanations=_EXPLANATIONS,
         argument="nodes",
         subject=f"The node {node} of this job",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tfdistribute.cluster.ssh import SshCluster
+from tfdistribute.launch.places.channel import CommandChannel
 from tfdistribute.launch.places.transport import Transport
 
-# The first value of an option counts, so those of the user cannot weaken these.
+# The first value of an option counts, so the user's options cannot weaken these.
 _OPTIONS = (
     "-T",
     *("-e", "none"),
@@ -25,7 +26,7 @@ _OPTIONS = (
     *("-o", "LogLevel=ERROR"),
 )
 
-# What ssh or the remote shell writes, what it means, and what to do.
+# Output of ssh or the remote shell, with its meaning and the remedy.
 _EXPLANATIONS = (
     (
         r"REMOTE HOST IDENTIFICATION HAS CHANGED|Host key verification failed|No \w+ host key is known",
@@ -60,9 +61,9 @@ _EXPLANATIONS = (
 )
 
 
-def transport_to(host: str, cluster: SshCluster) -> Transport:
-    return Transport(
-        command=lambda command: ssh_command(cluster.ssh, host, command),
+def transports(cluster: SshCluster) -> Callable[[str], Transport]:
+    return lambda host: Transport(
+        open=lambda command: CommandChannel(ssh_command(cluster.ssh, host, command)),
         explanations=_EXPLANATIONS,
         subject=f'`hosts` holds "{host}", which',
         check="Check that the host runs and that ssh works without a question.",

@@ -1,4 +1,4 @@
-"""How the agents of hosts are started, and what it means if one does not start: what differs between ssh and srun."""
+"""Differences between ssh, srun and engines in how agents are started."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tfdistribute import __version__
 from tfdistribute.errors import ClusterError
+from tfdistribute.gpus import VISIBLE
+from tfdistribute.launch.places.channel import Channel
 
-# Reads the finder's source and runs it. Neither line breaks nor single quotes: any remote shell passes it on.
+# Reads the finder's source and runs it. Without line breaks and single quotes, any remote shell passes it on.
 _LOADER = "import sys;i=sys.stdin.buffer;exec(i.read(int(i.read(8))))"
 _FINDER = Path(__file__).with_name("finder.py")
 _ROOT = str(Path(__file__).parents[3])
 
-# A pattern of what an agent or its command writes, what it means, and what to do.
+# A pattern of the output of an agent or its command, with its meaning and the remedy.
 Explanation = tuple[str, str, str]
 
 SPACE_REMEDY = (
@@ -49,21 +52,20 @@ class Transport:
     """How a host is reached.
 
     Args:
-        command: Turns the agent's command into the one that runs it on the host.
-        explanations: What that command writes when it starts no agent.
-        python: Python on the host.
+        open: Opens a channel for the agent's command; OSError if a program is missing.
         rscript: Rscript on the host; None if the tasks are not R.
-        environment: Variables of the tasks.
-        temporary: Directory for the files of the job on the host; None for that of the host.
+        temporary: Directory for the files of the job on the host; None for the host's own.
         lease_s: Seconds without a sign of life after which each end gives up the other.
         argument: The argument of the cluster that names the host.
         subject: The host as the subject of a relative clause.
-        check: What to do when the reason for a loss is not known.
-        when_twice: What to do when two names are those of one machine.
+        check: Remedy when the reason for a loss is not known.
+        when_twice: Remedy when two names are of one machine; empty if they share nothing.
+        cpus: Cores that the tasks on the host may use; None for all.
+        release: Called when the host is given up for good, with the seconds that this may take.
         ignores_end: Whether tasks ignore SIGTERM, because others than the supervisor send it.
     """
 
-    command: Callable[[Sequence[str]], Sequence[str]]
+    open: Callable[[Sequence[str]], Channel]
     explanations: Sequence[Explanation] = ()
     python: str = "python3"
     rscript: str | None = None
@@ -74,6 +76,11 @@ class Transport:
     subject: str = "This host"
     check: str = "Check that the host runs."
     when_twice: str = "Name each machine once."
+    # How long ssh may take to connect, and a host to answer.
+    connect_s: float = 25.0
+    cpus: int | None = None
+    gpus: bool = True
+    release: Callable[[float], None] = field(default=lambda seconds: None)
     ignores_end: bool = False
 
     def agent_source(self) -> bytes:
@@ -90,8 +97,19 @@ class Transport:
         source = _FINDER.read_bytes() + f"\nbecome_agent(**{arguments!a})\n".encode()
         return b"%08d" % len(source) + source
 
+    def cores(self, facts: Mapping[str, Any]) -> list[int]:
+        """List the cores that tasks may use; empty if others use some of the host's, and which ones is not known."""
+        cores = list(facts.get("cores", ()))
+        return [] if self.cpus is not None and len(cores) > self.cpus else cores
+
+    def limits(self, facts: Mapping[str, Any]) -> dict[str, str]:
+        """Return variables that keep tasks to their share of a host that others use."""
+        is_shared = self.cpus is not None and not self.cores(facts)
+        threads = {"TF_NUM_INTRAOP_THREADS": str(self.cpus)} if is_shared else {}
+        return threads if self.gpus else {**threads, VISIBLE: ""}
+
     def explain(self, host: str, said: str, is_started: bool = False) -> tuple[str, str] | None:
-        """Return the problem and the remedy behind what an agent or its command wrote; None if it is not known."""
+        """Return the problem and the remedy behind the output of an agent or its command; None if it is not known."""
         values = {"host": host, "python": self.python, "temporary": self.temporary or ""}
         anytime = (_FULL, *((_NOT_WRITABLE,) if self.temporary else ()))
         at_start = () if is_started else (_OLD_PYTHON, *self.explanations)
@@ -107,7 +125,7 @@ class Transport:
 
 
 def agent_command(python: str, lease_s: float, job: str) -> list[str]:
-    """Return the command that becomes the agent of a job when it has read ``agent_source`` from its standard input."""
+    """Return the command that becomes an agent when it has read ``agent_source`` from its standard input."""
     return [python, "-I", "-S", "-c", _LOADER, f"{lease_s:g}", job]
 
 

@@ -1,4 +1,4 @@
-"""Managed platforms, on which a job is submitted and followed; they start and restart its tasks."""
+"""Managed platforms, which start and restart the tasks of a submitted job."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ import hashlib
 import io
 import os
 import tarfile
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from tfdistribute.errors import ArgumentError, ClusterError
@@ -18,17 +17,8 @@ FILE = "job.tar.gz"
 _OWN = ("lock", FILE)
 
 
-@dataclass(frozen=True)
-class Archive:
-    content: bytes
-
-    @property
-    def digest(self) -> str:
-        return hashlib.sha256(self.content).hexdigest()
-
-
-def pack(directory: str) -> Archive:
-    """Pack the files of a job's private directory. The same files give the same bytes."""
+def pack(directory: str) -> bytes:
+    """Pack the files of a private directory. The same files give the same bytes."""
     packed = io.BytesIO()
     with (
         gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as compressed,
@@ -41,15 +31,16 @@ def pack(directory: str) -> Archive:
                 entry.size, entry.mode = path.stat().st_size, 0o600
                 with path.open("rb") as file:
                     archive.addfile(entry, file)
-    return Archive(packed.getvalue())
+    return packed.getvalue()
+
+
+def digest_of(archive: bytes) -> str:
+    return hashlib.sha256(archive).hexdigest()
 
 
 def unpack(content: bytes, digest: str, directory: str) -> None:
-    """Unpack the archive with this digest (else ArgumentError) into a directory.
-
-    ClusterError if it holds what ``pack`` does not write, such as a path outside of the directory.
-    """
-    own_digest = Archive(content).digest
+    """Unpack an archive; ArgumentError for another digest, ClusterError for paths that ``pack`` does not write."""
+    own_digest = digest_of(content)
     if own_digest != digest:
         raise ArgumentError(
             f"The archive of the job is not what was written for it: its digest is {own_digest}.",

@@ -1,4 +1,4 @@
-"""The task of a container: from what the platform sets to a running task, and back to an exit code."""
+"""The task of a container, from the platform's variables to an exit code."""
 
 from __future__ import annotations
 
@@ -16,19 +16,23 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tfdistribute import task_events
+from tfdistribute import storage, task_events
+from tfdistribute.cluster.spec import EVALUATOR, ROLES, Task
+from tfdistribute.cluster.tf_config import TfConfig, parse_tf_config, read_cluster_spec
 from tfdistribute.errors import ArgumentError, ClusterError
 from tfdistribute.files import is_remote, parse_object
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.platforms.archive import unpack
-from tfdistribute.launch.platforms.environment import platform_tf_config
 
-# Environment variables of a container: the path of the job's archive, its SHA-256, the name of the job, and the number
-# of its tasks.
+# Environment variables of a container: path and SHA-256 of the job's archive, name of the job, and number of tasks.
 ARCHIVE = "TFDISTRIBUTE_ARCHIVE"
 ARCHIVE_DIGEST = "TFDISTRIBUTE_ARCHIVE_DIGEST"
 NAME = "TFDISTRIBUTE_NAME"
 TASKS = "TFDISTRIBUTE_TASKS"
+
+# Addresses of all tasks by role, and the number of this container among them, in an indexed Job of Kubernetes.
+ADDRESSES = "TFDISTRIBUTE_ADDRESSES"
+INDEX = "JOB_COMPLETION_INDEX"
 
 # Nothing listens there.
 _ADDRESS = "localhost:2222"
@@ -40,14 +44,14 @@ _COPY = (
     "import sys; from tfdistribute import engine, storage; storage.copy(sys.argv[1], sys.argv[2])"
 )
 
-# Exit codes from 128 on mean that the task may succeed if it is started again. 138 is the one that TFJob leaves to
-# programs: https://www.kubeflow.org/docs/components/trainer/legacy-v1/user-guides/tensorflow/
+# From 128 on, a task may succeed if it is started again. TFJob leaves 138 to programs:
+# https://www.kubeflow.org/docs/components/trainer/legacy-v1/user-guides/tensorflow/
 RETRY = 138
 _RETRIED_FROM = 128
 # An error in R or Python, if a code says no more.
 _ERROR = 1
 
-# Kubernetes keeps the end of what is written there, at most 4096 bytes, with the state of a pod.
+# Kubernetes keeps at most the last 4096 bytes with the state of a pod.
 _TERMINATION_LOG = "/dev/termination-log"
 _MOST_BYTES = 4096
 _LONG_FIELDS = ("traceback", "r_traceback")
@@ -58,11 +62,7 @@ _TICK_S = 0.5
 
 
 def run_task(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run the command of a task in a container; return its exit code.
-
-    It is 0 for success, at least 128 if another start may help (another task was lost, a signal, or the platform wants
-    the container back), and between 1 and 127 for a mistake, which would come again.
-    """
+    """Return the exit code of a task: at least 128 if another start may help, and less for a permanent mistake."""
     with _task_directory(environment) as directory:
         failure = os.path.join(directory, "failure.json")
         variables = {**environment, task_events.FAILURE: failure}
@@ -72,16 +72,16 @@ def run_task(command: Sequence[str], environment: Mapping[str, str]) -> int:
             variables[task_events.JOB] = directory
             variables[task_events.DIGEST] = private_directory.digest_of(task_file)
         code, was_stopped = _run(command, variables, directory)
-        failure_report = _read_failure(failure)
+        failure_report = storage.read_object(failure)
         _report(failure_report)
         return _exit_code(code, was_stopped, failure_report)
 
 
 def _alone(environment: Mapping[str, str]) -> str:
-    """Return the TF_CONFIG of the only task of a job, to which platforms give none."""
+    # Platforms give no TF_CONFIG to the only task of a job.
     tasks = environment.get(TASKS, "1")
     if tasks != "1":
-        # Each task would train the whole model by itself.
+        # Each task would train the whole model alone.
         raise ClusterError(
             f"The job has {tasks} tasks, and the platform did not tell this one where the others are.",
             "Look whether the container has TF_CONFIG, CLUSTER_SPEC or JOB_COMPLETION_INDEX.",
@@ -92,7 +92,7 @@ def _alone(environment: Mapping[str, str]) -> str:
 
 @contextmanager
 def _task_directory(environment: Mapping[str, str]) -> Generator[str]:
-    """Unpack the archive into a private directory whose name is the same in all containers of a job."""
+    # The directory has the same name in all containers of a job.
     missing = [name for name in (ARCHIVE, ARCHIVE_DIGEST, NAME) if not environment.get(name)]
     if missing:
         raise ArgumentError(
@@ -111,7 +111,7 @@ def _task_directory(environment: Mapping[str, str]) -> Generator[str]:
 
 
 def _archive(path: str, home: str) -> bytes:
-    """Read the archive; a remote one in a process of its own, because TensorFlow reads it and takes much memory."""
+    # Remote archives are read in another process, because TensorFlow takes much memory.
     try:
         if not is_remote(path):
             return Path(path).read_bytes()
@@ -134,7 +134,7 @@ def _archive(path: str, home: str) -> bytes:
 def _run(
     command: Sequence[str], environment: Mapping[str, str], directory: str
 ) -> tuple[int, bool]:
-    """Run a command to its end; return its exit code, and whether the platform asked it to stop."""
+    # Returns the exit code, and whether the platform asked the command to stop.
     signals: list[int] = []
     process: list[subprocess.Popen[bytes]] = []
 
@@ -183,16 +183,7 @@ def _exit_code(code: int, was_stopped: bool, failure: Mapping[str, Any] | None) 
     return _RETRIED_FROM - code if code < 0 else code
 
 
-def _read_failure(path: str) -> dict[str, Any] | None:
-    try:
-        with open(path, "rb") as file:
-            return parse_object(file.read())
-    except OSError:
-        return None
-
-
 def _report(failure: dict[str, Any] | None) -> None:
-    """Leave a failure where Kubernetes looks for the last words of a container."""
     if failure is None or not os.path.exists(_TERMINATION_LOG):
         return
     text = json.dumps(failure)
@@ -205,3 +196,46 @@ def _report(failure: dict[str, Any] | None) -> None:
             file.write(text)
     except OSError as error:
         sys.stderr.write(f"{_TERMINATION_LOG}: {error.strerror}\n")
+
+
+def platform_tf_config(environment: Mapping[str, str]) -> str | None:
+    """Return the TF_CONFIG of this task as text; None if no variable describes a cluster.
+
+    TF_CONFIG counts first, then an indexed Job, then CLUSTER_SPEC. An evaluator leaves the cluster, as TensorFlow
+    requires. ClusterError if a variable does not describe a cluster.
+    """
+    config = (
+        parse_tf_config(environment.get("TF_CONFIG", ""))
+        or _of_index(environment)
+        or read_cluster_spec(environment)
+    )
+    if config is None or config.task_type is None:
+        return None
+    roles = config.cluster.items()
+    cluster = {role: list(each) for role, each in roles if each and role != EVALUATOR}
+    task = {"type": config.task_type, "index": config.task_index}
+    return json.dumps({"cluster": cluster, "task": task})
+
+
+def _of_index(environment: Mapping[str, str]) -> TfConfig | None:
+    text, index = environment.get(ADDRESSES, ""), environment.get(INDEX, "")
+    if not text or not index.isdecimal():
+        return None
+    addresses = parse_object(text)
+    if addresses is None:
+        raise _misfit(ADDRESSES, text)
+    roles = {role: tuple(addresses[role]) for role in ROLES if addresses.get(role)}
+    tasks = [Task(role, number) for role in roles for number in range(len(roles[role]))]
+    if int(index) >= len(tasks):
+        raise _misfit(INDEX, index)
+    task = tasks[int(index)]
+    return TfConfig(roles, task.type, task.index)
+
+
+def _misfit(variable: str, text: str) -> ClusterError:
+    return ClusterError(
+        f"{variable} does not describe a cluster: {text[:200]!r}.",
+        "Let the platform set it, or set TF_CONFIG, which counts first.",
+        argument=variable,
+        value=text[:200],
+    )

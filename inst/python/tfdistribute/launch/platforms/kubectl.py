@@ -9,14 +9,14 @@ import time
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from tfdistribute.cluster.managed import KubernetesCluster
-from tfdistribute.errors import BackendError, ClusterError
+from tfdistribute.cluster.managed import JOB_KINDS, KubernetesCluster
+from tfdistribute.errors import BackendError, ClusterError, TfdistributeError
 from tfdistribute.files import parse_object
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.platforms import pod_status
-from tfdistribute.launch.platforms.archive import Archive
-from tfdistribute.launch.platforms.kubernetes import LABEL, Object, job_objects
+from tfdistribute.launch.platforms.kubernetes import LABEL, RUNTIME, Object, job_objects
 from tfdistribute.launch.platforms.platform import Platform, PlatformState, stage
+from tfdistribute.rules import Finding
 
 _GROUPS = {
     "Secret": "/api/v1",
@@ -24,9 +24,15 @@ _GROUPS = {
     "Pod": "/api/v1",
     "Job": "/apis/batch/v1",
     "TFJob": "/apis/kubeflow.org/v1",
+    "TrainJob": "/apis/trainer.kubeflow.org/v1alpha1",
+    RUNTIME: "/apis/trainer.kubeflow.org/v1alpha1",
+}
+_OPERATORS = {
+    "TFJob": "Kubeflow's training operator (version 1)",
+    "TrainJob": "Kubeflow's Trainer (version 2)",
 }
 
-# How kubectl begins what the server has answered.
+# kubectl begins the server's answers with it.
 _ANSWER = re.compile(r"Error from server(?: \((\w+)\))?: (.*)", re.DOTALL)
 _TIMEOUT_S = 60.0
 _LINES = 10000
@@ -35,20 +41,28 @@ _REMEDIES = {
     "Forbidden": "Ask for that right; `kubectl auth can-i create {resource} -n {namespace}` shows whether you have it.",
     "Unauthorized": "Log in to the cluster: `{kubectl} get nodes` must work.",
     "AlreadyExists": "Give the cluster another `name`, or delete the old job.",
-    "NotFound": "Install Kubeflow's training operator, or use `kind` Job, which needs none.",
+    "NotFound": "check_cluster() shows which kinds of job the cluster has; the `job_kind` Job needs no operator.",
 }
 
 
 class Kubernetes(Platform[KubernetesCluster]):
-    def describe(self, job: Job, archive: Archive) -> Object:
+    def describe(self, job: Job, archive: bytes) -> Object:
         items = job_objects(self.cluster, job, archive)
         return {"apiVersion": "v1", "kind": "List", "items": items}
 
-    def submit(self, job: Job, archive: Archive) -> str:
-        """Create the job, and then what belongs to it and goes with it."""
+    def submit(self, job: Job, archive: bytes) -> str:
+        # What belongs to a job is created after it, and is removed with it.
         *others, main = job_objects(self.cluster, job, archive)
         stage(self.cluster, job, archive)
-        answer = self._create(main)
+        for each in [each for each in others if each["kind"] == RUNTIME]:
+            # Without it, the server rejects a TrainJob.
+            self._create(each)
+            others.remove(each)
+        try:
+            answer = self._create(main)
+        except BaseException:
+            self._delete_runtime(job.id)
+            raise
         owner = {
             "apiVersion": main["apiVersion"],
             "kind": main["kind"],
@@ -80,11 +94,41 @@ class Kubernetes(Platform[KubernetesCluster]):
         return lines_by_task
 
     def cancel(self, name: str) -> None:
-        """Delete the job; its pods get time to save a checkpoint."""
+        self._delete(self.cluster.job_kind, name)
+        self._delete_runtime(name)
+
+    def check(self) -> list[Finding]:
+        """List what the cluster lacks for the job, and note the kinds of job that it has."""
+        try:
+            known = [kind for kind in JOB_KINDS if self._knows(kind)]
+            has_queues = self._get("/apis/kueue.x-k8s.io") is not None
+        except TfdistributeError as error:
+            return [Finding("kubectl", error.problem, error.remedy or "")]
+        chosen, queue = self.cluster.job_kind, self.cluster.queue
+        text = f"The cluster has the kinds {', '.join(known)}."
+        findings = [Finding("job_kind", text, "", severity="note")]
+        if chosen not in known:
+            message = f'`job_kind` is "{chosen}", which the cluster does not have.'
+            fix = f"Use one of {', '.join(known)}, or install {_OPERATORS.get(chosen, 'it')}."
+            findings.insert(0, Finding("job_kind", message, fix))
+        if queue is not None and not has_queues:
+            message = f'`queue` is "{queue}", and the cluster does not have Kueue.'
+            findings.insert(0, Finding("queue", message, "Leave `queue` out, or install Kueue."))
+        return findings
+
+    def _knows(self, kind: str) -> bool:
+        resources = (self._get(_GROUPS[kind]) or {}).get("resources") or ()
+        return any(each.get("kind") == kind for each in resources)
+
+    def _delete_runtime(self, name: str) -> None:
+        if self.cluster.job_kind == "TrainJob":
+            self._delete(RUNTIME, name)
+
+    def _delete(self, kind: str, name: str) -> None:
         options = json.dumps(
             {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
         )
-        path = self._path(self.cluster.job_kind, name)
+        path = self._path(kind, name)
         self._answer(["delete", "--raw", path, "-f", "-"], options, missing="")
 
     def _pods(self, name: str) -> list[Object]:
@@ -93,7 +137,7 @@ class Kubernetes(Platform[KubernetesCluster]):
         return [] if answer is None else list(answer.get("items") or ())
 
     def _create(self, value: Object) -> Object:
-        # A server that does not know a field refuses the object.
+        # A server rejects an object with an unknown field.
         path = f"{self._path(value['kind'])}?fieldValidation=Strict"
         answer = self._answer(["create", "--raw", path, "-f", "-"], json.dumps(value))
         return parse_object(answer) or {}
@@ -106,7 +150,6 @@ class Kubernetes(Platform[KubernetesCluster]):
         return f"{path}/{name}" if name else path
 
     def _answer(self, arguments: Sequence[str], sent: str = "", missing: str | None = None) -> str:
-        """Run kubectl, and return what it writes; ``missing`` if that does not exist (yet)."""
         command = [*self.cluster.kubectl, *arguments]
         try:
             ended = subprocess.run(

@@ -1,4 +1,4 @@
-"""Objects of Kubernetes that make up a job: a TFJob or a Job, with its Secret and Service."""
+"""Objects of Kubernetes that make up a job."""
 
 from __future__ import annotations
 
@@ -11,25 +11,29 @@ from tfdistribute.cluster.managed import KubernetesCluster
 from tfdistribute.cluster.spec import EVALUATOR, PS
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.platforms.archive import FILE, Archive
-from tfdistribute.launch.platforms.entrypoint import RETRY
-from tfdistribute.launch.platforms.environment import ADDRESSES
+from tfdistribute.launch.platforms.archive import FILE
+from tfdistribute.launch.platforms.entrypoint import ADDRESSES, RETRY
 from tfdistribute.launch.platforms.platform import task_command, task_environment
 
 Object = dict[str, Any]
 
-# On objects and pods of a job: its name.
+# Labels: the name on objects and pods of a job, and the queue of a job for Kueue.
 LABEL = "tfdistribute/job"
+_QUEUE = "kueue.x-k8s.io/queue-name"
+
+# Kubeflow's Trainer takes the parts of a TrainJob from it.
+RUNTIME = "TrainingRuntime"
+_TRAINER = "trainer.kubeflow.org"
+_NODE = "node"
 
 # Kubeflow's operator looks for a container of this name, and for the port of this name.
 CONTAINER = "tensorflow"
 _PORT_NAME, _PORT = "tfjob-port", 2222
-# The names of the roles in a TFJob.
 _REPLICAS = {"chief": "Chief", "worker": "Worker", PS: "PS", EVALUATOR: "Evaluator"}
 
 _MOUNT = "/var/run/tfdistribute"
 
-# What a Secret can hold: https://kubernetes.io/docs/concepts/configuration/secret/, "Restriction on Secret size".
+# Maximum of a Secret: https://kubernetes.io/docs/concepts/configuration/secret/, "Restriction on Secret size".
 _MOST_BYTES = 1024 * 1024
 
 # Codes of lost tasks and of signals: SIGINT, SIGABRT, SIGBUS, SIGKILL, SIGSEGV and SIGTERM.
@@ -39,20 +43,22 @@ _RETRIED = (130, 134, 135, 137, RETRY, 139, 143)
 _GRACE_S = 30
 
 
-def job_objects(cluster: KubernetesCluster, job: Job, archive: Archive) -> list[Object]:
+def job_objects(cluster: KubernetesCluster, job: Job, archive: bytes) -> list[Object]:
     """Return the objects of a job, itself last; ClusterError if what the tasks read is too large for a Secret."""
     secret = [] if cluster.staging is not None else [_secret(cluster, job, archive)]
-    if cluster.job_kind == "TFJob":
-        return [*secret, _tf_job(cluster, job, archive)]
-    return [*secret, _service(cluster, job), _indexed_job(cluster, job, archive)]
+    kinds = {"TFJob": _tf_job, "TrainJob": _train_job, "Job": _indexed_job}
+    made = [*secret, *kinds[cluster.job_kind](cluster, job, archive)]
+    if cluster.queue is not None:
+        made[-1]["metadata"]["labels"][_QUEUE] = cluster.queue
+    return made
 
 
 def _metadata(cluster: KubernetesCluster, job: Job) -> Object:
     return {"name": job.id, "namespace": cluster.namespace, "labels": {LABEL: job.id}}
 
 
-def _secret(cluster: KubernetesCluster, job: Job, archive: Archive) -> Object:
-    size = len(archive.content)
+def _secret(cluster: KubernetesCluster, job: Job, archive: bytes) -> Object:
+    size = len(archive)
     if size > _MOST_BYTES:
         raise ClusterError(
             f"The job holds {size / 1e6:.1f} MB of data and variables, and a Kubernetes secret holds 1 MB.",
@@ -65,16 +71,16 @@ def _secret(cluster: KubernetesCluster, job: Job, archive: Archive) -> Object:
         "kind": "Secret",
         "metadata": _metadata(cluster, job),
         "type": "Opaque",
-        "data": {FILE: base64.b64encode(archive.content).decode()},
+        "data": {FILE: base64.b64encode(archive).decode()},
     }
 
 
-def _tf_job(cluster: KubernetesCluster, job: Job, archive: Archive) -> Object:
+def _tf_job(cluster: KubernetesCluster, job: Job, archive: bytes) -> list[Object]:
     counts = cluster.counts(job.verb != "train")
     policy: Object = {"cleanPodPolicy": "Running"}
     if cluster.time_limit_s is not None:
         policy["activeDeadlineSeconds"] = int(cluster.time_limit_s)
-    return {
+    made: Object = {
         "apiVersion": "kubeflow.org/v1",
         "kind": "TFJob",
         "metadata": _metadata(cluster, job),
@@ -91,6 +97,35 @@ def _tf_job(cluster: KubernetesCluster, job: Job, archive: Archive) -> Object:
             },
         },
     }
+    return [made]
+
+
+def _train_job(cluster: KubernetesCluster, job: Job, archive: bytes) -> list[Object]:
+    # The runtime has no framework, but the whole template of the job, because versions of the Trainer differ in what a
+    # TrainJob may change in a runtime.
+    version = f"{_TRAINER}/v1alpha1"
+    spec = _job_spec(cluster, job, archive, f"{job.id}-{_NODE}-0")
+    step = {f"{_TRAINER}/trainjob-ancestor-step": "trainer"}
+    node: Object = {
+        "name": _NODE,
+        "template": {"metadata": {"labels": step}, "spec": spec},
+    }
+    runtime: Object = {
+        "apiVersion": version,
+        "kind": RUNTIME,
+        "metadata": _metadata(cluster, job),
+        "spec": {
+            "mlPolicy": {"numNodes": spec["completions"]},
+            "template": {"spec": {"replicatedJobs": [node]}},
+        },
+    }
+    made: Object = {
+        "apiVersion": version,
+        "kind": "TrainJob",
+        "metadata": _metadata(cluster, job),
+        "spec": {"runtimeRef": {"apiGroup": _TRAINER, "kind": RUNTIME, "name": job.id}},
+    }
+    return [runtime, made]
 
 
 def _service(cluster: KubernetesCluster, job: Job) -> Object:
@@ -108,11 +143,21 @@ def _service(cluster: KubernetesCluster, job: Job) -> Object:
     }
 
 
-def _indexed_job(cluster: KubernetesCluster, job: Job, archive: Archive) -> Object:
+def _indexed_job(cluster: KubernetesCluster, job: Job, archive: bytes) -> list[Object]:
+    made: Object = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": _metadata(cluster, job),
+        "spec": _job_spec(cluster, job, archive, job.id),
+    }
+    return [_service(cluster, job), made]
+
+
+def _job_spec(cluster: KubernetesCluster, job: Job, archive: bytes, hosts: str) -> Object:
     counts = cluster.counts(job.verb != "train")
     tasks = [role for role, count in counts.items() for _ in range(count)]
     addresses = {
-        role: [f"{job.id}-{n}.{job.id}:{_PORT}" for n, each in enumerate(tasks) if each == role]
+        role: [f"{hosts}-{n}.{job.id}:{_PORT}" for n, each in enumerate(tasks) if each == role]
         for role in counts
     }
     # All pods of a Job are alike.
@@ -122,36 +167,31 @@ def _indexed_job(cluster: KubernetesCluster, job: Job, archive: Archive) -> Obje
     template["spec"] |= {"restartPolicy": "Never", "subdomain": job.id}
     limit = cluster.time_limit_s
     return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": _metadata(cluster, job),
-        "spec": {
-            "completionMode": "Indexed",
-            "completions": len(tasks),
-            "parallelism": len(tasks),
-            "backoffLimit": cluster.restarts * len(tasks),
-            **({} if limit is None else {"activeDeadlineSeconds": int(limit)}),
-            "podFailurePolicy": {
-                "rules": [
-                    {
-                        "action": "FailJob",
-                        "onExitCodes": {
-                            "containerName": CONTAINER,
-                            "operator": "NotIn",
-                            "values": list(_RETRIED),
-                        },
-                    }
-                ]
-            },
-            "template": template,
+        "completionMode": "Indexed",
+        "completions": len(tasks),
+        "parallelism": len(tasks),
+        "backoffLimit": cluster.restarts * len(tasks),
+        **({} if limit is None else {"activeDeadlineSeconds": int(limit)}),
+        "podFailurePolicy": {
+            "rules": [
+                {
+                    "action": "FailJob",
+                    "onExitCodes": {
+                        "containerName": CONTAINER,
+                        "operator": "NotIn",
+                        "values": list(_RETRIED),
+                    },
+                }
+            ]
         },
+        "template": template,
     }
 
 
 def _template(
     cluster: KubernetesCluster,
     job: Job,
-    archive: Archive,
+    archive: bytes,
     role: str,
     more: Mapping[str, str] | None = None,
 ) -> Object:

@@ -1,4 +1,4 @@
-"""Jobs on managed platforms: submitting, and the same operations as on a job with a supervisor."""
+"""Jobs on managed platforms, with the same operations as a job with a supervisor."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tfdistribute.checkpoints.newest import newest_step
 from tfdistribute.cluster.managed import ManagedCluster
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
-from tfdistribute.errors import ArgumentError, ClusterError, TfdistributeError
+from tfdistribute.errors import ClusterError, TfdistributeError
 from tfdistribute.files import is_remote
-from tfdistribute.launch.host.logs import LEVELS, level_of
+from tfdistribute.launch.host.logs import check_has_log, choose_lines
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.platforms import platform_of
-from tfdistribute.launch.platforms.archive import Archive, pack
+from tfdistribute.launch.platforms.archive import pack
 
 # Interval between two questions for the state of a job.
 _EVERY_S = 2.0
@@ -35,7 +35,7 @@ def is_submitted(job: Handle) -> bool:
 
 
 def describe_job(cluster: ManagedCluster, id: str, **fields: Any) -> Job:  # noqa: A002
-    """Make the job that a platform gets; ClusterError if model_dir is lost with the containers."""
+    """Make the job for a platform; ClusterError if model_dir is lost with the containers."""
     name = f"{cluster.name}-{hashlib.sha256(id.encode()).hexdigest()[:8]}"
     job = read(Job, {**fields, "id": name, "cluster": cluster})
     check_model_dir(cluster, job.model_dir)
@@ -72,15 +72,14 @@ def submit(job: Job) -> dict[str, Any]:
     }
 
 
-def describe(job: Job) -> tuple[str, Archive]:
-    """Return the manifest of a job as JSON, and its archive."""
+def describe(job: Job) -> tuple[str, bytes]:
     archive = pack(job.directory)
     described = platform_of(cast("ManagedCluster", job.cluster)).describe(job, archive)
     return json.dumps(described, indent=2) + "\n", archive
 
 
 def job_state(job: Handle) -> dict[str, Any]:
-    """Read the state of a job in the form that a supervisor writes; it is asked for at most every two seconds."""
+    """Read the state of a job in a supervisor's form, asking the platform at most every two seconds."""
     now = time.monotonic()
     asked_at, known = _known.get(str(job["id"]), (-_EVERY_S, {}))
     if known.get("ended") is None and now - asked_at >= _EVERY_S:
@@ -92,21 +91,13 @@ def job_state(job: Handle) -> dict[str, Any]:
 def job_logs(job: Handle, task: str | None, level: str) -> list[str]:
     cluster, name = _cluster_and_name(job)
     lines_by_task = platform_of(cluster).logs(name)
-    if task is not None and task not in lines_by_task:
-        raise ArgumentError(
-            f'`task` is "{task}", which has no log.',
-            f"Use one of {', '.join(lines_by_task)}."
-            if lines_by_task
-            else "Wait until the tasks are running.",
-            argument="task",
-            value=task,
-        )
-    shown = lines_by_task if task is None else {task: lines_by_task[task]}
-    prefix = "" if task is not None else "[{}] "
+    check_has_log(task, list(lines_by_task))
+    if task is not None:
+        return choose_lines(lines_by_task[task], level)[0]
     return [
-        f"{prefix.format(name)}{line}"
-        for name, lines in shown.items()
-        for line in _at_level(lines, level)
+        f"[{name}] {line}"
+        for name, lines in lines_by_task.items()
+        for line in choose_lines(lines, level)[0]
     ]
 
 
@@ -115,16 +106,6 @@ def stop_job(job: Handle) -> dict[str, Any]:
     platform_of(cluster).cancel(name)
     _known.pop(str(job["id"]), None)
     return job_state(job)
-
-
-def _at_level(lines: list[str], level: str) -> list[str]:
-    minimum, current = LEVELS.index(level), "info"
-    own_lines: list[str] = []
-    for line in lines:
-        current = level_of(line) or current
-        if LEVELS.index(current) >= minimum:
-            own_lines.append(line)
-    return own_lines
 
 
 def _ask(job: Handle) -> dict[str, Any]:
@@ -146,7 +127,7 @@ def _ask(job: Handle) -> dict[str, Any]:
 
 
 def _step(model_dir: str | None) -> int | None:
-    """Return the newest step that is saved; None if the model is where only the containers see it."""
+    # The result is None if only the containers see the model.
     if model_dir is None or not is_remote(model_dir):
         return None
     try:

@@ -13,18 +13,15 @@ from tfdistribute.descriptions import check_text
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.platforms import entrypoint
-from tfdistribute.launch.platforms.archive import FILE, Archive
+from tfdistribute.launch.platforms.archive import FILE, digest_of
 
 C = TypeVar("C", bound=ManagedCluster)
 
-# States of a job in which nothing more happens.
 ENDED = ("done", "failed", "stopped")
 
 
 @dataclass(frozen=True)
 class TaskState:
-    """What a platform knows of a task."""
-
     task: str
     host: str
     state: str  # "starting", "running", "done" or "failed".
@@ -33,8 +30,6 @@ class TaskState:
 
 @dataclass(frozen=True)
 class PlatformState:
-    """What a platform knows of a job."""
-
     state: str  # "starting", "running", "restarting", "done", "failed" or "stopped".
     message: str
     tasks: list[TaskState] = field(default_factory=list[TaskState])
@@ -47,27 +42,23 @@ class PlatformState:
 
 
 class Platform(ABC, Generic[C]):
-    """A managed platform."""
-
     def __init__(self, cluster: C) -> None:
         self.cluster = cluster
 
     @abstractmethod
-    def describe(self, job: Job, archive: Archive) -> dict[str, Any]:
-        """Return what the platform would be sent, for JSON, which its command line reads. Contacts nothing."""
+    def describe(self, job: Job, archive: bytes) -> dict[str, Any]:
+        """Return the object for the platform as JSON values, without contacting it."""
 
     @abstractmethod
-    def submit(self, job: Job, archive: Archive) -> str:
-        """Send a job to the platform; return the name that it has there.
+    def submit(self, job: Job, archive: bytes) -> str:
+        """Send a job, and return its name there.
 
-        Raises:
-            BackendError: the platform's client is missing.
-            ClusterError: the platform refuses the job.
+        Raises BackendError without the platform's client, and ClusterError if the platform rejects the job.
         """
 
     @abstractmethod
     def state(self, name: str) -> PlatformState:
-        """Ask for the state of a job. One that is not there any more counts as stopped."""
+        """Read the state of a job. One that is not there any more counts as stopped."""
 
     @abstractmethod
     def logs(self, name: str) -> dict[str, list[str]]:
@@ -83,14 +74,14 @@ def staged_path(cluster: ManagedCluster, job: Job) -> str | None:
     return None if cluster.staging is None else f"{cluster.staging.rstrip('/')}/{job.id}/{FILE}"
 
 
-def stage(cluster: ManagedCluster, job: Job, archive: Archive) -> None:
-    """Write the archive of a job into the staging directory, if there is one; ClusterError if it is refused."""
+def stage(cluster: ManagedCluster, job: Job, archive: bytes) -> None:
+    """Write the archive of a job into the staging directory, if there is one; ClusterError if that fails."""
     path = staged_path(cluster, job)
     if path is None:
         return
     try:
         storage.of(path).make_directory(path.rpartition("/")[0])
-        storage.of(path).write(path, archive.content)
+        storage.of(path).write(path, archive)
     except OSError as error:
         raise ClusterError(
             f'`staging` "{cluster.staging}" cannot be written: {error.strerror or error}.',
@@ -101,12 +92,12 @@ def stage(cluster: ManagedCluster, job: Job, archive: Archive) -> None:
 
 
 def task_environment(
-    cluster: ManagedCluster, job: Job, archive: Archive, directory: str = ""
+    cluster: ManagedCluster, job: Job, archive: bytes, directory: str = ""
 ) -> dict[str, str]:
-    """Return the environment variables of every task; ``directory`` has the archive if it is sent with the job."""
+    """Return the variables of every task; ``directory`` has the archive if it is sent with the job."""
     own: Mapping[str, str] = {
         entrypoint.ARCHIVE: staged_path(cluster, job) or f"{directory}/{FILE}",
-        entrypoint.ARCHIVE_DIGEST: archive.digest,
+        entrypoint.ARCHIVE_DIGEST: digest_of(archive),
         entrypoint.NAME: job.id,
         entrypoint.TASKS: str(len(job.tasks)),
     }

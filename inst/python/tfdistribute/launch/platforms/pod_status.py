@@ -1,4 +1,4 @@
-"""The state of a job as the status of its object and of its pods tells it."""
+"""The state of a job from the status of its object and of its pods."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Object = Mapping[str, Any]
 _ROLE, _INDEX = "training.kubeflow.org/replica-type", "training.kubeflow.org/replica-index"
 _COMPLETION = "batch.kubernetes.io/job-completion-index"
 
-# The conditions of both kinds of job that end them.
+# The conditions that end a job, of all kinds.
 _ENDS = {"Succeeded": "done", "Complete": "done", "SuccessCriteriaMet": "done", "Failed": "failed"}
 
 _PHASES = {"Running": "running", "Succeeded": "done", "Failed": "failed"}
@@ -32,7 +32,6 @@ _OUT_OF_MEMORY = "OOMKilled"
 
 
 def job_state(cluster: KubernetesCluster, job: Object, pods: Sequence[Object]) -> PlatformState:
-    """Read the state of a TFJob or a Job, as Kubernetes returns it."""
     status = _part(job, "status")
     conditions = {
         str(each["type"]): each for each in _rows(status, "conditions") if each["status"] == "True"
@@ -42,7 +41,7 @@ def job_state(cluster: KubernetesCluster, job: Object, pods: Sequence[Object]) -
     named.sort(key=lambda each: names.index(each[0]) if each[0] in names else len(names))
     end = next((name for name in _ENDS if name in conditions), None)
     state, message = (
-        _running(named, conditions) if end is None else (_ENDS[end], "The job is done.")
+        _running(cluster, named, conditions) if end is None else (_ENDS[end], "The job is done.")
     )
     failure, ended = None, None
     if end is not None:
@@ -73,16 +72,19 @@ def task_of(cluster: KubernetesCluster, pod: Object) -> str:
 
 
 def seconds_of(text: object) -> float | None:
-    """Return a time of Kubernetes, such as "2024-01-01T10:00:00Z", as epoch seconds; None if there is none."""
+    """Return a time such as "2024-01-01T10:00:00Z" as epoch seconds; None if there is none."""
     try:
         return datetime.fromisoformat(str(text).replace("Z", "+00:00")).timestamp()
     except ValueError:
         return None
 
 
-def _running(named: Sequence[tuple[str, Object]], conditions: Object) -> tuple[str, str]:
+def _running(
+    cluster: KubernetesCluster, named: Sequence[tuple[str, Object]], conditions: Object
+) -> tuple[str, str]:
     if "Suspended" in conditions:
-        return "starting", "The job is suspended."
+        waits = f"waits in the queue {cluster.queue}" if cluster.queue else "is suspended"
+        return "starting", f"The job {waits}."
     if "Restarting" in conditions:
         return "restarting", str(conditions["Restarting"].get("message") or "Tasks are restarted.")
     if any(_part(pod, "status").get("phase") == "Running" for _, pod in named):
@@ -100,7 +102,7 @@ def _task_state(task: str, pod: Object) -> TaskState:
 
 
 def _container(pod: Object) -> Object:
-    """Return the state of the task's container, with "waiting", "running" or "terminated"."""
+    # The state has "waiting", "running" or "terminated".
     statuses = _rows(_part(pod, "status"), "containerStatuses")
     return next(
         (_part(each, "state") for each in statuses if each.get("name") == CONTAINER), _NOTHING
@@ -124,7 +126,7 @@ def _hindrance(task: str, pod: Object) -> str | None:
 
 
 def _failure(named: Sequence[tuple[str, Object]], said: str) -> dict[str, Any]:
-    """Return the failure of the task that failed first with a mistake, else of the one that failed first."""
+    # The first task that failed with a mistake counts, else the first that failed.
     ended = [(task, pod, _part(_container(pod), "terminated")) for task, pod in named]
     failed = [each for each in ended if each[2].get("exitCode")]
     if not failed:
@@ -150,12 +152,10 @@ def _failure(named: Sequence[tuple[str, Object]], said: str) -> dict[str, Any]:
 
 
 def _part(value: Object, *names: str) -> Object:
-    """Return a part of an object; an empty one if it is missing."""
     for name in names:
         value = cast("Object", value.get(name) or _NOTHING)
     return value
 
 
 def _rows(value: Object, name: str) -> list[Object]:
-    """Return a list in an object; an empty one if it is missing."""
     return list(cast("Sequence[Object]", value.get(name) or ()))

@@ -10,12 +10,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from tfdistribute import errors
-from tfdistribute.cluster.cluster_spec import ROLES_OF_POOLS
 from tfdistribute.cluster.managed import VertexCluster
 from tfdistribute.cluster.spec import PS
+from tfdistribute.cluster.tf_config import ROLES_OF_POOLS
 from tfdistribute.errors import BackendError, ClusterError, TrainingError
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.platforms.archive import Archive
 from tfdistribute.launch.platforms.platform import (
     Platform,
     PlatformState,
@@ -25,7 +24,7 @@ from tfdistribute.launch.platforms.platform import (
     task_environment,
 )
 
-# Of Vertex AI's states; in all others, such as "queued" and "pending", the job starts.
+# In all other states, such as "queued" and "pending", the job starts.
 _STATES = {
     "running": "running",
     "updating": "running",
@@ -40,10 +39,10 @@ _MOST_LINES = 10000
 
 
 class Vertex(Platform[VertexCluster]):
-    def describe(self, job: Job, archive: Archive) -> dict[str, Any]:
+    def describe(self, job: Job, archive: bytes) -> dict[str, Any]:
         return job_specification(self.cluster, job, archive)
 
-    def submit(self, job: Job, archive: Archive) -> str:
+    def submit(self, job: Job, archive: bytes) -> str:
         sdk = _module(*_SDK)
         values = {
             "displayName": job.id,
@@ -117,8 +116,8 @@ class Vertex(Platform[VertexCluster]):
         return sdk.JobServiceClient(client_options={"api_endpoint": endpoint})
 
 
-def job_specification(cluster: VertexCluster, job: Job, archive: Archive) -> dict[str, Any]:
-    """Return a CustomJobSpec in its JSON form, which the SDK and ``gcloud ai custom-jobs create --config`` read."""
+def job_specification(cluster: VertexCluster, job: Job, archive: bytes) -> dict[str, Any]:
+    """Return a CustomJobSpec in JSON form for the SDK and ``gcloud ai custom-jobs create --config``."""
     counts = cluster.counts(job.verb != "train")
     last = max(index for index, role in enumerate(ROLES_OF_POOLS.values()) if role in counts)
     pools = [
@@ -126,7 +125,7 @@ def job_specification(cluster: VertexCluster, job: Job, archive: Archive) -> dic
         _pool(cluster, job, archive, role, counts[role]) if role in counts else {}
         for role in list(ROLES_OF_POOLS.values())[: last + 1]
     ]
-    scheduling: dict[str, Any] = {"restartJobOnWorkerRestart": cluster.restart}
+    scheduling: dict[str, Any] = {"restartJobOnWorkerRestart": cluster.restarts}
     if cluster.time_limit_s is not None:
         scheduling["timeout"] = f"{int(cluster.time_limit_s)}s"
     specification: dict[str, Any] = {"workerPoolSpecs": pools, "scheduling": scheduling}
@@ -138,7 +137,7 @@ def job_specification(cluster: VertexCluster, job: Job, archive: Archive) -> dic
 
 
 def _pool(
-    cluster: VertexCluster, job: Job, archive: Archive, role: str, count: int
+    cluster: VertexCluster, job: Job, archive: bytes, role: str, count: int
 ) -> dict[str, Any]:
     machine: dict[str, Any] = {"machineType": cluster.machine_type}
     if cluster.accelerator is not None and role != PS:
@@ -158,7 +157,6 @@ def _pool(
 
 @contextmanager
 def _refusals(action: str) -> Generator[None]:
-    """Re-raise what the service refuses as an error of this package."""
     try:
         yield
     except Exception as error:

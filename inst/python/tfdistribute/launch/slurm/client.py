@@ -1,4 +1,4 @@
-"""Jobs of Slurm from outside: submission, state, end. The job's directory is on a file system that all share."""
+"""Jobs of Slurm from outside. The job's directory is on a file system that all hosts share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tfdistribute import files
+from tfdistribute import files, storage
 from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.errors import ModelDirectoryError, TrainingError
 from tfdistribute.launch import failures
@@ -20,21 +20,19 @@ from tfdistribute.launch.host.logs import log_directories, tail
 from tfdistribute.launch.host.private_directory import JOBS
 from tfdistribute.launch.job import Job, write_job
 from tfdistribute.launch.slurm import scheduler
-from tfdistribute.launch.slurm.scheduler import QueueEntry
-from tfdistribute.launch.slurm.script import OUTPUT, job_script
+from tfdistribute.launch.slurm.scheduler import OUTPUT, QueueEntry, job_script
 from tfdistribute.launch.state import (
     QUEUED,
     STATE_FILE,
-    read_json,
-    replace,
     result_of,
+    unknown_state,
     write_result,
 )
 from tfdistribute.rules import Finding
 
 SUBMISSION_FILE = "submission.json"
 
-# A state that was written within this time is that of a running supervisor. Slurm is asked at most this often.
+# A supervisor is running if it wrote a state within this time. Slurm is asked at most this often.
 _FRESH_S = 5.0
 # How long a file may take to be seen on another host, and a job to end after scancel.
 _VISIBLE_S = 12.0
@@ -61,11 +59,9 @@ def jobs_directory(model_dir: str | None, working_directory: str) -> str:
 
 
 def new_directory(model_dir: str | None, working_directory: str) -> str:
-    """Make the private directory of a job that is to be submitted.
+    """Make a job's private directory.
 
-    Raises:
-        BackendError: this machine has no sbatch.
-        ModelDirectoryError: another job of Slurm trains in model_dir or will do so, or it cannot be written.
+    Raises BackendError without sbatch, and ModelDirectoryError if model_dir is read-only or another job trains there.
     """
     scheduler.check_available()
     parent = jobs_directory(model_dir, working_directory)
@@ -77,7 +73,7 @@ def new_directory(model_dir: str | None, working_directory: str) -> str:
         elif model_dir is not None and job["model_dir"] == model_dir:
             raise ModelDirectoryError(
                 f'`model_dir` "{model_dir}" is in use by another job: number {job["slurm_id"]} of Slurm.',
-                "Wait until it has ended, stop it by stop_job(find_job(model_dir)), or use another `model_dir`.",
+                "Wait until it has ended, stop it by job_stop(job_find(model_dir)), or use another `model_dir`.",
                 argument="model_dir",
                 value=model_dir,
             )
@@ -94,11 +90,11 @@ def new_directory(model_dir: str | None, working_directory: str) -> str:
 
 
 def check_slurm_cluster(cluster: SlurmCluster) -> list[Finding]:
-    refused = scheduler.try_submission(script_of(cluster, None))
+    refused = scheduler.try_submission(script_of(cluster))
     return [] if refused is None else [Finding("cluster", refused.problem, refused.remedy or "")]
 
 
-def script_of(cluster: SlurmCluster, model_dir: str | None) -> str:
+def script_of(cluster: SlurmCluster, model_dir: str | None = None) -> str:
     working_directory = os.getcwd()
     directory = os.path.join(jobs_directory(model_dir, working_directory), "tfdistribute-job-ID")
     logs = log_directories("ID", model_dir, working_directory)[0]
@@ -110,11 +106,7 @@ def _name(model_dir: str | None) -> str:
 
 
 def submit_job(job: Job) -> dict[str, Any]:
-    """Submit a job whose files are in its private directory, and return its handle.
-
-    Raises:
-        TfdistributeError: Slurm does not accept it. The private directory is removed.
-    """
+    """Submit a job whose files are in its private directory, which is removed if that fails, and return its handle."""
     # The job survives the session.
     job = dataclasses.replace(job, parent_pid=None)
     try:
@@ -137,7 +129,7 @@ def submit_job(job: Job) -> dict[str, Any]:
             "max_steps": job.max_steps,
             "directory": job.directory,
         }
-        replace(os.path.join(job.directory, SUBMISSION_FILE), handle)
+        storage.write_object(os.path.join(job.directory, SUBMISSION_FILE), handle)
     except BaseException:
         private_directory.remove(job.directory)
         raise
@@ -150,7 +142,7 @@ def find(name: str) -> dict[str, Any] | None:
     path = files.canonical_path(name)
     parents = [os.getcwd()] if files.is_remote(path) else [path, os.path.dirname(path), os.getcwd()]
     near = (_jobs_in(os.path.join(parent, JOBS)) for parent in dict.fromkeys(parents))
-    # Slurm is not asked about a directory, which may be that of a local job.
+    # Slurm is not asked about a directory, which a local job may own.
     known = iter(()) if os.path.exists(path) else own_jobs()
     for job in itertools.chain(*near, known):
         directories = [
@@ -175,11 +167,13 @@ def state_of(job: Handle) -> dict[str, Any]:
     if result is not None:
         return result
     path = os.path.join(str(job["directory"]), STATE_FILE)
-    state = read_json(path)
+    state = storage.read_object(path)
     if state is not None and state["state"] != QUEUED and _age_s(path) < _FRESH_S:
         return state
     entry = _entry(job)
-    values = {**_unknown(job), **(state or {})}
+    message = f"Job {job['slurm_id']} of Slurm was submitted."
+    queued: dict[str, Any] = {"state": QUEUED, "message": message, "ended": None, "failure": None}
+    values = {**unknown_state(job), **queued, **(state or {})}
     if entry is None:
         return {**values, "notes": [*values["notes"], "Slurm does not answer."]}
     if entry.waits:
@@ -193,7 +187,7 @@ def state_of(job: Handle) -> dict[str, Any]:
 
 
 def stop(job: Handle, wait_s: float) -> dict[str, Any]:
-    """Stop a job: the chief saves a checkpoint, then all ends. With ``wait_s=0`` the request is only sent."""
+    """Let the chief save a checkpoint and the job end. With ``wait_s=0``, only send the request."""
     slurm_id = str(job["slurm_id"])
     entry = scheduler.queue_entry(slurm_id)
     if entry is None or entry.state != "RUNNING" or not scheduler.signal_batch(slurm_id, "TERM"):
@@ -247,7 +241,7 @@ def _result_soon(job: Handle) -> dict[str, Any] | None:
 
 
 def _conclude(job: Handle, values: dict[str, Any], entry: QueueEntry) -> dict[str, Any]:
-    """Write the result of a job whose supervisor has not done so, and remove its private directory."""
+    # The supervisor has not written it.
     slurm_id, logs = str(job["slurm_id"]), str(job["logs"])
     output = os.path.join(logs, OUTPUT.format(slurm_id))
     rows = [{**row, "pid": None} for row in values["tasks"]]
@@ -270,24 +264,9 @@ def _conclude(job: Handle, values: dict[str, Any], entry: QueueEntry) -> dict[st
 
 def _jobs_in(parent: str) -> Iterator[dict[str, Any]]:
     for directory in list(private_directory.own_directories(parent)):
-        submission = read_json(os.path.join(directory, SUBMISSION_FILE))
+        submission = storage.read_object(os.path.join(directory, SUBMISSION_FILE))
         if submission is not None:
             yield {**submission, "directory": directory}
         elif not private_directory.is_locked(directory) and _age_s(directory) > _MOST_AGE_S:
             # Its session ended before it could submit the job. Locks of other hosts may not be seen.
             private_directory.remove(directory)
-
-
-def _unknown(job: Handle) -> dict[str, Any]:
-    return {
-        **job,
-        "state": QUEUED,
-        "message": f"Job {job['slurm_id']} of Slurm was submitted.",
-        "ended": None,
-        "failure": None,
-        "global_step": None,
-        "notes": [],
-        "tasks": [],
-        "evaluations": [],
-        "history": None,
-    }

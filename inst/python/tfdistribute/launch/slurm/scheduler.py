@@ -1,29 +1,38 @@
-"""Commands of Slurm."""
+"""Commands of Slurm, and the script that sbatch gets."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from tfdistribute.cluster.slurm import SlurmCluster
+from tfdistribute.descriptions import check_text
 from tfdistribute.errors import BackendError, ClusterError
 
 _COMMAND_S = 60.0
 _UNKNOWN_JOB = "Invalid job id"
 
 
+# Output of the script in the directory of the logs.
+OUTPUT = "slurm-{}.out"
+
+# Fast startup, as for every supervisor: Python ignores environment variables and installed packages.
+_CODE = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "from tfdistribute.launch.slurm.supervisor_main import main; sys.exit(main(sys.argv[1:]))"
+)
+
+
 @dataclass(frozen=True)
 class QueueEntry:
-    """What Slurm knows of a job.
-
-    Args:
-        state: Such as "PENDING", "RUNNING", "COMPLETING", "CANCELLED" or "NODE_FAIL"; "" if Slurm does not know it.
-        reason: Why it waits or ended; "" if Slurm does not say.
-        nodes: Its nodes, as Slurm writes them.
-    """
+    """A job in the queue: ``state`` such as "PENDING", "" if unknown, and ``nodes`` as Slurm writes them."""
 
     state: str = ""
     reason: str = ""
@@ -35,22 +44,13 @@ class QueueEntry:
 
 
 def check_available() -> None:
-    """Check that jobs can be submitted here.
-
-    Raises:
-        BackendError: this machine has no sbatch.
-    """
+    """Raise BackendError if this machine has no sbatch."""
     if shutil.which("sbatch") is None:
         raise _not_here("sbatch", "there is no such program")
 
 
 def submit(script: str) -> str:
-    """Submit a script, and return the number of the job.
-
-    Raises:
-        BackendError: this machine has no sbatch.
-        ClusterError: Slurm does not accept the job.
-    """
+    """Return the number of a new job; BackendError without sbatch, ClusterError if Slurm does not accept it."""
     done = _run(["sbatch", "--parsable"], script)
     if done.returncode:
         raise refusal(done.stderr)
@@ -75,7 +75,7 @@ def try_submission(script: str) -> ClusterError | None:
 
 
 def queue_entry(job: str) -> QueueEntry | None:
-    """Return what the queue says about a job; None if Slurm does not answer."""
+    """Return the entry of a job; None if Slurm does not answer."""
     done = _run(["squeue", "--noheader", f"--jobs={job}", "--states=all", "--format=%T|%r|%N"])
     if done.returncode:
         return QueueEntry() if _UNKNOWN_JOB in done.stderr else None
@@ -94,10 +94,7 @@ def own_comments() -> list[str]:
 
 
 def is_requeued(job: str, starts_before: int, or_will_be: bool = True) -> bool:
-    """Return whether Slurm has queued a job again that it is ending now; True if it does not say.
-
-    With ``or_will_be`` also whether it will do so, because it needs the nodes for another job.
-    """
+    """Return whether Slurm has queued an ending job again, or will do so; True if it does not say."""
     done = _run(["scontrol", "--oneliner", "show", "job", job])
     restarts = re.search(r"\bRestarts=(\d+)", done.stdout)
     if done.returncode or restarts is None:
@@ -107,13 +104,12 @@ def is_requeued(job: str, starts_before: int, or_will_be: bool = True) -> bool:
 
 
 def requeue(job: str) -> str | None:
-    """Let a running job queue again: Slurm ends its processes. Return Slurm's words if it refuses."""
+    """Let a running job queue again, which ends its processes; return Slurm's words if that fails."""
     done = _run(["scontrol", "requeue", job])
     return done.stderr.strip() if done.returncode else None
 
 
 def cancel(job: str) -> None:
-    """Cancel a job, whatever its state."""
     _run(["scancel", job])
 
 
@@ -147,3 +143,50 @@ def _not_here(program: str, why: str) -> BackendError:
         argument="cluster",
         value=program,
     )
+
+
+def job_script(
+    cluster: SlurmCluster, directory: str, logs: str, working_directory: str, name: str
+) -> str:
+    """Return the script of a job; ArgumentError if a path has a line break, which would end a line of the script."""
+    # Without a model_dir, both others are below the working directory.
+    check_text("working_directory", working_directory, "Start the job in another one.")
+    check_text("model_dir", (logs, directory), "Use a directory with another name.")
+    options = {
+        "job-name": f"tfdistribute-{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}",
+        "nodes": cluster.nodes,
+        "ntasks-per-node": 1,
+        "time": cluster.time_limit,
+        "partition": cluster.partition,
+        "account": cluster.account,
+        # A number of seconds before the time limit, to the script only.
+        "signal": f"B:USR1@{cluster.stop_signal_s}",
+        "open-mode": "append",
+        # In names of files, Slurm replaces what follows a %.
+        "output": os.path.join(logs.replace("%", "%%"), OUTPUT.format("%j")),
+        "chdir": working_directory,
+        # How `own_jobs` finds it.
+        "comment": directory,
+        # Variables of the session, some of them secret, do not travel.
+        "export": "NONE",
+    }
+    lines = [
+        f"#SBATCH --{option}={_quote(str(value))}"
+        for option, value in options.items()
+        if value is not None
+    ]
+    lines.append("#SBATCH --requeue" if cluster.requeue else "#SBATCH --no-requeue")
+    lines += [f"#SBATCH {option}" for option in cluster.options]
+    python = cluster.python or sys.executable
+    root = str(Path(__file__).parents[3])
+    command = [python, "-I", "-S", "-c", _CODE, root, directory]
+    # The supervisor takes the place of the script, and so gets its signals.
+    return "\n".join(["#!/bin/bash", *lines, *cluster.setup, f"exec {shlex.join(command)}", ""])
+
+
+def _quote(value: str) -> str:
+    # sbatch reads it without a shell.
+    if re.fullmatch(r"[\w@%+=:,./-]*", value):
+        return value
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -10,26 +10,26 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from tfdistribute import storage
 from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.slurm_environment import expand_nodes
 from tfdistribute.errors import TfdistributeError
 from tfdistribute.launch import failures
-from tfdistribute.launch.allocation import SAVE_S, Allocation
 from tfdistribute.launch.host import private_directory
-from tfdistribute.launch.host.stop_requests import SIGNALS, StopRequests
+from tfdistribute.launch.host.processes import SIGNALS, StopRequests
 from tfdistribute.launch.job import FILE, Job, read_job
-from tfdistribute.launch.progress import Progress
+from tfdistribute.launch.setup import SAVE_S, Allocation
 from tfdistribute.launch.slurm import scheduler
 from tfdistribute.launch.start import CODES, supervise
 from tfdistribute.launch.state import (
     QUEUED,
     STATE_FILE,
     JobState,
-    read_json,
-    replace,
+    Progress,
     write_result,
 )
 from tfdistribute.launch.task_view import TaskView
+from tfdistribute.trackers.process import TrackerProcess
 
 PROGRESS_FILE = "progress.json"
 
@@ -39,8 +39,6 @@ _KEEP_INTERVAL_S = 5.0
 
 
 class SlurmAllocation(Allocation):
-    """The nodes of a Slurm job, which may be taken back and given again."""
-
     signals = (*SIGNALS, "SIGUSR1")
 
     def __init__(self, job: Job, cluster: SlurmCluster, slurm_id: str, starts_before: int) -> None:
@@ -49,12 +47,13 @@ class SlurmAllocation(Allocation):
         self._cluster = cluster
         self._home = job.directory
         self._first_step: int | None = None
+        self.tracker: TrackerProcess | None = None
         self._kept_at = -_KEEP_INTERVAL_S
 
     def resume(self, state: JobState, progress: Progress) -> None:
         state.slurm_id = self.slurm_id
-        former = read_json(os.path.join(self._home, STATE_FILE)) or {}
-        values = read_json(os.path.join(self._home, PROGRESS_FILE))
+        former = storage.read_object(os.path.join(self._home, STATE_FILE)) or {}
+        values = storage.read_object(os.path.join(self._home, PROGRESS_FILE))
         if self.starts_before > 0 and former:
             state.restarts = int(former.get("restarts") or 0)
             state.started = float(former.get("started") or state.started)
@@ -70,13 +69,18 @@ class SlurmAllocation(Allocation):
         if at_once or now - self._kept_at > _KEEP_INTERVAL_S:
             self._kept_at = now
             try:
-                replace(os.path.join(self._home, PROGRESS_FILE), progress.as_values())
+                storage.write_object(os.path.join(self._home, PROGRESS_FILE), progress.as_values())
             except OSError:
                 # A full disk must not end the job; the history then begins later.
                 self._kept_at = -_KEEP_INTERVAL_S
 
+    def end(self, state: JobState) -> None:
+        problem = None if self.tracker is None else self.tracker.finish(state.state)
+        if problem is not None:
+            state.note(problem)
+
     def save_s(self, stops: StopRequests) -> float:
-        """Return half of the time that Slurm leaves before the time limit; less after scancel."""
+        # Half of the time that Slurm leaves before the time limit, and less after scancel.
         has_time = stops.first == signal.SIGUSR1
         return max(SAVE_S, self._cluster.stop_signal_s / 2) if has_time else SAVE_S
 
@@ -95,7 +99,6 @@ class SlurmAllocation(Allocation):
         return super().why_stopped(stops)
 
     def why_elsewhere(self, lost: TaskView, progress: Progress) -> str | None:
-        """Say why the job queues again: a node is lost for good, and the job trained on it."""
         has_trained = progress.checkpoint is not None and progress.checkpoint != self._first_step
         if lost.loss is None or not self._cluster.requeue or not has_trained:
             return None
@@ -111,11 +114,13 @@ def main(arguments: Sequence[str]) -> int:
     hosts = tuple(expand_nodes(os.environ["SLURM_JOB_NODELIST"]))
     cluster = dataclasses.replace(job.cluster, hosts=hosts)
     job = dataclasses.replace(job, cluster=cluster)
-    # What the tasks told a former start is part of the progress.
+    # Messages of the tasks to a former start are part of the progress.
     shutil.rmtree(os.path.join(directory, "events"), ignore_errors=True)
     starts_before = int(os.environ.get("SLURM_RESTART_COUNT") or 0)
     allocation = SlurmAllocation(job, cluster, os.environ["SLURM_JOB_ID"], starts_before)
     try:
+        if job.tracking is not None:
+            allocation.tracker = TrackerProcess(job.tracking)
         values = supervise(job, allocation=allocation)
     except TfdistributeError as error:
         failure = {**failures.error_failure(error), "log_tail": None}
@@ -128,14 +133,13 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _queue_again(job: Job, allocation: SlurmAllocation, values: dict[str, Any]) -> dict[str, Any]:
-    """Let Slurm queue the job again, which ends this process; return the result if Slurm refuses."""
     # In the grace time of a preemption, the nodes are not needed any more.
     if not scheduler.is_requeued(allocation.slurm_id, allocation.starts_before, or_will_be=False):
         refused = scheduler.requeue(allocation.slurm_id)
         if refused is not None:
             message = f"Slurm does not queue the job again: {refused}"
             return _end(job, {**values, "state": "stopped", "message": message})
-        # Until Slurm ends this process, its end would be that of the job.
+        # The end of this process would be the end of the job, so Slurm must end it.
         time.sleep(_REQUEUE_S)
     return {**values, "state": "stopped"}
 

@@ -1,4 +1,4 @@
-"""What shapes the processes of a job besides the options of their start."""
+"""Conditions of a job's processes besides the options of their start."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import ctypes
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from tfdistribute.launch.setup import why_open
 if sys.platform != "win32":
     import resource
 
-# What importing TensorFlow writes into the environment. Tasks import it, too.
+# TensorFlow's import writes these into the environment, also in tasks.
 _WRITTEN_BY_TENSORFLOW = {
     "ENABLE_RUNTIME_UPTIME_TELEMETRY": "1",
     "HDF5_PLUGIN_PATH": "disable",
@@ -27,7 +27,6 @@ _WRITTEN_BY_TENSORFLOW = {
 }
 _VERSION_OF_TENSORFLOW = "TPU_ML_PLATFORM_VERSION"
 
-# The variable with the package libraries of R's tasks.
 _LIBRARIES = "R_LIBS"
 
 # Directories of Python's packages; those of other modules are not used before the task.
@@ -36,11 +35,7 @@ _THIS_PACKAGE = str(Path(__file__).parents[2])
 
 
 def conditions_of(job: Job) -> dict[str, Any]:
-    """Return what two jobs of a session must have in common to share processes, as plain values.
-
-    These are the job's program, environment and network, and what processes inherit from this one. Libraries are
-    compared by the time at which a package was last installed into them.
-    """
+    """Return the conditions, as plain values, that two jobs of a session must share to share processes."""
     libraries = [path for path in job.environment.get(_LIBRARIES, "").split(os.pathsep) if path]
     packages = [path for path in sys.path if Path(path).name in _PACKAGES]
     return {
@@ -57,7 +52,7 @@ def conditions_of(job: Job) -> dict[str, Any]:
 
 
 def _inherited_variables() -> dict[str, str]:
-    """Return the variables that a child inherits: ``os.environ`` does not know those that R has changed."""
+    # ``os.environ`` lacks changes that R has made.
     first = _first_variable()
     variables: dict[str, str] = {}
     number = 0
@@ -65,24 +60,19 @@ def _inherited_variables() -> dict[str, str]:
         name, _, value = os.fsdecode(entry).partition("=")
         variables[name] = value
         number += 1
-    return _without_those_of_tensorflow(variables)
-
-
-def _first_variable() -> Any:
-    """Return the C variable ``environ``, which programs for macOS reach by a function."""
-    library, strings = ctypes.CDLL(None), ctypes.POINTER(ctypes.c_char_p)
-    if sys.platform != "darwin":
-        return strings.in_dll(library, "environ")
-    library._NSGetEnviron.restype = ctypes.POINTER(strings)
-    return library._NSGetEnviron().contents
-
-
-def _without_those_of_tensorflow(variables: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in variables.items()
         if name != _VERSION_OF_TENSORFLOW and _WRITTEN_BY_TENSORFLOW.get(name) != value
     }
+
+
+def _first_variable() -> Any:
+    library, strings = ctypes.CDLL(None), ctypes.POINTER(ctypes.c_char_p)
+    if sys.platform != "darwin":
+        return strings.in_dll(library, "environ")
+    library._NSGetEnviron.restype = ctypes.POINTER(strings)
+    return library._NSGetEnviron().contents
 
 
 def _identity(paths: Iterable[str]) -> list[Any]:

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tfdistribute import storage
 from tfdistribute.launch.host import private_directory, processes
-from tfdistribute.launch.job import Job
+from tfdistribute.launch.job import Job, job_values
 from tfdistribute.launch.job_handle import adopt, reap_supervisors
-from tfdistribute.launch.state import read_json
 from tfdistribute.launch.warm_pool.conditions import conditions_of
 from tfdistribute.launch.warm_pool.waiting import STATE_FILE
 
@@ -37,13 +37,7 @@ _CODE = (
 
 @dataclass
 class _Waiting:
-    """A supervisor that waits for its job.
-
-    Args:
-        is_idle: Whether it was prepared for some later job, and not for one that is being written.
-        session: Process that can use it. A forked child knows it, too.
-    """
-
+    # ``is_idle`` means prepared for some later job. ``session`` is the process that can use it, and no forked child.
     job: Job
     process: subprocess.Popen[bytes]
     channel: socket.socket
@@ -52,7 +46,6 @@ class _Waiting:
     session: int = field(default_factory=os.getpid)
 
     def send(self, message: Mapping[str, Any]) -> bool:
-        """Send a message; return False if the supervisor has ended."""
         try:
             self.channel.sendall(json.dumps(message).encode() + b"\n")
         except OSError:
@@ -60,18 +53,17 @@ class _Waiting:
         return True
 
     def prepares(self, job: Job) -> bool:
-        """Ask for the processes of a job; return whether the supervisor has agreed."""
         try:
             return (
                 not self._is_suspended()
-                and self.send({"prepare": _values(job)})
+                and self.send({"prepare": job_values(job)})
                 and self.channel.recv(1) != b""
             )
         except OSError:
             return False
 
     def end(self) -> None:
-        """End the supervisor: it does so itself, or is killed, and the kernel kills its processes with it."""
+        # The kernel kills its processes with it.
         self.channel.close()
         try:
             self.process.wait(0 if self._is_suspended() else _END_S)
@@ -91,10 +83,7 @@ _started: dict[str, Job] = {}
 
 
 def open_directory(job: Job) -> str:
-    """Begin to prepare the processes of a job, and return its private directory.
-
-    Processes of an earlier job that are still there are used if they were started under the same conditions.
-    """
+    """Begin to prepare a job's processes, or reuse an earlier job's, and return the private directory."""
     conditions = conditions_of(job)
     idle = (each for each in _waiting.values() if each.is_idle and each.session == os.getpid())
     candidate = next(idle, None)
@@ -103,7 +92,7 @@ def open_directory(job: Job) -> str:
         return candidate.job.directory
     end_waiting()
     directory = private_directory.new_directory()
-    # The start of the job tells why a process cannot be started.
+    # The start of the job reports why a process cannot be started.
     with contextlib.suppress(OSError):
         _start_waiting(directory, job, conditions, None)
     return directory
@@ -125,7 +114,6 @@ def keep(directory: str) -> None:
 
 
 def end_waiting(directory: str | None = None) -> None:
-    """End the waiting supervisor of a private directory, or all of them."""
     for each in [directory] if directory is not None else list(_waiting):
         waiting = _waiting.pop(each, None)
         if waiting is not None:
@@ -134,19 +122,14 @@ def end_waiting(directory: str | None = None) -> None:
 
 
 def waiting_states() -> list[dict[str, Any]]:
-    """Return ``pids`` and ``is_ready`` of the processes that each idle supervisor has prepared."""
     reap_supervisors()
     idle = [each for each in _waiting.values() if each.is_idle]
-    states = [read_json(os.path.join(each.job.directory, STATE_FILE)) for each in idle]
+    states = [storage.read_object(os.path.join(each.job.directory, STATE_FILE)) for each in idle]
     return [state for state in states if state is not None]
 
 
 def start_process(job: Job) -> subprocess.Popen[bytes]:
-    """Start the supervisor of a job that is written, or tell the one that waits for it.
-
-    Raises:
-        OSError: the program cannot be run.
-    """
+    """Start the supervisor of a job, or notify the one that waits; OSError if the program cannot be run."""
     waiting = _waiting.pop(job.directory, None)
     if waiting is not None:
         is_told = waiting.send({"run": True})
@@ -170,13 +153,8 @@ def _start_waiting(
     private_directory.release(directory)
     adopt(process)
     _waiting[directory] = _Waiting(job, process, own, conditions, idle_s is not None)
-    # A supervisor that ends at once is noticed when it gets its job.
-    _waiting[directory].send({"prepare": _values(job), "idle_s": idle_s})
-
-
-def _values(job: Job) -> dict[str, Any]:
-    cluster = {"kind": job.cluster.kind, **dataclasses.asdict(job.cluster)}
-    return {**dataclasses.asdict(job), "cluster": cluster}
+    # A supervisor that ends immediately is noticed when it gets its job.
+    _waiting[directory].send({"prepare": job_values(job), "idle_s": idle_s})
 
 
 def _spawn(job: Job, standard_input: int) -> subprocess.Popen[bytes]:

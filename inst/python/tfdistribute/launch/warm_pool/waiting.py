@@ -11,16 +11,16 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from tfdistribute import storage
 from tfdistribute.descriptions import read
 from tfdistribute.launch.host import processes
-from tfdistribute.launch.host.stop_requests import StopRequests
+from tfdistribute.launch.host.processes import StopRequests
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.places.local import LocalPlace
 from tfdistribute.launch.setup import JobSetup, enter_network
-from tfdistribute.launch.state import read_json, replace
 from tfdistribute.launch.task_group import TaskGroup
 
-# The state of a supervisor without a job, beside where that of the job will be.
+# The state of a supervisor without a job, beside the state of the job.
 STATE_FILE = "prepared.json"
 
 _TICK_S = 0.1
@@ -31,11 +31,7 @@ Entered = tuple[LocalPlace, list[str]]
 
 
 def await_job(directory: str) -> Entered | None:
-    """Prepare processes as the session asks, until the job is written; None if the supervisor is not needed.
-
-    Raises:
-        ClusterError: the processes cannot have the network that the cluster asks for.
-    """
+    """Prepare processes until the job is written; None if it will not be, ClusterError without the wanted network."""
     with socket.socket(fileno=os.dup(0)) as channel, StopRequests() as stops:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         channel.settimeout(_TICK_S)
@@ -52,8 +48,6 @@ def await_job(directory: str) -> Entered | None:
 
 
 class _Waiting:
-    """A supervisor that waits in a private directory for messages from a channel."""
-
     def __init__(self, directory: str, channel: socket.socket) -> None:
         self.entered: Entered | None = None
         self._directory = directory
@@ -69,14 +63,11 @@ class _Waiting:
     @property
     def is_over(self) -> bool:
         is_late = self._until is not None and time.monotonic() > self._until
-        return self._is_closed or is_late or not self._has_parent()
-
-    def _has_parent(self) -> bool:
         # A child that the session has forked may hold its end of the channel.
-        return processes.start_time(self._parent) == self._parent_started
+        has_parent = processes.start_time(self._parent) == self._parent_started
+        return self._is_closed or is_late or not has_parent
 
     def next_line(self) -> bytes | None:
-        """Return the next message; None if there is none for a moment, or none any more."""
         if b"\n" not in self._received:
             try:
                 data = self._channel.recv(1 << 16)
@@ -92,7 +83,7 @@ class _Waiting:
         return line
 
     def prepare(self, fields: Mapping[str, Any], idle_s: float | None) -> None:
-        """Prepare processes for a job with these fields; without ``idle_s`` at once, for as long as it takes."""
+        """Prepare processes for a job with these fields; without ``idle_s`` immediately, for as long as it takes."""
         job = dataclasses.replace(read(Job, fields), directory=self._directory)
         if self.entered is None:
             self.entered = enter_network(job)
@@ -119,5 +110,5 @@ class _Waiting:
             and all(e.is_ready for e in ready_processes),
         }
         path = os.path.join(self._directory, STATE_FILE)
-        if read_json(path) != values:
-            replace(path, values)
+        if storage.read_object(path) != values:
+            storage.write_object(path, values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from tfdistribute import engine
 from tfdistribute.columns import ColumnFacts
@@ -18,8 +18,6 @@ LEARNING_RATE = 0.3
 
 @dataclass(frozen=True)
 class Baseline(Canned):
-    """Prediction of the labels' mean, or of each class's share."""
-
     optimizer: Optimizer = FTRL
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
@@ -31,11 +29,9 @@ class Baseline(Canned):
     def serving_input_receiver_fn(
         self, features: Mapping[str, ColumnFacts] | None = None
     ) -> Callable[[], Any]:
-        """Count the serialised examples without reading any feature."""
         return _count_examples
 
     def estimator_options(self) -> dict[str, Any]:
-        """Restrict TensorFlow's baseline to one feature; it does not accept several."""
         return {**super().estimator_options(), "only_row_count": True}
 
     def own_structure(self) -> dict[str, Any]:
@@ -43,13 +39,11 @@ class Baseline(Canned):
 
 
 @dataclass(frozen=True)
-class BaselineRegressor(Baseline, Regressor, kind="baseline_regressor"):
-    estimator: ClassVar[str] = "BaselineRegressor"
+class BaselineRegressor(Baseline, Regressor, kind="baseline_regressor"): ...
 
 
 @dataclass(frozen=True)
-class BaselineClassifier(Baseline, Classifier, kind="baseline_classifier"):
-    estimator: ClassVar[str] = "BaselineClassifier"
+class BaselineClassifier(Baseline, Classifier, kind="baseline_classifier"): ...
 
 
 def _count_examples() -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from tfdistribute.descriptions import check_choice
 from tfdistribute.errors import ModelError
@@ -27,8 +27,6 @@ LINEAR_LEARNING_RATE = 0.005
 
 @dataclass(frozen=True)
 class Combined(Canned):
-    """A linear part, a deep part, or both."""
-
     linear_feature_columns: tuple[FeatureColumn, ...] = ()
     linear_optimizer: Optimizer = FTRL
     dnn_feature_columns: tuple[FeatureColumn, ...] = ()
@@ -91,10 +89,8 @@ class Combined(Canned):
 
 
 @dataclass(frozen=True)
-class DNNLinearCombinedRegressor(Combined, Regressor, kind="dnn_linear_combined_regressor"):
-    estimator: ClassVar[str] = "DNNLinearCombinedRegressor"
+class DNNLinearCombinedRegressor(Combined, Regressor, kind="dnn_linear_combined_regressor"): ...
 
 
 @dataclass(frozen=True)
-class DNNLinearCombinedClassifier(Combined, Classifier, kind="dnn_linear_combined_classifier"):
-    estimator: ClassVar[str] = "DNNLinearCombinedClassifier"
+class DNNLinearCombinedClassifier(Combined, Classifier, kind="dnn_linear_combined_classifier"): ...

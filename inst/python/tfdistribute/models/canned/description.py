@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from tfdistribute import engine
 from tfdistribute.columns import AcceptedValues, ColumnFacts, InputFacts
@@ -35,12 +35,7 @@ COMBINERS = ("sum", "mean", "sqrtn")
 
 @dataclass(frozen=True)
 class Canned(Model):
-    """A ready-made Estimator: a head on top of parts that read feature columns.
-
-    Subclasses add fields, columns and arguments, and name TensorFlow's class.
-    """
-
-    estimator: ClassVar[str]
+    """A ready-made Estimator; classes for a verb have the names of TensorFlow's."""
 
     weight_column: str | None = None
     loss_reduction: str = "sum_over_batch_size"
@@ -59,25 +54,16 @@ class Canned(Model):
         )
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
-        """Return the feature columns of each part, by argument name."""
         raise NotImplementedError
 
     def arguments(self) -> dict[str, Any]:
-        """Make the arguments that are specific to this TensorFlow class."""
         raise NotImplementedError
 
     def own_structure(self) -> dict[str, Any]:
-        """Describe what this model's checkpoints hold besides columns and predictions."""
         raise NotImplementedError
 
     def head_arguments(self) -> dict[str, Any]:
-        """Make the arguments of TensorFlow's class for the predictions."""
         raise NotImplementedError
-
-    def warm_start_argument(self) -> dict[str, Any]:
-        """Make the warm start argument; baselines have none."""
-        start = self.warm_start_from
-        return {} if start is None else {"warm_start_from": start.build()}
 
     def all_columns(self) -> list[FeatureColumn]:
         return [column for columns in self.columns().values() for column in columns]
@@ -92,17 +78,17 @@ class Canned(Model):
         return tuple(required)
 
     def build(self, config: Any) -> Any:
-        """Make the Estimator, with true mean losses and the original feature names."""
-        arguments = self.arguments()
+        arguments, start = self.arguments(), self.warm_start_from
         weight_key = None if self.weight_column is None else safe_key(self.weight_column)
-        estimator = getattr(engine.tf.estimator, self.estimator)(
+        is_mean = self.loss_reduction == LOSS_REDUCTIONS[0]
+        estimator = getattr(engine.tf.estimator, type(self).__name__)(
             model_dir=self.model_dir,
             config=config,
             weight_column=weight_key,
             loss_reduction=getattr(engine.tf.losses.Reduction, self.loss_reduction.upper()),
             **self.head_arguments(),
             **arguments,
-            **self.warm_start_argument(),
+            **({} if start is None else {"warm_start_from": start.build()}),
         )
         columns = [column for part in self.columns() for column in arguments[part] or ()]
         options = engine.estimator.EstimatorOptions(
@@ -114,21 +100,16 @@ class Canned(Model):
             },
             weight_key=weight_key,
             reports_mean_loss=True,
-            row_loss=self._row_loss(),
-            sums_loss=self.loss_reduction != LOSS_REDUCTIONS[0],
+            row_loss="average_loss" if is_mean and self.weight_column is None else None,
+            sums_loss=not is_mean,
             as_written=not self.has_functions(),
             **self.estimator_options(),
         )
         return engine.estimator.adopt(estimator, options)
 
-    def _row_loss(self) -> str | None:
-        is_mean = self.loss_reduction == LOSS_REDUCTIONS[0]
-        return "average_loss" if is_mean and self.weight_column is None else None
-
     def serving_input_receiver_fn(
         self, features: Mapping[str, ColumnFacts] | None = None
     ) -> Callable[[], Any]:
-        """Parse the columns' features from serialised examples; predictions need no weights."""
         return examples_receiver(self.all_columns(), features)
 
     def estimator_options(self) -> dict[str, Any]:
@@ -148,7 +129,6 @@ class Canned(Model):
             check_features(required, {**facts.features, **weights})
 
     def coded_features(self, factors: Collection[str]) -> set[str]:
-        """Return the factors that only columns of numbers read."""
         types: dict[str, set[str]] = {}
         for each in self.required_features():
             types.setdefault(each.feature, set()).update(each.types)
@@ -169,8 +149,6 @@ class Canned(Model):
 
 @dataclass(frozen=True)
 class Regressor(Canned):
-    """A canned model that predicts ``label_dimension`` numbers per row."""
-
     label_dimension: int = 1
 
     def __post_init__(self) -> None:
@@ -191,8 +169,6 @@ class Regressor(Canned):
 
 @dataclass(frozen=True)
 class Classifier(Canned):
-    """A canned model that predicts classes."""
-
     n_classes: int = 2
     # None for a factor's levels, or for numbers from 0 to n_classes - 1.
     label_vocabulary: tuple[str, ...] | None = None
@@ -207,7 +183,6 @@ class Classifier(Canned):
         return {"n_classes": self.n_classes, "label_vocabulary": vocabulary}
 
     def estimator_options(self) -> dict[str, Any]:
-        """Convert labels to whole numbers if the classes have no names."""
         return {
             **super().estimator_options(),
             "whole_labels": self.label_vocabulary is None,
@@ -226,7 +201,6 @@ class Classifier(Canned):
         return [*values, (label.name, class_names(label.name, self.label_vocabulary))]
 
     def complete_from_input(self, facts: InputFacts) -> Model:
-        """Take the class names from the label's levels; also take the weights."""
         label, weighted = facts.label, super().complete_from_input(facts)
         if (
             self.label_vocabulary is not None

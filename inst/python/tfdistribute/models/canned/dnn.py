@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from tfdistribute.models.canned.description import Canned, Classifier, Regressor
 from tfdistribute.models.canned.parts import (
@@ -19,8 +19,6 @@ from tfdistribute.models.optimizers import ADAGRAD, Optimizer
 
 @dataclass(frozen=True)
 class Deep(Canned):
-    """Hidden layers between columns and prediction."""
-
     hidden_units: tuple[int, ...] = ()
     feature_columns: tuple[FeatureColumn, ...] = ()
     optimizer: Optimizer = ADAGRAD
@@ -56,10 +54,8 @@ class Deep(Canned):
 
 
 @dataclass(frozen=True)
-class DNNRegressor(Deep, Regressor, kind="dnn_regressor"):
-    estimator: ClassVar[str] = "DNNRegressor"
+class DNNRegressor(Deep, Regressor, kind="dnn_regressor"): ...
 
 
 @dataclass(frozen=True)
-class DNNClassifier(Deep, Classifier, kind="dnn_classifier"):
-    estimator: ClassVar[str] = "DNNClassifier"
+class DNNClassifier(Deep, Classifier, kind="dnn_classifier"): ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from tfdistribute.descriptions import check_choice
 from tfdistribute.models.canned.description import COMBINERS, Canned, Classifier, Regressor
@@ -17,8 +17,6 @@ LEARNING_RATE = 0.2
 
 @dataclass(frozen=True)
 class Linear(Canned):
-    """One weight per number and per category."""
-
     feature_columns: tuple[FeatureColumn, ...] = ()
     optimizer: Optimizer = FTRL
     sparse_combiner: str = "sum"
@@ -43,10 +41,8 @@ class Linear(Canned):
 
 
 @dataclass(frozen=True)
-class LinearRegressor(Linear, Regressor, kind="linear_regressor"):
-    estimator: ClassVar[str] = "LinearRegressor"
+class LinearRegressor(Linear, Regressor, kind="linear_regressor"): ...
 
 
 @dataclass(frozen=True)
-class LinearClassifier(Linear, Classifier, kind="linear_classifier"):
-    estimator: ClassVar[str] = "LinearClassifier"
+class LinearClassifier(Linear, Classifier, kind="linear_classifier"): ...

@@ -56,18 +56,19 @@ def check_layers(
 
 
 def find_activation(value: Activation) -> Any:
-    """Return an activation function, given itself or its name in ``tf.nn`` or ``tf.keras.activations``."""
     if not isinstance(value, str):
         return value
-    found = getattr(engine.tf.nn, value, None) or getattr(engine.tf.keras.activations, value, None)
-    if found is None:
+    function = getattr(engine.tf.nn, value, None) or getattr(
+        engine.tf.keras.activations, value, None
+    )
+    if function is None:
         raise ArgumentError(
             f'`activation_fn` "{value}" is not known.',
             'Give a name such as "relu", "tanh" or "sigmoid", or a function.',
             argument="activation_fn",
             value=value,
         )
-    return found
+    return function
 
 
 def activation_name(value: Activation) -> str:

@@ -31,8 +31,6 @@ _IGNORED = -1
 
 @dataclass(frozen=True)
 class Categorical(FeatureColumn):
-    """Categories of the feature ``key``."""
-
     is_categorical: ClassVar[bool] = True
     is_dense: ClassVar[bool] = False
 
@@ -44,7 +42,7 @@ class Categorical(FeatureColumn):
 
     @property
     def is_text(self) -> bool:
-        raise NotImplementedError
+        return getattr(self, "dtype", None) == "string"
 
     def requirements(self) -> tuple[FeatureRequirement, ...]:
         if self.is_text:
@@ -69,8 +67,6 @@ class Categorical(FeatureColumn):
 
 @dataclass(frozen=True)
 class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
-    """Listed categories."""
-
     vocabulary_list: tuple[str, ...] | tuple[int, ...] = ()
     dtype: str | None = None
     # Index of unlisted values; -1 ignores them, None makes them an error.
@@ -145,7 +141,8 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
 
 @dataclass(frozen=True)
 class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
-    """Categories listed in a text file, one per line."""
+    # Without the file's path, which may change.
+    structural: ClassVar[tuple[str, ...]] = ("vocabulary_size", "num_oov_buckets", "default_value")
 
     vocabulary_file: str = ""  # Read when a model is trained.
     vocabulary_size: int | None = None
@@ -157,15 +154,10 @@ class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
         check_choice("dtype", self.dtype, CATEGORY_DTYPES)
         _check_unlisted(self.name, self.default_value, self.num_oov_buckets, unset=None)
 
-    @property
-    def is_text(self) -> bool:
-        return self.dtype == "string"
-
     def content(self) -> Mapping[str, Any]:
         return {"file": checksum([storage.read_bytes(self.vocabulary_file)])}
 
     def check_files(self) -> None:
-        """Check that the file exists, unless it is on a remote file system."""
         if "://" not in self.vocabulary_file and not os.path.isfile(self.vocabulary_file):
             raise InputError(
                 f'`vocabulary_file` "{self.vocabulary_file}" of {self.name} does not exist.',
@@ -184,19 +176,10 @@ class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
             dtype=engine.tf.as_dtype(self.dtype),
         )
 
-    def structure(self) -> dict[str, Any]:
-        """Describe the buckets, without the file's path, which may change."""
-        return {
-            **super().structure(),
-            "vocabulary_size": self.vocabulary_size,
-            "num_oov_buckets": self.num_oov_buckets,
-            "default_value": self.default_value,
-        }
-
 
 @dataclass(frozen=True)
 class HashBucket(Categorical, kind="categorical_with_hash_bucket"):
-    """Categories by hash of the value."""
+    structural: ClassVar[tuple[str, ...]] = ("hash_bucket_size",)
 
     hash_bucket_size: int = 0
     dtype: str = "string"
@@ -205,32 +188,21 @@ class HashBucket(Categorical, kind="categorical_with_hash_bucket"):
         check_minimum("hash_bucket_size", self.hash_bucket_size, 2)
         check_choice("dtype", self.dtype, CATEGORY_DTYPES)
 
-    @property
-    def is_text(self) -> bool:
-        return self.dtype == "string"
-
     def build(self) -> Any:
         return engine.tf.feature_column.categorical_column_with_hash_bucket(
             safe_key(self.key), self.hash_bucket_size, dtype=engine.tf.as_dtype(self.dtype)
         )
 
-    def structure(self) -> dict[str, Any]:
-        return {**super().structure(), "hash_bucket_size": self.hash_bucket_size}
-
 
 @dataclass(frozen=True)
 class Identity(Categorical, kind="categorical_with_identity"):
-    """Whole numbers that are category indices."""
+    structural: ClassVar[tuple[str, ...]] = ("num_buckets",)
 
     num_buckets: int = 0
     default_value: int | None = None  # Index of other values; None makes them an error in training.
 
     def __post_init__(self) -> None:
         check_minimum("num_buckets", self.num_buckets, 1)
-
-    @property
-    def is_text(self) -> bool:
-        return False
 
     def accepted(self) -> Accepted | None:
         if self.default_value is not None:
@@ -253,9 +225,6 @@ class Identity(Categorical, kind="categorical_with_identity"):
         return engine.tf.feature_column.categorical_column_with_identity(
             safe_key(self.key), self.num_buckets, default_value=self.default_value
         )
-
-    def structure(self) -> dict[str, Any]:
-        return {**super().structure(), "num_buckets": self.num_buckets}
 
 
 def _check_unlisted(

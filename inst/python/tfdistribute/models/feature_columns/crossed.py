@@ -19,8 +19,6 @@ from tfdistribute.models.feature_columns.description import (
 
 @dataclass(frozen=True)
 class Crossed(FeatureColumn, kind="crossed"):
-    """Combinations of several features' categories, hashed."""
-
     is_categorical: ClassVar[bool] = True
     is_dense: ClassVar[bool] = False
 
@@ -49,19 +47,18 @@ class Crossed(FeatureColumn, kind="crossed"):
 
     @property
     def name(self) -> str:
-        """``a_X_b``, with names in alphabetical order."""
         return "_X_".join(sorted(_leaves(self)))
 
     def requirements(self) -> tuple[FeatureRequirement, ...]:
         types = (*TEXT, *WHOLE_NUMBERS)
         remedy = "Only strings and whole numbers can be crossed: use column_bucketized() for other numbers."
-        found: list[FeatureRequirement] = []
+        requirements: list[FeatureRequirement] = []
         for key in self.keys:
             if isinstance(key, str):
-                found.append(FeatureRequirement(key, types, None, self.name, remedy))
+                requirements.append(FeatureRequirement(key, types, None, self.name, remedy))
             else:
-                found.extend(key.requirements())
-        return tuple(found)
+                requirements.extend(key.requirements())
+        return tuple(requirements)
 
     def check_files(self) -> None:
         for key in self.keys:
@@ -84,7 +81,6 @@ class Crossed(FeatureColumn, kind="crossed"):
 
 
 def _leaves(column: Crossed) -> list[str]:
-    """Return what is crossed, also by nested columns, as TensorFlow's ``_collect_leaf_level_keys`` does."""
     names: list[str] = []
     for key in column.keys:
         if isinstance(key, Crossed):
@@ -95,5 +91,5 @@ def _leaves(column: Crossed) -> list[str]:
 
 
 def _cannot_be_crossed(column: FeatureColumn) -> bool:
-    # TensorFlow refuses to hash a hash, which would only add collisions.
+    # TensorFlow does not hash a hash, which would only add collisions.
     return not column.is_categorical or column.kind == "categorical_with_hash_bucket"

@@ -24,8 +24,6 @@ COMBINERS = ("mean", "sqrtn", "sum")
 
 @dataclass(frozen=True)
 class WrapsCategories(FeatureColumn):
-    """A column derived from a categorical one; any other raises ModelError."""
-
     categorical_column: FeatureColumn
 
     def __post_init__(self) -> None:
@@ -53,10 +51,9 @@ class WrapsCategories(FeatureColumn):
 
 @dataclass(frozen=True)
 class Weighted(WrapsCategories, kind="categorical_weighted"):
-    """Categories of one feature, weighted by the numbers of another."""
-
     is_categorical: ClassVar[bool] = True
     is_dense: ClassVar[bool] = False
+    structural: ClassVar[tuple[str, ...]] = ("weight_feature_key",)
 
     weight_feature_key: str
     dtype: str = "float32"
@@ -82,14 +79,9 @@ class Weighted(WrapsCategories, kind="categorical_weighted"):
             dtype=engine.tf.as_dtype(self.dtype),
         )
 
-    def structure(self) -> dict[str, Any]:
-        return {**super().structure(), "weight_feature_key": self.weight_feature_key}
-
 
 @dataclass(frozen=True)
 class Indicator(WrapsCategories, kind="indicator"):
-    """One number per category: its count in the row."""
-
     @property
     def name(self) -> str:
         return f"{self.categorical_column.name}_indicator"
@@ -100,7 +92,7 @@ class Indicator(WrapsCategories, kind="indicator"):
 
 @dataclass(frozen=True)
 class Embedding(WrapsCategories, kind="embedding"):
-    """A learned vector per category."""
+    structural: ClassVar[tuple[str, ...]] = ("dimension", "combiner", "trainable")
 
     dimension: int
     combiner: str = "mean"
@@ -144,11 +136,3 @@ class Embedding(WrapsCategories, kind="embedding"):
             max_norm=self.max_norm,
             trainable=self.trainable,
         )
-
-    def structure(self) -> dict[str, Any]:
-        return {
-            **super().structure(),
-            "dimension": self.dimension,
-            "combiner": self.combiner,
-            "trainable": self.trainable,
-        }

@@ -22,8 +22,6 @@ CATEGORY_DTYPES = ("string", "int32", "int64")
 
 @dataclass(frozen=True)
 class FeatureRequirement:
-    """A feature that a column reads, and what it must hold."""
-
     feature: str
     types: tuple[str, ...]
     width: int | None  # Numbers per row; None for any.
@@ -34,54 +32,46 @@ class FeatureRequirement:
 
 @dataclass(frozen=True)
 class FeatureColumn(Description):
-    """Conversion of features to a model's numbers.
-
-    TensorFlow's graph uses safe keys for features (see ``safe_key``), because scopes allow only some characters.
-    """
+    """Conversion of features, named by their ``safe_key``, to a model's numbers."""
 
     # Assigns values to buckets, so that another column can wrap it.
     is_categorical: ClassVar[bool] = False
     is_dense: ClassVar[bool] = True  # Layers can read it directly.
+    # Fields without which trained weights are meaningless.
+    structural: ClassVar[tuple[str, ...]] = ()
 
     @property
     def name(self) -> str:
-        """The column's TensorFlow name, with the original feature names."""
         raise NotImplementedError
 
     def requirements(self) -> tuple[FeatureRequirement, ...]:
-        """Return the features that the column reads."""
         raise NotImplementedError
 
-    def check_files(self) -> None:
-        """Check that the column's files exist; InputError if one does not."""
+    def check_files(self) -> None: ...
 
     def build(self) -> Any:
-        """Make the ``tf.feature_column``, which reads features by their safe keys."""
         raise NotImplementedError
 
     def structure(self) -> dict[str, Any]:
-        """Describe, for JSON, the kind, the name, and the settings without which trained weights are meaningless."""
-        return {"kind": self.kind, "name": self.name}
+        fields = {name: getattr(self, name) for name in self.structural}
+        return {"kind": self.kind, "name": self.name, **fields}
 
 
 def safe_key(name: str) -> str:
-    """Turn a name such as "petal length" into one that TensorFlow accepts as a scope: "petal_length".
+    """Turn a name such as "petal length" into a scope of TensorFlow: "petal_length".
 
-    ASCII characters that scopes do not allow become ``_``, as in TensorFlow's variable scopes. Other characters become
-    their code point, so that "größe" and "grüße", or two names in Greek letters, stay distinct. See
-    ``_sanitize_column_name_for_variable_scope`` in tensorflow/python/feature_column/feature_column_v2.py.
+    ASCII characters that scopes do not allow become ``_``, as in ``_sanitize_column_name_for_variable_scope`` of
+    feature_column_v2.py. Others become their code point, so that two names in Greek letters stay distinct.
     """
     coded = "".join(letter if letter.isascii() else f"u{ord(letter):04x}" for letter in name)
     return re.sub(r"[^A-Za-z0-9_.\-]", "_", coded)
 
 
 def check_distinct(columns: Sequence[FeatureColumn], argument: str) -> None:
-    """Check that no two columns of one part share a name or a variable scope."""
     check_names([column.name for column in columns], argument, "feature column")
 
 
 def check_names(names: Iterable[str], argument: str, noun: str) -> None:
-    """Check that names are distinct, also as variable scopes; ``noun`` says what they name."""
     seen: dict[str, str] = {}
     for name in names:
         key = safe_key(name)

@@ -32,17 +32,12 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Initializer(Description):
-    """Initial values of a variable."""
-
     def build(self) -> Any:
-        """Return the function of a shape that TensorFlow calls."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class NamedInitializer(Initializer, kind="named"):
-    """One of TensorFlow's initializers."""
-
     name: str
     settings: dict[str, Any] = field(default_factory=dict)  # By TensorFlow's names.
 
@@ -64,8 +59,6 @@ class NamedInitializer(Initializer, kind="named"):
 
 @dataclass(frozen=True)
 class InitializerFunction(Initializer, kind="function"):
-    """A function of a shape and a dtype, or a Python initializer; anything else raises ArgumentError."""
-
     function: Any
 
     def build(self) -> Any:

@@ -22,8 +22,6 @@ from tfdistribute.models.feature_columns.description import (
 
 @dataclass(frozen=True)
 class Numeric(FeatureColumn, kind="numeric"):
-    """Numbers of one feature."""
-
     key: str
     shape: tuple[int, ...] = (1,)
     # For parsed examples without the feature; None makes them an error.
@@ -90,8 +88,6 @@ class Numeric(FeatureColumn, kind="numeric"):
 
 @dataclass(frozen=True)
 class Bucketized(FeatureColumn, kind="bucketized"):
-    """Ranges of one feature's numbers."""
-
     # Layers can also read it directly.
     is_categorical: ClassVar[bool] = True
 

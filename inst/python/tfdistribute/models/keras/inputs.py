@@ -12,8 +12,6 @@ from tfdistribute.errors import InputError
 
 @dataclass(frozen=True)
 class KerasInput:
-    """One input of a Keras model; dimensions of any size are None."""
-
     name: str
     shape: tuple[int | None, ...]
     dtype: str
@@ -23,7 +21,7 @@ class KerasInput:
         return self.dtype == "string"
 
     def fits(self, feature: ColumnFacts) -> bool:
-        """Return whether a feature has the input's shape; a scalar counts as a row of one."""
+        """Return whether a feature has the input's shape, where a scalar counts as a row of one."""
         shape = feature.shape or ((1,) if self.shape else ())
         shape = () if self.shape == () and shape == (1,) else shape
         return len(shape) == len(self.shape) and all(
@@ -44,11 +42,10 @@ def match_inputs(
     features: Mapping[str, ColumnFacts],
     matrix_features: tuple[str, ...] | None,
 ) -> FeaturesByInput:
-    """Match features to inputs.
+    """Match features to inputs by name.
 
-    Features are matched by name if every input has a feature of its name; other features are unused. A model's only
-    input may also read the only feature, whatever its name, or all features as one matrix, in order, if together they
-    have as many numbers per row as the input has units.
+    A model's only input may also read the only feature, or all features as one matrix in order, if together they have
+    as many numbers per row as the input has units.
     """
     wanted = matrix_features or tuple(item.name for item in inputs)
     missing = [name for name in wanted if name not in features]
@@ -82,8 +79,8 @@ def _fit_together(item: KerasInput, features: Mapping[str, ColumnFacts]) -> bool
 
 
 def _listed(features: Mapping[str, ColumnFacts]) -> str:
-    shown = [f'"{name}"' for name in list(features)[:20]]
-    return ", ".join(shown) + (", ..." if len(features) > 20 else "")
+    names = [f'"{name}"' for name in list(features)[:20]]
+    return ", ".join(names) + (", ..." if len(features) > 20 else "")
 
 
 def _unmatched(

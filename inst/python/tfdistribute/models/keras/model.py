@@ -28,9 +28,8 @@ SPARSE_LOSSES = ("sparse_categorical_crossentropy", "SparseCategoricalCrossentro
 class KerasModel(Model, kind="keras"):
     """A compiled Keras model, of Keras 2 (``tf.keras``) or Keras 3: saved, or built by a function.
 
-    The model is loaded or built in the process that performs the verb, once per verb (twice if a function builds it and
-    the run has its own seed), and cloned into the Estimator's graph. Sequential and functional models can be cloned;
-    subclasses of Model cannot.
+    Each verb loads or builds it once (twice if a function builds it and the run has its own seed), and clones it,
+    which subclasses of Model do not support.
     """
 
     path: str | None = None
@@ -52,7 +51,6 @@ class KerasModel(Model, kind="keras"):
         object.__setattr__(self, "_models", {})
 
     def content(self) -> Mapping[str, Any]:
-        """Return the layers, and how the model was compiled. Starts TensorFlow."""
         known = self.model_facts()
         # The optimizer may have been changed since.
         now = {"optimizer": known.model.optimizer, "layers": known.model.get_config()}
@@ -68,10 +66,9 @@ class KerasModel(Model, kind="keras"):
         return models[key]
 
     def save_trained(self, read: Callable[[str], Any], path: str) -> None:
-        """Write the model with trained weights to a ``.keras`` file; ``read`` returns a variable by its name."""
         # A model of its own: the known one begins the next training.
-        known = engine.keras.describe(self._load_or_build(SEED))
-        engine.keras.save_trained(known, read, path)
+        model = engine.keras.describe(self._load_or_build(SEED))
+        engine.keras.save_trained(model, read, path)
 
     def _load_or_build(self, seed: int) -> Any:
         if self.function is not None:
@@ -96,7 +93,6 @@ class KerasModel(Model, kind="keras"):
         return [KerasInput(*each) for each in self.model_facts().inputs]
 
     def required_features(self) -> tuple[FeatureRequirement, ...]:
-        """Return the features that are read by name; none if the only input accepts any name."""
         inputs = self.inputs()
         if self.matrix_features is not None:
             return tuple(_requirement(name, inputs[0]) for name in self.matrix_features)
@@ -135,7 +131,6 @@ class KerasModel(Model, kind="keras"):
         return matched
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
-        """Check features and response. Starts TensorFlow: only Keras knows the model's inputs and outputs."""
         inputs = self.inputs()
         if needs_label:
             check_weights(facts, self.weights)
@@ -186,7 +181,6 @@ class KerasModel(Model, kind="keras"):
                 )
 
     def coded_features(self, factors: Collection[str]) -> set[str]:
-        """Return the factors that inputs of numbers read by name; codes are not combined with other features."""
         return {item.name for item in self.inputs() if not item.is_text} & set(factors)
 
     def check_micro_batches(self) -> None:
@@ -206,22 +200,21 @@ class KerasModel(Model, kind="keras"):
         return any(_loss_name(loss) in (*SPARSE_LOSSES, *BINARY_LOSSES) for loss in losses)
 
     def complete_from_input(self, facts: InputFacts) -> Model:
-        """Take the weights, and the order of features read as one matrix, from the data."""
         weighted = self
         if facts.weights is not None:
-            weighted = self._completed(weights=facts.weights.name)
+            weighted = self._complete(weights=facts.weights.name)
         if self.matrix_features is not None or facts.features is None:
             return weighted
         read = next(iter(match_inputs(self.inputs(), facts.features, None).values()))
-        return weighted._completed(matrix_features=read) if len(read) > 1 else weighted
+        return weighted._complete(matrix_features=read) if len(read) > 1 else weighted
 
     def complete_from_signature(self, signature: Mapping[str, Any] | None) -> Model:
         names = None if signature is None else signature.get("matrix_features")
         if names is None:
             return self
-        return self._completed(matrix_features=tuple(str(name) for name in names))
+        return self._complete(matrix_features=tuple(str(name) for name in names))
 
-    def _completed(self, **fields: Any) -> KerasModel:
+    def _complete(self, **fields: Any) -> KerasModel:
         completed = replace(self, **fields)
         completed.__dict__["_models"].update(self.__dict__["_models"])
         return completed
@@ -238,7 +231,6 @@ class KerasModel(Model, kind="keras"):
     def serving_input_receiver_fn(
         self, features: Mapping[str, ColumnFacts] | None = None
     ) -> Callable[[], Any]:
-        """Receive a tensor per feature, or per model input if no features are known."""
         if features is not None:
             matched = match_inputs(self.inputs(), features, self.matrix_features)
             read = [name for names in matched.values() for name in names]
@@ -252,8 +244,8 @@ def _loss_name(loss: Any) -> str:
 
 def _shape(tensor: Any) -> tuple[int, ...]:
     # An unknown size counts as one; such shapes are not checked.
-    known = () if tensor.shape.rank is None else tensor.shape[1:]
-    return tuple(1 if size is None else int(size) for size in known)
+    shape = () if tensor.shape.rank is None else tensor.shape[1:]
+    return tuple(1 if size is None else int(size) for size in shape)
 
 
 def _requirement(feature: str, item: KerasInput) -> FeatureRequirement:
@@ -263,7 +255,6 @@ def _requirement(feature: str, item: KerasInput) -> FeatureRequirement:
 
 
 def _named(name: str, value: Any) -> Any:
-    """Wrap an R function in a named Python function, because Keras needs its name."""
     function = as_callable(value, name) if isinstance(value, Mapping) else None
     if function is None:
         return value

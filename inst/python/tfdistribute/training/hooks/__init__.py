@@ -1,16 +1,16 @@
 """Session hooks as users describe them."""
 
-from tfdistribute.training.hooks import saving, session_run, stopping
+from tfdistribute.training.hooks import saving, session_run, step_cost
 from tfdistribute.training.hooks.description import (
     Hook,
     HookContext,
+    ModelHooks,
     as_hooks,
     check_hooks,
     may_end,
     read_hooks,
 )
 from tfdistribute.training.hooks.early_stopping import EarlyStopping
-from tfdistribute.training.hooks.model_hooks import ModelHooks
 from tfdistribute.training.hooks.record import record_interval
 from tfdistribute.training.hooks.tensors import suppress_nan_error
 
@@ -26,6 +26,6 @@ __all__ = [
     "record_interval",
     "saving",
     "session_run",
-    "stopping",
+    "step_cost",
     "suppress_nan_error",
 ]

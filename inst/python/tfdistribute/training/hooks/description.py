@@ -1,4 +1,4 @@
-"""Description of a session hook, and the context of the verb that uses it."""
+"""Description of a session hook, the context of the verb that uses it, and the hooks of a model function."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tfdistribute.training.history import History
 TRAINING = ("train", "train_and_evaluate")
 
 
+VERBS = {"train": "train", "eval": "evaluate", "infer": "predict"}
+
+
 @dataclass(frozen=True)
 class HookContext:
-    """The run in which hooks take part."""
-
     verb: str  # The evaluations of train_and_evaluate are "evaluate".
     model_dir: str | None = None
     history: History | None = None
     tf_config: TfConfig | None = None
 
     def note_stop(self, reason: str) -> None:
-        """Note the first reason why training ended before its steps or its data did."""
         if self.history is not None and self.history.stopped_by is None:
             self.history.stopped_by = reason
 
@@ -40,18 +40,13 @@ class HookContext:
 
 @dataclass(frozen=True)
 class Hook(Description):
-    """Root of the family: a session hook."""
-
     # Whether it only works while a model trains.
     trains_only: ClassVar[bool] = False
     # Whether it can end a training that has no other end.
     may_end: ClassVar[bool] = False
 
     def check(self, context: HookContext) -> None:
-        """Check, before TensorFlow starts, that the hook works in a run.
-
-        Raises ArgumentError if it has no meaning there, UnsupportedError if it does not work there in this version.
-        """
+        """Check, before TensorFlow starts, that the hook works in a run; else ArgumentError or UnsupportedError."""
         if self.trains_only and context.verb not in TRAINING:
             raise ArgumentError(
                 f"hook_{self.kind}() works while a model trains, and {context.verb}() does not train.",
@@ -66,7 +61,6 @@ class Hook(Description):
 
     @property
     def name(self) -> str:
-        """The name of the R function that made the hook, for messages."""
         return f"hook_{self.kind}()"
 
 
@@ -97,3 +91,25 @@ def as_hooks(hooks: Sequence[Any], context: HookContext) -> list[Any]:
 def may_end(hooks: Sequence[Any]) -> bool:
     """Return whether a hook can end a training that has no other end; TensorFlow's own objects always may."""
     return any(hook.may_end if isinstance(hook, Hook) else True for hook in hooks)
+
+
+class ModelHooks:
+    def __init__(self, model_dir: str) -> None:
+        self._model_dir = model_dir
+        self.history: History | None = None
+
+    def __call__(self, hooks: Sequence[Any], mode: str) -> list[Any]:
+        """Make session hooks in the same order; ArgumentError for a hook that must be given to the verb."""
+        context = HookContext.here(VERBS[mode], self._model_dir, self.history)
+        all_hooks: list[Any] = []
+        for hook in read_hooks(hooks):
+            session_hooks = as_hooks([hook], context)
+            if not session_hooks and isinstance(hook, Hook):
+                raise ArgumentError(
+                    f"{hook.name} changes what train() records and shows, so it cannot be part of a model.",
+                    "Give it to train() or train_spec().",
+                    argument="training_hooks",
+                    value=hook.name,
+                )
+            all_hooks += session_hooks
+        return all_hooks

@@ -1,4 +1,4 @@
-"""Early stopping: end training when a metric no longer improves."""
+"""Hooks for the first and the last step of a training, and early stopping when a metric no longer improves."""
 
 from __future__ import annotations
 
@@ -13,12 +13,43 @@ from tfdistribute.errors import ArgumentError, UnsupportedError
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks.description import Hook, HookContext
 
+# Longer than TensorFlow needs to start on a slow machine.
+PATIENCE_S = 600.0
+
+
+@dataclass(frozen=True)
+class GlobalStepWaiter(Hook, kind="global_step_waiter"):
+    """Begin when other tasks have trained the model up to a step, for asynchronous training."""
+
+    trains_only: ClassVar[bool] = True
+
+    wait_until_step: int
+
+    def session_hook(self, context: HookContext) -> Any:
+        return engine.hooks.WaitForStep(
+            self.wait_until_step, 0.0 if context.is_alone else PATIENCE_S
+        )
+
+
+@dataclass(frozen=True)
+class StopAtStep(Hook, kind="stop_at_step"):
+    trains_only: ClassVar[bool] = True
+    may_end: ClassVar[bool] = True
+
+    num_steps: int | None = None  # From where this training starts.
+    last_step: int | None = None
+
+    def session_hook(self, context: HookContext) -> Any:
+        return engine.hooks.StopAtStep(
+            self.num_steps, self.last_step, lambda: context.note_stop(self.name)
+        )
+
 
 @dataclass(frozen=True)
 class EarlyStopping(Hook, kind="early_stopping"):
     """End training when a metric has not improved for a number of steps.
 
-    TensorFlow's own hooks fetch a value per replica, which fails under MirroredStrategy. They refuse seconds under
+    TensorFlow's own hooks fetch a value per replica, which fails under MirroredStrategy. They reject seconds under
     every strategy, and add a variable to the checkpoint. This hook uses values that the training computes anyway.
     """
 
@@ -34,11 +65,10 @@ class EarlyStopping(Hook, kind="early_stopping"):
     min_steps: int = 0  # Before this global step, training does not end and values do not count.
     every_n_steps: int | None = None
     # Without both: every evaluation, or the loss ten times in patience_steps.
-    every_secs: float | None = None
+    every_s: float | None = None
     restore_best_weights: bool = False
 
     def check(self, context: HookContext) -> None:
-        """Check that the metric will exist, and that all tasks would end at the same step."""
         super().check(context)
         if self.data == "evaluation" and context.verb != "train_and_evaluate":
             raise ArgumentError(
@@ -61,7 +91,7 @@ class EarlyStopping(Hook, kind="early_stopping"):
         if (
             "ps" in context.tf_config.cluster
             or self.data == "evaluation"
-            or self.every_secs is not None
+            or self.every_s is not None
         ):
             raise UnsupportedError(
                 f"{self.name} would end the tasks of a cluster at different steps, and the others would wait for ever.",
@@ -79,14 +109,12 @@ class EarlyStopping(Hook, kind="early_stopping"):
 
 
 class Watch:
-    """Decides after each step whether training ends."""
-
     def __init__(
         self, hook: EarlyStopping, context: HookContext, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._hook = hook
         self._context = context
-        self._due = Interval(_interval(hook), hook.every_secs, clock)
+        self._due = Interval(_interval(hook), hook.every_s, clock)
         self._patience = Patience(hook.mode, hook.patience_steps, hook.min_delta)
         self._losses: list[float] = []
         self._evaluations = 0 if context.history is None else len(context.history.evaluations)
@@ -155,8 +183,6 @@ class Watch:
 
 
 class Patience:
-    """Keeps the best value of a metric, and its step."""
-
     def __init__(self, mode: str, steps: int, min_delta: float) -> None:
         self._sign = -1.0 if mode == "max" else 1.0
         self._steps = steps
@@ -177,8 +203,6 @@ class Patience:
 
 
 class Interval:
-    """Interval between two checks, in steps or seconds."""
-
     def __init__(
         self, steps: int | None, seconds: float | None, clock: Callable[[], float]
     ) -> None:
@@ -198,7 +222,6 @@ class Interval:
         return 0 if self._step is None else max(0, self._step + self._steps - step - 1)
 
     def __call__(self, step: int) -> bool:
-        """Return whether a check is due; if so, the next interval begins."""
         if self._step is None:
             self._step = step - 1
         if self._steps is not None and step - self._step < self._steps:
@@ -210,6 +233,6 @@ class Interval:
 
 
 def _interval(hook: EarlyStopping) -> int | None:
-    if hook.every_n_steps is not None or hook.every_secs is not None or hook.data == "evaluation":
+    if hook.every_n_steps is not None or hook.every_s is not None or hook.data == "evaluation":
         return hook.every_n_steps
     return max(1, hook.patience_steps // 10)

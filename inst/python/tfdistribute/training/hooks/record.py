@@ -1,4 +1,4 @@
-"""Hooks that change what every training records and shows; TensorFlow does not see them."""
+"""Hooks that change what every training records and shows. TensorFlow does not see them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from tfdistribute.training.hooks.description import Hook, HookContext
 
 @dataclass(frozen=True)
 class HistorySaver(Hook, kind="history_saver"):
-    """Record the loss at an interval, in the history that the verb returns."""
-
-    every_n_step: int = 10
+    every_n_steps: int = 10
 
     def session_hook(self, context: HookContext) -> None:
         """Return None: see ``record_interval``."""
@@ -21,21 +19,16 @@ class HistorySaver(Hook, kind="history_saver"):
 
 @dataclass(frozen=True)
 class ProgressBar(Hook, kind="progress_bar"):
-    """Show the progress of training, in R."""
-
     def session_hook(self, context: HookContext) -> None:
         """Return None: the display listens to the history."""
 
 
 @dataclass(frozen=True)
 class ViewMetrics(Hook, kind="view_metrics"):
-    """Show the metrics of training on a page, in R."""
-
     def session_hook(self, context: HookContext) -> None:
         """Return None: the page listens to the history."""
 
 
 def record_interval(hooks: Sequence[Any], default: int) -> int:
-    """Return the steps between two records of the loss: those of the last ``HistorySaver``, or the default."""
-    intervals = [hook.every_n_step for hook in hooks if isinstance(hook, HistorySaver)]
+    intervals = [hook.every_n_steps for hook in hooks if isinstance(hook, HistorySaver)]
     return intervals[-1] if intervals else default

@@ -15,28 +15,27 @@ from tfdistribute.training.hooks.description import Hook, HookContext
 class CheckpointSaver(Hook, kind="checkpoint_saver"):
     """Write checkpoints at an interval of its own.
 
-    In the model's directory it replaces the checkpoints of the run configuration; elsewhere it writes additional ones.
+    In the model's directory it replaces the checkpoints of the run configuration; elsewhere it adds checkpoints.
     """
 
     trains_only: ClassVar[bool] = True
 
     checkpoint_dir: str | None = None
-    save_secs: float | None = None
-    save_steps: int | None = None
+    every_s: float | None = None
+    every_n_steps: int | None = None
     saver: Any = None
     checkpoint_basename: str = "model.ckpt"
     scaffold: Any = None
     listeners: tuple[Any, ...] = ()
 
     def session_hook(self, context: HookContext) -> Any:
-        """Make a ``CheckpointSaverHook``; for another directory, one that Estimator does not take for its own."""
         directory = _directory(self.checkpoint_dir, context, "checkpoint_dir", self.name)
 
         def make(saver: Any) -> Any:
             return engine.tf.estimator.CheckpointSaverHook(
                 directory,
-                save_secs=self.save_secs,
-                save_steps=self.save_steps,
+                save_secs=self.every_s,
+                save_steps=self.every_n_steps,
                 saver=saver,
                 checkpoint_basename=self.checkpoint_basename,
                 scaffold=self.scaffold,
@@ -53,10 +52,8 @@ class CheckpointSaver(Hook, kind="checkpoint_saver"):
 
 @dataclass(frozen=True)
 class SummarySaver(Hook, kind="summary_saver"):
-    """Write summaries for TensorBoard at an interval of its own."""
-
-    save_steps: int | None = None
-    save_secs: float | None = None
+    every_n_steps: int | None = None
+    every_s: float | None = None
     output_dir: str | None = None
     summary_writer: Any = None
     scaffold: Any = None
@@ -64,8 +61,8 @@ class SummarySaver(Hook, kind="summary_saver"):
 
     def session_hook(self, context: HookContext) -> Any:
         settings = {
-            "save_steps": self.save_steps,
-            "save_secs": self.save_secs,
+            "save_steps": self.every_n_steps,
+            "save_secs": self.every_s,
             "output_dir": _output_dir(self.output_dir, self.summary_writer, context, self.name),
             "summary_writer": self.summary_writer,
         }
@@ -76,17 +73,15 @@ class SummarySaver(Hook, kind="summary_saver"):
 
 @dataclass(frozen=True)
 class StepCounter(Hook, kind="step_counter"):
-    """Write the steps per second for TensorBoard."""
-
     every_n_steps: int | None = None
-    every_n_secs: float | None = None
+    every_s: float | None = None
     output_dir: str | None = None
     summary_writer: Any = None
 
     def session_hook(self, context: HookContext) -> Any:
         return engine.tf.estimator.StepCounterHook(
             every_n_steps=self.every_n_steps,
-            every_n_secs=self.every_n_secs,
+            every_n_secs=self.every_s,
             output_dir=_output_dir(self.output_dir, self.summary_writer, context, self.name),
             summary_writer=self.summary_writer,
         )

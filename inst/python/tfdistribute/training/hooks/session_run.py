@@ -14,8 +14,6 @@ EVENTS = ("begin", "after_create_session", "before_run", "after_run", "end")
 
 @dataclass(frozen=True)
 class SessionRun(Hook, kind="session_run"):
-    """Call functions before, during and after a session, on the thread that runs it."""
-
     may_end: ClassVar[bool] = True
 
     begin: Callable[..., Any] | None = None
@@ -36,4 +34,4 @@ class SessionRun(Hook, kind="session_run"):
 
     @property
     def name(self) -> str:
-        return "session_run_hook()"
+        return "hook_session_run()"

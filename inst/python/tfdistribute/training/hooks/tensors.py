@@ -13,29 +13,25 @@ from tfdistribute.training.hooks.description import Hook, HookContext
 
 @dataclass(frozen=True)
 class LoggingTensor(Hook, kind="logging_tensor"):
-    """Show values of tensors."""
-
     tensors: dict[str, Any]
     # Called with (global step, values by name): R would not show what Python prints.
     show: Callable[..., Any]
-    every_n_iter: int | None = None
-    every_n_secs: float | None = None
+    every_n_steps: int | None = None
+    every_s: float | None = None
     at_end: bool = False
 
     def session_hook(self, context: HookContext) -> Any:
         return engine.hooks.ShowTensors(
             self.tensors,
             self.show,
-            every_n_iter=self.every_n_iter,
-            every_n_secs=self.every_n_secs,
+            every_n_iter=self.every_n_steps,
+            every_n_secs=self.every_s,
             at_end=self.at_end,
         )
 
 
 @dataclass(frozen=True)
 class NanTensor(Hook, kind="nan_tensor"):
-    """End training when a tensor is NaN."""
-
     trains_only: ClassVar[bool] = True
 
     loss_tensor: Any = "loss"
@@ -53,8 +49,8 @@ class NanTensor(Hook, kind="nan_tensor"):
 def suppress_nan_error(hooks: Sequence[Any]) -> Iterator[None]:
     """End a training without an error if its loss became NaN and a hook has ``fail_on_nan_loss = False``.
 
-    Estimator's own hook always raises when the loss is NaN. That error ends the session, so no
-    checkpoint of NaN weights is written; only the error itself is suppressed here.
+    Estimator's own hook always raises when the loss is NaN. Its error ends the session, so no checkpoint of NaN weights
+    is written.
     """
     if not any(isinstance(hook, NanTensor) and not hook.fail_on_nan_loss for hook in hooks):
         yield

@@ -21,15 +21,14 @@ from tfdistribute.cluster.spec import (
     START_TIMEOUT_S,
     ClusterSpec,
 )
-from tfdistribute.cluster.tf_config import TfConfig, read_tf_config, to_tf_config
+from tfdistribute.cluster.tf_config import read_tf_config, to_tf_config
 from tfdistribute.descriptions.comparison import Entries, Exceptions, entries_of
 from tfdistribute.errors import ClusterError, ModelDirectoryError
 from tfdistribute.files import canonical_path
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.checks import check_specs, check_training
 from tfdistribute.training.history import Listener
-from tfdistribute.training.specs import EvalSpec, TrainSpec
+from tfdistribute.training.specs import EvalSpec, TrainSpec, check_specs, check_training
 
 _RECORDS = "It decides what is logged or saved, and not what is trained."
 _REFERS = "It refers to a place, which may differ between machines; its content is compared."
@@ -48,6 +47,7 @@ LEFT_OUT = {
     "RunSettings.model_dir": "Tasks compare what the chief writes there.",
     "RunSettings.cluster": "The addresses are compared, see ``TaskFacts``; the rest is about processes.",
     "RunSettings.session_config": "Threads and memory are each machine's; `graph_options` is compared.",
+    "RunSettings.track": "No task logs to it.",
     "RunSettings.steps_per_run": "All tasks use the smallest number.",
     "RunSettings.save_summary_steps": _RECORDS,
     "RunSettings.log_step_count_steps": _RECORDS,
@@ -113,12 +113,7 @@ class TaskAssignment:
     listener: Listener | None = None
 
     def check(self) -> None:
-        """Check that the training may begin: its directory, its hooks, and that it ends.
-
-        Raises:
-            ModelDirectoryError: the job has locked another directory.
-            TfdistributeError: as raised by the verbs.
-        """
+        """Check that the training may begin: its directory, which the job must have locked, its hooks, and its end."""
         model, spec = self.model, self.train
         locked = os.environ.get(task_events.MODEL_DIR)
         if locked and canonical_path(locked) != canonical_path(model.model_dir):
@@ -146,11 +141,10 @@ class TaskAssignment:
 
     @property
     def stall_timeout_s(self) -> float:
-        """Seconds without a step after which the training counts as stalled."""
         return self._timeout_s("stall_timeout_s", STALL_TIMEOUT_S)
 
     def _timeout_s(self, name: str, default: float) -> float:
-        of_strategy = getattr(self.settings.train_distribute, "timeout_s", None)
+        of_strategy = getattr(self.settings.strategy, "timeout_s", None)
         of_cluster = getattr(self.settings.cluster, name, default)
         return of_cluster if of_strategy is None else of_strategy
 
@@ -158,10 +152,8 @@ class TaskAssignment:
 def current_member(settings: RunSettings) -> Member | None:
     """Return the task of a cluster that this process trains as; None if it trains alone.
 
-    If ``cluster`` names the task of this process, TF_CONFIG is set accordingly in this process.
-
-    Raises:
-        ClusterError: TF_CONFIG cannot be read, or its cluster has a mistake, see ``cluster.checks``.
+    If ``cluster`` names the task of this process, TF_CONFIG is set accordingly in this process. Raises ClusterError if
+    TF_CONFIG cannot be read, or its cluster has a mistake, see ``cluster.checks``.
     """
     cluster = settings.cluster
     if (
@@ -173,21 +165,17 @@ def current_member(settings: RunSettings) -> Member | None:
     config = read_tf_config(os.environ)
     if config is not None:
         check_at_start(config)
-        _check_has_task(config)
+        if config.task_type is None:
+            raise ClusterError(
+                f"TF_CONFIG has a cluster of {config.tasks} tasks, and does not say which of them this process is.",
+                'Add a task such as {"type": "chief", "index": 0}, or unset TF_CONFIG to train on this machine alone.',
+                argument="TF_CONFIG",
+                value="task",
+            )
     member = Member.of(config, protocol=settings.protocol)
     if member is None or (member.is_alone and not task_events.is_supervised()):
         return None
     return member
-
-
-def _check_has_task(config: TfConfig) -> None:
-    if config.task_type is None:
-        raise ClusterError(
-            f"TF_CONFIG has a cluster of {config.tasks} tasks, and does not say which of them this process is.",
-            'Add a task such as {"type": "chief", "index": 0}, or unset TF_CONFIG to train on this machine alone.',
-            argument="TF_CONFIG",
-            value="task",
-        )
 
 
 def _name_for_users(path: str) -> str:

@@ -49,7 +49,7 @@ def evaluate_checkpoints(assignment: TaskAssignment, peers: Peers) -> History:
 
 
 class _Evaluator:
-    """Polls model_dir for checkpoints and evaluates them.
+    """Evaluates the checkpoints of model_dir.
 
     TensorFlow's own loop never ends without max_steps, and fails when a checkpoint is deleted while it is read.
     """
@@ -100,7 +100,7 @@ class _Evaluator:
         return last
 
     def _newest(self) -> str | None:
-        """Find the newest checkpoint; None if it is broken, which the chief repairs when it restarts."""
+        """Find the newest checkpoint; None if it is broken, because the chief repairs it when it restarts."""
         newest = listed_checkpoint(self._model_dir)
         return newest if newest is not None and is_whole(newest) else None
 

@@ -1,4 +1,4 @@
-"""Handshake before the first step: every task knows what the others are about to do, and that they share model_dir."""
+"""The handshake of tasks before the first step, by which each knows the work of the others and their model_dir."""
 
 from __future__ import annotations
 
@@ -26,18 +26,17 @@ _READ_S = 2.0
 
 
 def poll_s(waited_s: float) -> float:
-    """Return the interval until the next look at others that have been waited for."""
     return min(_POLL_S, max(_FIRST_POLL_S, waited_s / 10))
 
 
 class Handshake:
-    """What this task tells the others, and learns from them, before it trains.
+    """Exchange of facts with the other tasks before the training.
 
     Args:
-        peers: The other tasks; this task's server must be running.
+        peers: The other tasks. This task's server must be running.
         start_timeout_s: Seconds to wait for a task that does not answer; START_PATIENCE times as many for one that
             answers and is still preparing its training.
-        stopped: Whether the user has asked this task to end.
+        stopped: Whether the user has stopped this task.
     """
 
     def __init__(
@@ -58,7 +57,7 @@ class Handshake:
         self.sockets: list[str] = []
 
     def announce(self, facts: TaskFacts, work: Entries | None = None) -> None:
-        """Let the others know what this task is about to do; ``work`` are the entries of what it trains."""
+        """Publish what this task is about to do; ``work`` are the entries of what it trains."""
         if work is not None:
             # The others read the entries only if the checksums differ.
             text = json.dumps(work)
@@ -75,13 +74,9 @@ class Handshake:
         return self._facts_of([chief])[chief[0]]
 
     def check_directory(self, chief: TaskFacts, read: Callable[[], str | None]) -> None:
-        """Check that this task reads in model_dir what the chief has written there.
+        """Check that this task reads in model_dir the mark that the chief has written there.
 
-        Args:
-            read: Reads the chief's mark; None if there is none.
-
-        Raises:
-            ModelDirectoryError: it does not, for as long as a network file system may need.
+        Raises ModelDirectoryError if it does not, for as long as a network file system may need.
         """
         if chief.training != self.peers.training:
             # It is already in its next training, while an evaluator or a server is still in this one.
@@ -114,9 +109,8 @@ class Handshake:
     def conclude(self, variables: dict[str, list[int]]) -> None:
         """Wait until all tasks agree, now that the model's variables are known.
 
-        Raises:
-            ClusterError: two tasks are about to do different things, or are the same task.
-            LostPeerError: a task does not come.
+        Raises ClusterError if two tasks are about to do different things, or are the same task, and LostPeerError if a
+        task does not come.
         """
         self.announce(dataclasses.replace(self.own, variables=variables))
         others = self._others()
@@ -158,7 +152,7 @@ class Handshake:
         return member.dependents
 
     def _facts_of(self, tasks: TasksWithAddresses, complete: bool = False) -> dict[Task, TaskFacts]:
-        """Wait for the facts of tasks, with their variables if ``complete``; those of a server have none."""
+        """Wait for the facts of tasks, with their variables if ``complete``. A server has no variables."""
         facts_by_task: dict[Task, TaskFacts] = {}
 
         def is_there(task: Task, address: str) -> bool | None:

@@ -7,18 +7,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from tfdistribute import task_events
+from tfdistribute.inputs import Input
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.multi_worker.assignment import TaskAssignment
 from tfdistribute.training.multi_worker.inputs import NOT_SHARDED
 
+OTHER_SHARDS = (
+    "The number of workers has changed. Each worker reads its own part of this input, so some rows of the epoch are "
+    "read twice and others not. Rows in memory are read once."
+)
+
 
 class TaskHistory(History):
-    """A History that reports its entries; it is the session's ``TrainingObserver``.
+    """A History that reports its entries. It is the session's ``TrainingObserver``.
 
     Args:
-        is_chief: Whether this task's losses are those of the training.
+        is_chief: Whether this task's losses are the losses of the training.
         own_batch_size: Examples that this task takes in one of its steps; None if not known.
-        model_dir: Where losses and evaluations are also saved; None for a task that does not write.
     """
 
     def __init__(
@@ -39,7 +44,6 @@ class TaskHistory(History):
 
     @classmethod
     def of(cls, assignment: TaskAssignment) -> TaskHistory:
-        """Make the history of a task that trains; its last step is not known yet."""
         member, source = assignment.member, assignment.train.input
         batch = source.facts().global_batch_size
         sharers = len(member.training_tasks) if member.in_step else 1
@@ -49,6 +53,10 @@ class TaskHistory(History):
         if source.shard_order() == "none" and len(member.training_tasks) > 1:
             history.note(NOT_SHARDED)
         return history
+
+    def note_other_shards(self, source: Input) -> None:
+        if self._is_chief and source.shard_order() in ("ranges", "own"):
+            self.note(OTHER_SHARDS)
 
     def session_started(self, step: int) -> None:
         task_events.emit("session", step=step, last_step=self.last_step)

@@ -24,31 +24,27 @@ _PARTS = (
     "metrics",
     "model_graphs",
     "model_parts",
+    "multi_worker",
     "optimizers",
     "session_config",
-    "tasks",
     "tpu",
 )
 
 
 def await_task() -> None:
-    """Load TensorFlow, wait for the task, and become the process of that task. The process ends if there is none.
+    """Load TensorFlow, wait for the task, and become the process of the task. The process ends if there is none.
 
-    Nothing is loaded if the task is there already. An error of TensorFlow is raised when the task uses it.
+    If the task is already there, nothing is loaded. An error of TensorFlow is raised when the task uses it.
     """
     with socket.socket(fileno=os.dup(0)) as channel:
         if not select.select([channel], [], [], 0)[0]:
             with contextlib.suppress(Exception):
-                _load()
+                for name in ("tf", *_PARTS):
+                    getattr(engine, name)
             # The supervisor may be gone, or may have sent the task.
             with contextlib.suppress(OSError):
                 channel.send(_READY)
         _begin(channel)
-
-
-def _load() -> None:
-    for name in ("tf", *_PARTS):
-        getattr(engine, name)
 
 
 def _begin(channel: socket.socket) -> None:
@@ -67,7 +63,6 @@ def _begin(channel: socket.socket) -> None:
 
 
 def _redirect_output(log: int) -> None:
-    """Move what was printed so far into the log, and print into it from now on."""
     with contextlib.suppress(OSError):
         os.write(log, os.pread(1, _MAX_BYTES, 0))
         os.ftruncate(1, 0)

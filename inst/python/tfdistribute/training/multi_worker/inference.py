@@ -39,14 +39,8 @@ def evaluate_shard(
 ) -> None:
     """Evaluate this task's shard; the chief adds up the states of all tasks and reports the metrics.
 
-    Args:
-        source: Features and labels, the same in every task.
-        checkpoint_path: The checkpoint's prefix, the same in every task.
-        hooks: Hook descriptions, which run in every task.
-
-    Raises:
-        UnsupportedError: the state of a metric is not a sum over rows.
-        TfdistributeError: as ``evaluate``.
+    All tasks must give the same ``source``, ``checkpoint_path`` and ``hooks``. Raises UnsupportedError if the state of
+    a metric is not a sum over rows.
     """
     member, results = _member(), _results()
 
@@ -85,16 +79,7 @@ def predict_shard(
     hidden_keys: Sequence[str] | None = None,
     hooks: Sequence[Any] = (),
 ) -> None:
-    """Predict for this task's shard, and write the predictions.
-
-    Args:
-        source: Features, the same in every task.
-        checkpoint_path: The checkpoint's prefix, the same in every task.
-        hooks: Hook descriptions, which run in every task.
-
-    Raises:
-        TfdistributeError: as ``predict``.
-    """
+    """Predict for this task's shard, and write the predictions; see ``evaluate_shard``."""
     member, results = _member(), _results()
     tasks = len(member.training_tasks)
     if not hooks:

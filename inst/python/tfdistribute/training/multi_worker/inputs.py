@@ -20,9 +20,9 @@ NOT_SHARDED = (
 
 
 def for_task(input_fn: InputFunction, member: Member) -> InputFunction:
-    """Let an input function read a task's shard where TensorFlow gives no context.
+    """Make an input function read a task's shard where TensorFlow gives no context.
 
-    It gives none to classic parameter server tasks, nor to evaluations and predictions on one device.
+    It gives none to classic parameter server tasks, or to evaluations and predictions on one device.
     """
     # Without a context, every task would read all rows.
     context = engine.tf.distribute.InputContext(
@@ -38,7 +38,6 @@ def for_task(input_fn: InputFunction, member: Member) -> InputFunction:
 def training_input_fn(
     prepared: Prepared, source: Input, member: Member, steps: int
 ) -> InputFunction:
-    """Return the input function of a task that trains, without the ``steps`` that its job has done."""
     input_fn = prepared.input_fn(source, "train", member.job_name)
     if prepared.estimator.config.train_distribute is None and member.servers:
         input_fn = for_task(input_fn, member)

@@ -28,7 +28,7 @@ _served: dict[str, float] = {}
 
 
 def start_server(member: Member, config: Any = None) -> None:
-    """Start the server of a task, unless it trains alone; a parameter server has no ``tf.estimator.RunConfig``."""
+    """Start the server of a task, unless it trains alone. A parameter server has no ``tf.estimator.RunConfig``."""
     if member.is_alone:
         return
     strategy = None if config is None else config.train_distribute
@@ -57,12 +57,9 @@ def start_server(member: Member, config: Any = None) -> None:
 def serve_variables(assignment: TaskAssignment, peers: Peers) -> History:
     """Serve variables to the other tasks until their training has ended.
 
-    Under a supervisor this never returns: the supervisor ends the process. Otherwise the chief's progress file in
-    model_dir shows the end.
-
-    Raises:
-        LostPeerError: the chief never came, or no longer answers.
-        TfdistributeError: the chief is about to do something else, or has another model_dir.
+    Under a supervisor this never returns, because the supervisor ends the process. Otherwise the chief's progress file
+    in model_dir shows the end. Raises LostPeerError if the chief never came, or no longer answers, and
+    TfdistributeError if the chief is about to do something else, or has another model_dir.
     """
     member, model_dir = assignment.member, assignment.model.model_dir
     start_server(member)

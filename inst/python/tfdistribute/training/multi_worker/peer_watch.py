@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
 import time
 from collections.abc import Iterator, Sequence
 
@@ -39,7 +41,7 @@ class PeerWatch:
         handshake: Concluded before the first session.
         stall_timeout_s: Seconds without a step of this task, unless a supervisor watches the steps.
         last_step: Step at which the training ends in any case, or None.
-        lease: The chief's on a remote model_dir, or None.
+        lease: Lease of the chief if model_dir is remote, or None.
     """
 
     def __init__(
@@ -66,7 +68,6 @@ class PeerWatch:
 
     @property
     def sockets(self) -> list[str]:
-        """Names of the sockets through which the tasks share memory, by rank, once they have agreed; or empty."""
         return self._handshake.sockets
 
     def after_step(self, step: int) -> None:
@@ -77,11 +78,10 @@ class PeerWatch:
         self._since = time.monotonic()
 
     def before_run(self, steps: int) -> None:
-        """Note the number of steps that this task takes before it reports the next one."""
         self._run_steps = steps
 
     def before_session(self) -> None:
-        """Agree with the other tasks before the first session; wait for those that this one needs before any other.
+        """Agree with the other tasks before the first session, and wait for needed tasks before others.
 
         Raises after too many sessions, or too much time, without a step.
         """
@@ -110,7 +110,7 @@ class PeerWatch:
     def is_lost(self) -> bool:
         """Return, on another thread, whether the current step can never end.
 
-        TensorFlow waits for ever for a task that is frozen, or that has ended its training while its process goes on.
+        TensorFlow waits forever for a task that is frozen, or that has ended its training while its process goes on.
         """
         servers = self._member.servers
         self.verdict = None if self.lease is None else self.lease.loss()
@@ -119,17 +119,23 @@ class PeerWatch:
             return False
         self.verdict = self.verdict or self._peers.report()
         # The last checkpoint needs the servers.
-        if self.verdict is None and (servers or not self._is_at_end()):
+        is_at_end = self.step is not None and self.step == self._last_step
+        if self.verdict is None and (servers or not is_at_end):
             self.verdict = self._silent() or (self._quiet() if self._member.in_step else None)
         return self.verdict is not None
 
     def disconnect_servers(self) -> None:
-        """Shut down the connections to the parameter servers, for which TensorFlow waits when a session is closed."""
+        """Shut down the connections to parameter servers, for which TensorFlow waits when a session is closed."""
         for _, address in self._member.servers:
             disconnect(address)
 
+    def give_up(self) -> None:
+        """End this process, whose step and session never end, and print which task it lost."""
+        sys.stderr.write(f"Error: {self.verdict or self.broken()}\n")
+        sys.stderr.flush()
+        os._exit(1)
+
     def training_peers(self) -> set[str]:
-        """Return the names of the other tasks that train and answer; none if this task was asked to end."""
         if self._handshake.stopped():
             return set()
         others = [each for each in self._member.training_tasks if each[0] != self._member.task]
@@ -137,7 +143,6 @@ class PeerWatch:
         return {str(task) for task, address in others if (task, address) not in away}
 
     def check_that_chief_has_ended(self) -> None:
-        """Check, at the end of this task's data, that the chief's data has ended too."""
         step = self.step
         is_watched = self._member.in_step and not self._member.is_chief
         if not is_watched or step is None or step == self._last_step:
@@ -167,9 +172,14 @@ class PeerWatch:
         errors = engine.tf.errors
         broken = isinstance(error, (errors.UnavailableError, errors.AbortedError))
         # Texts of sums over tasks, whatever the class of the error.
-        broken = broken or any(text in str(error) for text in _broken_sums())
+        broken = broken or any(
+            text in str(error) for text in ("Collective ops is aborted", engine.collectives.BROKEN)
+        )
         late = isinstance(error, errors.DeadlineExceededError)
-        if not self._member.needed or not (broken or late or _is_possible_after_loss(error)):
+        may_be_loss = isinstance(
+            error, (errors.CancelledError, errors.InternalError, errors.UnknownError)
+        )
+        if not self._member.needed or not (broken or late or may_be_loss):
             return None
         if (broken or late) and self._member.in_step:
             return self.loss_error()
@@ -227,12 +237,7 @@ class PeerWatch:
             value=f"{self._stall_timeout_s:g}",
         )
 
-    def _is_at_end(self) -> bool:
-        """Return whether all steps are done; this task is still finishing, for example in a user's hook."""
-        return self.step is not None and self.step == self._last_step
-
     def _may_be_at_end(self) -> bool:
-        """Return whether the others may have ended as they should while this task is busy after its last step."""
         record = self._progress.read()
         step, last = self.step, self._last_step
         is_last = step is not None and last is not None and step + self._run_steps >= last
@@ -280,13 +285,3 @@ def _ran_out_of_data(task: Task, step: int | None) -> InputError:
         argument="input",
         value=str(task),
     )
-
-
-def _broken_sums() -> tuple[str, str]:
-    """Return texts in errors of sums that another task has broken: TensorFlow's, and those in shared memory."""
-    return ("Collective ops is aborted", engine.collectives.BROKEN)
-
-
-def _is_possible_after_loss(error: Exception) -> bool:
-    errors = engine.tf.errors
-    return isinstance(error, (errors.CancelledError, errors.InternalError, errors.UnknownError))

@@ -16,7 +16,7 @@ from tfdistribute import __version__, engine, errors, task_events
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.peers import TasksWithAddresses, connection_error, is_listening
 from tfdistribute.cluster.spec import Task
-from tfdistribute.cluster.task_facts import TaskFacts, cluster_of
+from tfdistribute.cluster.task_facts import TaskFacts
 from tfdistribute.engine.step import passes
 from tfdistribute.errors import LostPeerError, TfdistributeError
 from tfdistribute.files import parse_json
@@ -37,18 +37,11 @@ FACTS, WORK, REPORT = "facts", "work", "report"
 
 
 class Store(Protocol):
-    """The key-value store of one server, as ``engine.multi_worker.KeyValueStore`` provides it."""
+    def write(self, texts: dict[str, str]) -> bool: ...
 
-    def write(self, texts: dict[str, str]) -> bool:
-        """Write texts by key; return whether the server answered."""
-        ...
+    def read(self, keys: Sequence[str]) -> list[str] | None: ...
 
-    def read(self, keys: Sequence[str]) -> list[str] | None:
-        """Read texts; None if the server does not answer."""
-        ...
-
-    def close(self) -> None:
-        """Close the connection."""
+    def close(self) -> None: ...
 
 
 class Peers:
@@ -77,7 +70,7 @@ class Peers:
             host=socket.gethostname(),
             process=self.process,
             training=self.training,
-            cluster=cluster_of(self.member),
+            cluster={role: list(each) for role, each in sorted(self.member.cluster.items())},
             package=__version__,
             tensorflow=engine.tf.__version__,
             passes=passes.list_switched_off(),
@@ -85,7 +78,6 @@ class Peers:
         )
 
     def publish(self, key: str, text: str) -> None:
-        """Write a text on this task's own server, which must be running."""
         self._has_server = True
         self._store_at(self.member.address).write({key: text})
 
@@ -97,7 +89,6 @@ class Peers:
 
     @property
     def agreed(self) -> str:
-        """Key of the chief's text that all tasks agree on this training."""
         return f"agreed/{self.training}"
 
     def read(self, task: Task, address: str, key: str) -> str | None:
@@ -112,7 +103,6 @@ class Peers:
     def unanswering(
         self, tasks: TasksWithAddresses, timeout_s: float = ANSWER_S
     ) -> list[tuple[Task, str]]:
-        """List the peers whose servers do not answer, after asking all at once."""
         answers: set[Task] = set()
 
         def ask(task: Task, address: str) -> None:
@@ -129,7 +119,7 @@ class Peers:
         return [(task, address) for task, address in tasks if task not in answers]
 
     def has_ended(self, task: Task) -> bool:
-        """Return whether the process of a peer has ended: its host refused the last two connections."""
+        """Return whether the process of a peer has ended: its host rejected the last two connections."""
         return self._refusals.get(task, 0) > 1
 
     def _is_listening(self, task: Task, address: str) -> bool:
@@ -139,10 +129,10 @@ class Peers:
         return error is None
 
     def silent(self, tasks: TasksWithAddresses) -> dict[Task, float]:
-        """Ask peers for a sign of life, and return for how long each has given none.
+        """Look for a sign of life of peers, and return for how many seconds each has given none.
 
-        Only time in which this task has waited for an answer counts: after it has itself been suspended, a clock would
-        accuse peers that it did not ask.
+        Only time in which this task has waited for an answer counts, because a clock would accuse peers after this task
+        has itself been suspended.
         """
         before, self._looked_at = self._looked_at, time.monotonic()
         unanswering = {task for task, _ in self.unanswering(tasks)}
@@ -192,7 +182,6 @@ class Peers:
 
     @contextlib.contextmanager
     def report_failure(self) -> Iterator[None]:
-        """Let the supervisor and the others know why the block fails, if it does; then close all connections."""
         try:
             yield
         except BaseException as error:
@@ -204,7 +193,7 @@ class Peers:
             self.close()
 
     def report(self) -> TfdistributeError | None:
-        """Return the error for a peer that has told why it ends; None if none has."""
+        """Return the error for a peer that has reported why it ends; None if none has."""
         if not self._has_server:
             return None
         answer = self._store_at(self.member.address).read([REPORT])
@@ -223,7 +212,6 @@ class Peers:
         )
 
     def close(self) -> None:
-        """Close all connections. Idempotent."""
         while self._stores:
             self._stores.popitem()[1].close()
 

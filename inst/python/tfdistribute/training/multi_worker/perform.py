@@ -25,7 +25,11 @@ from tfdistribute.training.multi_worker.inputs import training_input_fn
 from tfdistribute.training.multi_worker.parameter_server import serve_variables, start_server
 from tfdistribute.training.multi_worker.peer_watch import PeerWatch, translate_losses
 from tfdistribute.training.multi_worker.peers import Peers
-from tfdistribute.training.multi_worker.resume import learn_from_chief, record_training
+from tfdistribute.training.multi_worker.resume import (
+    ProgressFile,
+    learn_from_chief,
+    record_training,
+)
 from tfdistribute.training.preparation import prepare_training
 from tfdistribute.training.remote.lease import Lease, hold_lease
 from tfdistribute.training.tensorflow_errors import translate_errors
@@ -36,9 +40,9 @@ def perform(assignment: TaskAssignment) -> History:
     """Perform a task's part of a training, and return what the task saw of it.
 
     Raises:
-        KeyboardInterrupt: interrupted; the chief has written the checkpoint of its last step.
-        LostPeerError: another task never started, or is gone.
-        PortError: another program listens at the task's address.
+        KeyboardInterrupt: if interrupted. The chief has written the checkpoint of its last step.
+        LostPeerError: if another task never started, or is gone.
+        PortError: if another program listens at the task's address.
         TfdistributeError: as raised by the verbs.
     """
     member = assignment.member
@@ -68,8 +72,8 @@ def perform(assignment: TaskAssignment) -> History:
 class TaskRun:
     """The run of one task that trains, once.
 
-    1. ``open``: the chief holds model_dir and records the training; the Estimator is made, and the server started.
-    2. ``meet``: the others learn from the chief where the training begins; each announces what it is about to do.
+    1. ``open``: the chief holds model_dir and records the training. The Estimator is made, and the server started.
+    2. ``meet``: the others learn from the chief where the training begins. Each announces what it is about to do.
     3. ``train``: once the variables are known, the announcements are compared; then all train and watch each other.
     4. ``close``: the others find out that this task is gone.
     """
@@ -94,6 +98,8 @@ class TaskRun:
                 assignment.verb, assignment.model, assignment.settings, source, self._member
             )
             task_events.emit("tensorflow")
+            if ProgressFile(model_dir, self._member).has_other_workers:
+                self._history.note_other_shards(source)
             self._start = stack.enter_context(record_training(self._peers, model_dir))
             self._stop = stack.enter_context(finish_step_on_interrupt())
             stack.enter_context(source.serving())
@@ -155,10 +161,10 @@ class TaskRun:
     def _communication(self) -> str | None:
         if not engine.step.passes.is_on("all_reduce"):
             return None
-        return getattr(self._prepared.settings.train_distribute, "communication", None)
+        return getattr(self._prepared.settings.strategy, "communication", None)
 
     def _new_all_reduce(self) -> Any:
-        member, strategy = self._member, self._prepared.settings.train_distribute
+        member, strategy = self._member, self._prepared.settings.strategy
         on_cpus = not any("GPU" in device for device in flatten(self._prepared.devices.train))
         return engine.step.all_reduce.AllReduce(
             member.rank,

@@ -26,12 +26,6 @@ _ARRAY, _STRINGS = "array:", "strings:"
 
 
 class TaskResults:
-    """The results in one directory, by the tasks' ranks.
-
-    Args:
-        directory: A directory that only this user can read.
-    """
-
     def __init__(self, directory: str) -> None:
         self._directory = directory
 
@@ -42,11 +36,7 @@ class TaskResults:
         self._write(rank, states)
 
     def add_states(self, tasks: int) -> Arrays:
-        """Add up the states of all tasks, in the order of their ranks.
-
-        Raises:
-            TrainingError: tasks have different states.
-        """
+        """Add up the states of all tasks, in the order of their ranks; TrainingError if tasks have different states."""
         total = _read(self._path(0))
         for rank in range(1, tasks):
             states = _read(self._path(rank))
@@ -63,11 +53,7 @@ class TaskResults:
     def write_predictions(
         self, rank: int, batches: Sequence[dict[str, Any]], tasks: int, in_turns: bool
     ) -> None:
-        """Write the predictions of one task.
-
-        Args:
-            in_turns: Whether the tasks take turns with batches; if not, each has a range of the rows.
-        """
+        """Write the predictions of one task; ``in_turns`` if the tasks alternate, else each has a range of rows."""
         numbers = np.arange(len(batches))
         entries: Arrays = {
             _SIZES: np.array([len(next(iter(batch.values()))) for batch in batches], np.int64),
@@ -82,11 +68,7 @@ class TaskResults:
         self._write(rank, entries)
 
     def read_predictions(self) -> Arrays:
-        """Read the predictions of all tasks, in the order of the input.
-
-        Returns:
-            Arrays by the name of the output, with the rows as first dimension. Strings are arrays of str objects.
-        """
+        """Read the predictions of all tasks, in the order of the input; strings are arrays of str objects."""
         batches: list[tuple[int, Arrays]] = []
         # What a killed task has left is not a result.
         for name in (name for name in os.listdir(self._directory) if name.endswith(".npz")):

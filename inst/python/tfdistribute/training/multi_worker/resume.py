@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import os
 import secrets
 import time
@@ -16,10 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfdistribute import storage, task_events
-from tfdistribute.checkpoints.leftovers import tidy
+from tfdistribute.checkpoints.newest import tidy
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.task_facts import TaskFacts
-from tfdistribute.files import parse_object
 from tfdistribute.training.multi_worker.handshake import SHARE_S, Handshake
 from tfdistribute.training.multi_worker.peers import Peers
 from tfdistribute.training.variables import global_step
@@ -36,10 +34,11 @@ class TrainingRecord:
 
     Args:
         job: Name of the job, or the cluster's addresses.
-        first_step: Global step at which the job began, before any restart.
+        first_step: The global step that the job starts with.
         started: When the chief began, in seconds since 1970.
         finished_step: Global step of the last checkpoint; None while the chief trains.
-        mark: Random text, by which another task sees that its model_dir is the chief's.
+        mark: Random text, by which another task recognizes the chief's model_dir.
+        workers: Number of tasks that train.
     """
 
     job: str
@@ -48,6 +47,7 @@ class TrainingRecord:
     finished_step: int | None = None
     interrupted: bool = False
     mark: str = ""
+    workers: int = 0
 
     @property
     def is_finished(self) -> bool:
@@ -55,40 +55,44 @@ class TrainingRecord:
 
     @property
     def is_recent(self) -> bool:
-        """Whether the chief began after this process, so that this is not the record of an earlier training."""
         return self.started >= _PROCESS_BEGAN
 
 
 class ProgressFile:
-    """The progress file of one training."""
-
     def __init__(self, model_dir: str, member: Member) -> None:
         self._model_dir = model_dir
         self._path = os.path.join(model_dir, FILE)
         self._job = member.job_name
+        self._workers = len(member.training_tasks)
 
     def mark(self) -> str | None:
         record = self.read()
         return None if record is None else record.mark
 
     def read(self) -> TrainingRecord | None:
+        fields = storage.read_object(self._path)
         try:
-            fields = parse_object(storage.read_bytes(self._path))
             record = None if fields is None else TrainingRecord(**fields)
-        except (OSError, TypeError):
+        except TypeError:
             return None
         return record if record is not None and record.job == self._job else None
 
     def first_step(self, step: int) -> int:
-        """Return the global step at which the job began, given that of the newest checkpoint."""
+        """Return the global step at which the job began; ``step`` belongs to the newest checkpoint."""
         if task_events.attempt() == 0:
             return step
         record = self.read()
         return step if record is None else min(record.first_step, step)
 
+    @property
+    def has_other_workers(self) -> bool:
+        """Whether another number of workers has trained this job before."""
+        record = self.read() if task_events.attempt() > 0 else None
+        return record is not None and record.workers != self._workers
+
     @contextlib.contextmanager
     def record(self, first_step: int) -> Iterator[TrainingRecord]:
-        """Record the training inside the block, as the chief; the block ends when the last checkpoint is written."""
+        """Record the training inside the block, as the chief. The block ends when the last checkpoint is written."""
         record = self.start(first_step)
         try:
             yield record
@@ -98,7 +102,10 @@ class ProgressFile:
         self.finish(record, global_step(self._model_dir))
 
     def start(self, first_step: int) -> TrainingRecord:
-        record = TrainingRecord(self._job, first_step, time.time(), mark=secrets.token_hex(8))
+        mark = secrets.token_hex(8)
+        record = TrainingRecord(
+            self._job, first_step, time.time(), mark=mark, workers=self._workers
+        )
         self._write(record)
         return record
 
@@ -107,13 +114,11 @@ class ProgressFile:
 
     def _write(self, record: TrainingRecord) -> None:
         # At once, because other tasks read it at any time.
-        content = json.dumps(dataclasses.asdict(record))
-        storage.of(self._path).write(self._path, content.encode())
+        storage.write_object(self._path, dataclasses.asdict(record))
 
 
 @contextlib.contextmanager
 def record_training(peers: Peers, model_dir: str) -> Iterator[TaskFacts | None]:
-    """Record the training inside the block, as the chief, which knows where it begins; other tasks get None."""
     if not peers.member.is_chief:
         yield None
         return
@@ -126,7 +131,6 @@ def record_training(peers: Peers, model_dir: str) -> Iterator[TaskFacts | None]:
 
 
 def learn_from_chief(handshake: Handshake) -> TaskFacts:
-    """Learn where the training begins, and check that this task sees the model_dir of the chief."""
     member, model_dir = handshake.peers.member, handshake.model_dir
     # The others see that an earlier training of this process is over.
     handshake.announce(handshake.own)

@@ -20,7 +20,7 @@ _KEPT_BYTES = 1 << 24
 
 
 def copy_logs(logs: str, target: str, result: dict[str, Any], name: str) -> None:
-    """Append the files of a local directory to those in a remote one, and write the result there as the last file."""
+    """Append the files of a local directory to a remote one, and write the result there as the last file."""
     starts: dict[str, int] = {}
     for path in sorted(Path(logs).iterdir()):
         place = os.path.join(target, path.name)
@@ -30,12 +30,11 @@ def copy_logs(logs: str, target: str, result: dict[str, Any], name: str) -> None
             storage.of(place).write(place, before + storage.read_own(str(path)))
     for row in result["tasks"]:
         row["log_start"] += starts.get(row["log"], 0)
-    place = os.path.join(target, name)
-    storage.of(place).write(place, json.dumps(result).encode())
+    storage.write_object(os.path.join(target, name), result)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run as a process, given the two directories, a file with the result, which is corrected, and its name."""
+    """Run as a process, with the two directories, a file with the result, which is corrected, and its name."""
     logs, target, path, name = arguments
     result: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
     try:

@@ -1,4 +1,4 @@
-"""Lease on a model directory on remote storage: only one job writes a model.
+"""Access to a model directory on remote storage, and the lease by which only one job writes a model.
 
 Such storage has no locks and cannot create a file only if it is missing. The chief therefore writes a file with its
 job, renews it at intervals, and looks before each renewal whether another job has written it since. Of two jobs that
@@ -12,30 +12,86 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import getpass
-import json
+import errno
 import os
+import re
 import secrets
-import socket
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tfdistribute import storage
+from tfdistribute.environment import describe_process
 from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.files import is_remote, parse_object
-from tfdistribute.training.remote.access import access_error
 
 NAME = ".lease"
 SETTLE_S, RENEW_S, EXPIRE_S = 2.0, 20.0, 120.0
 
+_NO_BUCKET = re.compile(r"bucket.* does not exist|NoSuchBucket", re.IGNORECASE)
+# How TensorFlow begins its errors about an answer of a store.
+_ANSWER = re.compile(r"HTTP response code (\d+)[^\n]*")
+_REFUSALS = {"401": errno.EACCES, "403": errno.EACCES, "404": errno.ENOENT}
+
+_CREDENTIALS = {
+    "gs": "Let GOOGLE_APPLICATION_CREDENTIALS name the key file of an account with the role Storage Object Admin, or "
+    "run `gcloud auth application-default login`. Then begin a new session, since TensorFlow looks for it only once.",
+    "s3": "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of an account that may read, write, list and delete there.",
+}
+
+
+def check_access(model_dir: str) -> None:
+    place = storage.of(model_dir)
+    path = os.path.join(model_dir, f".access-{secrets.token_hex(8)}")
+    try:
+        place.make_directory(model_dir)
+        place.write(path, b"-")
+        place.names(model_dir)
+        place.remove(path)
+    except OSError as error:
+        raise access_error(model_dir, "written", error) from error
+
+
+def read_error(model_dir: str) -> ModelDirectoryError | None:
+    """Explain why nothing can be read in a model directory; None if nothing was written there yet."""
+    try:
+        storage.of(model_dir).status(os.path.join(model_dir, "checkpoint"))
+    except FileNotFoundError as error:
+        return access_error(model_dir, "read", error) if _NO_BUCKET.search(str(error)) else None
+    except OSError as error:
+        return access_error(model_dir, "read", error)
+    return None
+
+
+def lost_access(text: str, model_dir: str) -> ModelDirectoryError | None:
+    """Explain TensorFlow's error about an access that the storage denied during a verb; None for any other."""
+    answer = _ANSWER.search(text)
+    code = None if answer is None else _REFUSALS.get(answer.group(1))
+    if answer is None or code is None or (code == errno.ENOENT and not _NO_BUCKET.search(text)):
+        return None
+    return access_error(model_dir, "used any more", OSError(code, answer.group(0)))
+
+
+def access_error(
+    model_dir: str, purpose: str, error: OSError, argument: str = "model_dir"
+) -> ModelDirectoryError:
+    if _NO_BUCKET.search(str(error)):
+        remedy = "Create the bucket, or correct its name."
+    elif isinstance(error, PermissionError):
+        remedy = _CREDENTIALS.get(storage.scheme_of(model_dir), "Ask for access to it.")
+    else:
+        remedy = "Check the path and the connection to its storage, and try again."
+    return ModelDirectoryError(
+        f'`{argument}` "{model_dir}" cannot be {purpose}: {error.strerror}.',
+        remedy,
+        argument=argument,
+        value=model_dir,
+    )
+
 
 @dataclass(frozen=True)
 class _Owner:
-    """Content of the file."""
-
     job: str
     token: str  # Random text of the process.
     described: str
@@ -50,20 +106,15 @@ class _Owner:
 
 
 class Lease:
-    """The lease of one job on a model directory."""
-
     def __init__(self, model_dir: str, job: str) -> None:
         self._model_dir = model_dir
         self._path = os.path.join(model_dir, NAME)
-        since = time.strftime("%Y-%m-%d %H:%M:%S")
-        described = f"{socket.gethostname()}, pid {os.getpid()}, user {_user()}, since {since}"
-        self._own = _Owner(job, secrets.token_hex(8), described, _this_process())
+        self._own = _Owner(job, secrets.token_hex(8), describe_process(), _this_process())
         self._ended = threading.Event()
         self._loss: ModelDirectoryError | None = None
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
-        """Hold the lease inside the block; ModelDirectoryError if another job holds it, or it cannot be written."""
         check_free(self._model_dir, self._own.job)
         try:
             self._write()
@@ -95,8 +146,7 @@ class Lease:
                 self._write()
 
     def _write(self) -> None:
-        content = json.dumps(dataclasses.asdict(self._own))
-        storage.of(self._path).write(self._path, content.encode())
+        storage.write_object(self._path, dataclasses.asdict(self._own))
 
     def _release(self) -> None:
         with contextlib.suppress(OSError):
@@ -117,7 +167,6 @@ def hold_lease(model_dir: str, job: str) -> Iterator[Lease | None]:
 
 
 def check_free(model_dir: str, job: str = "") -> None:
-    """Check that no other job holds the lease on a model directory; ModelDirectoryError if one does."""
     path = os.path.join(model_dir, NAME)
     try:
         owner = _read(path)
@@ -161,16 +210,9 @@ def _in_use(model_dir: str, owner: _Owner) -> ModelDirectoryError:
 
 
 def _this_process() -> str:
-    """Name this machine since its start, its processes as this one sees them, and this process."""
+    """Name this machine since its start, the namespace of its processes, and this process."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{boot} {os.readlink('/proc/self/ns/pid')} {os.getpid()}"
     except OSError:
         return ""
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.geteuid())

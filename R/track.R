@@ -1,0 +1,130 @@
+# Experiment trackers.
+
+#' Log a training to MLflow or Weights & Biases
+#'
+#' A tracker in [run_config()] logs the parameters of the model, and losses and metrics by step, to a run of MLflow or
+#' of Weights & Biases. [train()], [train_and_evaluate()] and [launch()] log while the model trains. They log in a
+#' process of their own beside the session, or beside the supervisor of a [slurm_cluster()]. Tasks of a cluster need
+#' neither the tracker's package nor its server. A training waits for the tracker twice: at its beginning until the run
+#' is open, and at its end until everything is logged.
+#'
+#' A tracker is a plain R value. Making one starts neither Python nor a run.
+#'
+#' @section Runs:
+#' A run belongs to a `model_dir`, so later trainings there continue the run. Each step is logged once, also if a task
+#' restarts from an earlier checkpoint. Metrics of evaluations have the prefix `val_`, as with the package tfruns. A
+#' tracker with another server, experiment or project begins a new run with the whole history. The file
+#' `tfdistribute-run.json` in `model_dir` contains the id of the run.
+#'
+#' @section Packages and credentials:
+#' `track_mlflow()` needs the Python package mlflow-skinny, and sqlalchemy and alembic if `tracking_uri` is a database,
+#' such as `"sqlite:///mlflow.db"`. `track_wandb()` needs wandb. Credentials are never part of a tracker. Use
+#' `wandb login`, or environment variables such as `WANDB_API_KEY` and `MLFLOW_TRACKING_TOKEN`.
+#'
+#' @section Clusters:
+#' [kubernetes_cluster()] and [vertex_cluster()] do not support trackers, because no process of this package follows
+#' their jobs.
+#'
+#' @param experiment Name of the experiment, a string; NULL for `MLFLOW_EXPERIMENT_NAME` or MLflow's default.
+#' @param tracking_uri Server, database or `"databricks"`, a string; NULL for `MLFLOW_TRACKING_URI` or MLflow's default.
+#' @param run_name Name of a new run, a string; NULL for one that the tracker chooses.
+#' @param log_model Whether the newest checkpoint is saved as the artifact "model" when a training is done, TRUE or
+#'   FALSE. A folder with its files can be the `model_dir` of the same estimator.
+#' @param project Name of the project, a string; NULL for `WANDB_PROJECT` or the default.
+#' @param entity User or team, a string, or NULL, which means the default.
+#' @param mode `"online"`, or `"offline"` for files that `wandb sync` uploads.
+#' @param ... Must be empty.
+#' @returns A description of class `tfdistribute_mlflow_tracker` or `tfdistribute_wandb_tracker`,
+#'   `tfdistribute_tracker`.
+#' @section Errors:
+#' * `tfdistribute_argument_error` if an argument has the wrong type.
+#' * `tfdistribute_backend_error`, from a verb before it trains, if the Python package is missing.
+#' * `tfdistribute_run_config_error`, from a verb before it trains, if the server does not answer or rejects the run.
+#' @references <https://mlflow.org/docs/latest/ml/tracking/>, <https://docs.wandb.ai/guides/track/>
+#' @seealso [run_config()], [history], [view_training()]
+#' @examples
+#' run_config(track = track_mlflow("diamonds", tracking_uri = "sqlite:///mlflow.db"))
+#' run_config(track = track_wandb("diamonds", mode = "offline"))
+#' @name trackers
+NULL
+
+#' @rdname trackers
+#' @export
+track_mlflow <- function(
+  experiment = NULL,
+  tracking_uri = NULL,
+  run_name = NULL,
+  log_model = FALSE,
+  ...
+) {
+  check_call()
+  new_tracker(
+    "mlflow",
+    experiment = check_string(experiment, null = TRUE),
+    tracking_uri = check_string(tracking_uri, null = TRUE),
+    run_name = check_string(run_name, null = TRUE),
+    log_model = check_flag(log_model)
+  )
+}
+
+#' @rdname trackers
+#' @export
+track_wandb <- function(
+  project = NULL,
+  entity = NULL,
+  run_name = NULL,
+  mode = c("online", "offline"),
+  log_model = FALSE,
+  ...
+) {
+  check_call()
+  new_tracker(
+    "wandb",
+    project = check_string(project, null = TRUE),
+    entity = check_string(entity, null = TRUE),
+    run_name = check_string(run_name, null = TRUE),
+    mode = check_default_choice(mode, c("online", "offline")),
+    log_model = check_flag(log_model)
+  )
+}
+
+new_tracker <- function(kind, ...) {
+  fields <- list(...)
+  Map(check_text, fields, names(fields))
+  new_description("tracker", kind, ...)
+}
+
+check_tracker <- function(track) {
+  check_class(track, "tfdistribute_tracker", "track_mlflow() or track_wandb()", null = TRUE)
+}
+
+check_tracked_cluster <- function(track, cluster) {
+  if (!is.null(track) && is_managed(cluster)) {
+    abort_tfdistribute(
+      "run_config",
+      problem = "`track` does not support a {cluster$kind}_cluster(): nothing of this package follows its jobs.",
+      remedy = "Leave `track` out, and log in the containers.",
+      argument = "track",
+      value = format(track)
+    )
+  }
+}
+
+#' @export
+format.tfdistribute_tracker <- function(x, ...) {
+  fields <- Filter(Negate(is.null), unclass_list(x))
+  paste0("track_", x$kind, "(", toString(format_fields(fields[names(fields) != "kind"])), ")")
+}
+
+#' @export
+print.tfdistribute_tracker <- function(x, ...) {
+  print_description(x, paste("<tracker>", format(x)))
+}
+
+#' @export
+`$<-.tfdistribute_tracker` <- function(x, name, value) {
+  change_field(unclass_list(x), name, value, paste0("track_", x$kind))
+}
+
+#' @export
+`[[<-.tfdistribute_tracker` <- `$<-.tfdistribute_tracker`

@@ -1,0 +1,1 @@
+"""Clusters of engines that start processes as one gang."""

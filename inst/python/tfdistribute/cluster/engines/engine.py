@@ -1,0 +1,39 @@
+"""Clusters whose hosts are members of a gang: processes that an engine such as Ray starts together and replaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tfdistribute.cluster.hosts import HostsCluster
+from tfdistribute.cluster.spec import EVALUATOR, PS, Task
+from tfdistribute.descriptions import check_maximum, check_minimum
+
+_MOST_CPUS = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineCluster(HostsCluster):
+    """Processes of an engine; ``member`` is its word for one that trains or holds variables."""
+
+    engine: ClassVar[str]
+    member: ClassVar[str]
+    can_lose_hosts: ClassVar[bool] = True
+
+    cpus_per_worker: int = 1  # Parameter servers have as many.
+    gpus_per_worker: int = 0
+
+    def __post_init__(self) -> None:
+        for name, minimum in {"cpus_per_worker": 1, "gpus_per_worker": 0}.items():
+            check_minimum(name, getattr(self, name), minimum)
+            check_maximum(name, getattr(self, name), _MOST_CPUS)
+        object.__setattr__(self, "devices_per_worker", max(1, self.gpus_per_worker))
+        super().__post_init__()
+
+    @property
+    def names_of_hosts(self) -> tuple[str, ...]:
+        return tuple(f"{self.member} {number}" for number in range(self.most_workers + self.ps))
+
+    def host_of(self, task: Task) -> str:
+        first = {PS: self.most_workers, EVALUATOR: 0, "worker": 1}
+        return self.names_of_hosts[first.get(task.type, 0) + task.index]

@@ -1,0 +1,207 @@
+"""Operations that a compiled step computes by other ones, which XLA can compile or which give TensorFlow's numbers.
+
+XLA draws other random numbers, has no results of unknown size, and drops checks. A failed check ends the loop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.framework import tensor_util
+
+raw = tf.raw_ops
+
+_PHILOX = 1  # TensorFlow's own generator.
+
+
+class NotCompilableError(Exception):
+    """A step cannot be compiled, for the reason in the text."""
+
+
+class Replacements:
+    """Replaces operations of one step; see ``graph.rebuild``."""
+
+    def __init__(self) -> None:
+        self._checks: list[Any] = []
+
+    def replace(self, operation: Any, inputs: list[Any]) -> list[Any] | None:
+        """Return the results of an operation; None if XLA computes it as TensorFlow does."""
+        if is_assertion(operation):
+            self._checks.append(inputs[0])
+            return [tf.identity(inputs[0]) for _ in operation.outputs]
+        check = _CHECKS.get(operation.type)
+        if check is not None:
+            self._checks.append(tf.reduce_all(check(operation, inputs)))
+        new = _REPLACEMENTS.get(operation.type)
+        return None if new is None else new(operation, inputs)
+
+    def passed(self) -> Any:
+        return tf.reduce_all(tf.stack([tf.constant(True), *self._checks]))
+
+
+def is_assertion(operation: Any) -> bool:
+    """Return whether an operation does nothing but call ``Assert`` unless its condition holds."""
+    return operation.type in ("If", "StatelessIf") and "AssertGuard" in operation.name
+
+
+def _within(indices: Any, count: Any) -> Any:
+    return (indices >= 0) & (indices < tf.cast(count, indices.dtype))
+
+
+def _rows_exist(operation: Any, inputs: list[Any]) -> Any:
+    if operation.type == "ResourceGather":
+        count = raw.VariableShape(input=inputs[0])[operation.get_attr("batch_dims")]
+    else:
+        axis = int(tf.get_static_value(inputs[2])) if operation.type == "GatherV2" else 0
+        count = tf.shape(inputs[0])[axis]
+    return _within(inputs[1], count)
+
+
+def _classes_exist(_operation: Any, inputs: list[Any]) -> Any:
+    return _within(inputs[1], tf.shape(inputs[0])[1])
+
+
+# What TensorFlow checks and XLA does not.
+_CHECKS: dict[str, Callable[[Any, list[Any]], Any]] = {
+    "Assert": lambda operation, inputs: inputs[0],
+    "CheckNumerics": lambda operation, inputs: tf.math.is_finite(inputs[0]),
+    "CheckNumericsV2": lambda operation, inputs: tf.math.is_finite(inputs[0]),
+    "Gather": _rows_exist,
+    "GatherV2": _rows_exist,
+    "ResourceGather": _rows_exist,
+    "SparseSoftmaxCrossEntropyWithLogits": _classes_exist,
+}
+
+
+def _draw_bits(counter: Any, key: Any, count: int, dtype: Any) -> Any:
+    return raw.StatelessRandomUniformFullIntV2(
+        shape=[count],
+        key=tf.cast(tf.reshape(key, [1]), tf.uint64),
+        counter=tf.cast(counter, tf.uint64),
+        alg=_PHILOX,
+        dtype=dtype,
+    )
+
+
+def _uniform(bits: Any) -> Any:
+    """Return numbers from 0 to 1, as ``Uint32ToFloat`` in tensorflow/core/lib/random/random_distributions.h."""
+    fraction = tf.bitwise.bitwise_and(bits, tf.constant(0x7FFFFF, tf.uint32))
+    bits = tf.bitwise.bitwise_or(fraction, tf.constant(127 << 23, tf.uint32))
+    return tf.bitcast(bits, tf.float32) - 1.0
+
+
+def _normal(bits: Any) -> Any:
+    """Return normal numbers, as ``BoxMullerFloat`` in the same file."""
+    first, second = tf.unstack(tf.reshape(_uniform(bits), [-1, 2]), axis=1)
+    distance = tf.sqrt(-2.0 * tf.math.log(tf.maximum(first, 1e-7)))
+    angle = 2.0 * math.pi * second
+    return tf.stack([tf.sin(angle) * distance, tf.cos(angle) * distance], 1)
+
+
+def _draw(operation: Any, shape: Any, counter: Any, key: Any, distribution: Any) -> tuple[Any, int]:
+    dimensions = tensor_util.constant_value_as_shape(shape)
+    if not dimensions.is_fully_defined() or operation.outputs[0].dtype != tf.float32:
+        raise NotCompilableError(
+            f"{operation.type} {operation.name!r} draws numbers of an unknown form"
+        )
+    count = dimensions.num_elements()
+    # Normal numbers come in pairs.
+    numbers = distribution(_draw_bits(counter, key, count + count % 2, tf.uint32))
+    return tf.reshape(tf.reshape(numbers, [-1])[:count], dimensions), count
+
+
+def _from_variable(distribution: Any) -> Any:
+    def replace(operation: Any, inputs: list[Any]) -> list[Any]:
+        state = raw.ReadVariableOp(resource=inputs[0], dtype=tf.int64)
+        numbers, count = _draw(operation, inputs[2], state[:2], state[2], distribution)
+        # TensorFlow reserves as many.
+        after = tf.stack([state[0] + 256 * count, state[1], state[2]])
+        raw.AssignVariableOp(resource=inputs[0], value=after)
+        return [numbers]
+
+    return replace
+
+
+def _from_counter(distribution: Any) -> Any:
+    def replace(operation: Any, inputs: list[Any]) -> list[Any]:
+        shape, key, counter = inputs[:3]
+        return [_draw(operation, shape, counter, key[0], distribution)[0]]
+
+    return replace
+
+
+def _key_and_counter(_operation: Any, inputs: list[Any]) -> list[Any]:
+    """Return the key and counter of a seed, as ``GenerateKey`` in tensorflow/core/kernels/stateless_random_ops.cc."""
+    seed, scramble = tf.cast(inputs[0], tf.int64), tf.constant(0x02461E293EC8F720, tf.uint64)
+    key, high = tf.unstack(_draw_bits(seed, scramble, 2, tf.uint64))
+    return [tf.reshape(key, [1]), tf.stack([tf.constant(0, tf.uint64), high])]
+
+
+def _unique(operation: Any, inputs: list[Any]) -> list[Any]:
+    """Return all values, and for each the place of the first equal one. Other places get no gradient."""
+    values, places = inputs[0], tf.range(tf.size(inputs[0]))
+    equal = tf.equal(values[:, tf.newaxis], values)
+    first = tf.reduce_min(tf.where(equal, places, tf.size(values)), 1)
+    return [values, tf.cast(first, operation.outputs[1].dtype)]
+
+
+def _sparse_rows(variables: list[Any], indices: Any, gradient: Any) -> tuple[list[Any], Any]:
+    equal = tf.cast(tf.equal(indices[:, tf.newaxis], indices), gradient.dtype)
+    count = gradient.shape[0]
+    total = tf.reshape(equal @ tf.reshape(gradient, [count, -1]), tf.shape(gradient))
+    return [
+        raw.ResourceGather(resource=each, indices=indices, dtype=gradient.dtype)
+        for each in variables
+    ], total
+
+
+def _write_rows(variables: list[Any], indices: Any, rows: list[Any]) -> list[Any]:
+    for variable, new in zip(variables, rows, strict=True):
+        raw.ResourceScatterUpdate(resource=variable, indices=indices, updates=new)
+    return []
+
+
+def _adagrad(operation: Any, inputs: list[Any]) -> list[Any] | None:
+    if not operation.get_attr("update_slots"):
+        return None
+    variables, rate = inputs[:2], inputs[2]
+    epsilon = inputs[3] if operation.type.endswith("V2") else 0.0
+    gradient, indices = inputs[-2:]
+    (weights, sums), gradient = _sparse_rows(variables, indices, gradient)
+    sums += tf.square(gradient)
+    weights -= rate * gradient / (tf.sqrt(sums) + epsilon)
+    return _write_rows(variables, indices, [weights, sums])
+
+
+def _ftrl(operation: Any, inputs: list[Any]) -> list[Any] | None:
+    power = tf.get_static_value(inputs[-1])
+    if operation.get_attr("multiply_linear_by_lr") or power is None or float(power) != -0.5:
+        return None
+    variables, gradient, indices, (rate, l1, l2) = inputs[:3], inputs[3], inputs[4], inputs[5:8]
+    (weights, sums, linear), gradient = _sparse_rows(variables, indices, gradient)
+    shrunk = gradient + 2.0 * inputs[8] * weights if operation.type.endswith("V2") else gradient
+    root, sums = tf.sqrt(sums), sums + tf.square(gradient)
+    linear += shrunk - (tf.sqrt(sums) - root) / rate * weights
+    weights = (tf.clip_by_value(linear, -l1, l1) - linear) / (tf.sqrt(sums) / rate + 2.0 * l2)
+    return _write_rows(variables, indices, [weights, sums, linear])
+
+
+_REPLACEMENTS: dict[str, Callable[[Any, list[Any]], list[Any] | None]] = {
+    "Assert": lambda operation, inputs: [],
+    "CheckNumerics": lambda operation, inputs: [tf.identity(inputs[0])],
+    "CheckNumericsV2": lambda operation, inputs: [tf.identity(inputs[0])],
+    "StatefulUniform": _from_variable(_uniform),
+    "StatefulStandardNormalV2": _from_variable(_normal),
+    "StatelessRandomGetKeyCounter": _key_and_counter,
+    "StatelessRandomUniformV2": _from_counter(_uniform),
+    "StatelessRandomNormalV2": _from_counter(_normal),
+    "Unique": _unique,
+    "ResourceSparseApplyAdagrad": _adagrad,
+    "ResourceSparseApplyAdagradV2": _adagrad,
+    "ResourceSparseApplyFtrl": _ftrl,
+    "ResourceSparseApplyFtrlV2": _ftrl,
+}
+CHANGED = frozenset((*_REPLACEMENTS, *_CHECKS))

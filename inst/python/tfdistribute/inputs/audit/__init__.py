@@ -1,1 +1,0 @@
-"""Sharding audit: which rows each worker reads."""

@@ -1,1 +1,0 @@
-"""Sharded files with an index of their columns and rows."""

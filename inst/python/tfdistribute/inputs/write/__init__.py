@@ -1,1 +1,0 @@
-"""Writing of any input as sharded files."""

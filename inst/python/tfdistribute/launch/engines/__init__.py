@@ -1,0 +1,1 @@
+"""Engines that start the hosts of a job as one gang."""

@@ -1,0 +1,63 @@
+"""Process beside a supervisor that holds the connection to an engine.
+
+The supervisor is not a client itself, because clients start threads and end their process. Both processes write lines
+of JSON. The driver ends with its standard input.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import select
+import sys
+from typing import Any
+
+from tfdistribute import errors
+from tfdistribute.errors import ClusterError
+from tfdistribute.launch.engines.engine import OpenEngine
+
+_WATCH_S = 1.0
+
+
+def main() -> None:
+    answers = os.dup(1)
+    # Clients of engines print.
+    os.dup2(2, 1)
+
+    def tell(**news: Any) -> None:
+        os.write(answers, json.dumps(news).encode() + b"\n")
+
+    request = _read_line()
+    members = int(request["members"])
+    open_engine: OpenEngine = importlib.import_module(request["module"]).open_engine
+    engine = open_engine(request["cluster"], members)
+    try:
+        tell(address=engine.connect())
+        if home := _read_line():
+            engine.start([json.dumps({**home, "index": index}) for index in range(members)])
+            while not select.select([0], [], [], _WATCH_S)[0]:
+                tell(waits=engine.watch())
+    except ClusterError as error:
+        tell(refusal=errors.as_values(error))
+    except Exception as error:  # noqa: BLE001 - the supervisor shows it, whatever a client raises
+        first = f"{type(error).__name__}: {error}".splitlines()[0]
+        tell(
+            refusal=errors.as_values(ClusterError(f"The connection to the engine failed: {first}."))
+        )
+    finally:
+        engine.end()
+    # Threads of a client may wait for ever.
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _read_line() -> dict[str, Any]:
+    # Nothing that follows may be buffered.
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = os.read(0, 1)
+        if not byte:
+            return {}
+        line += byte
+    return json.loads(line)

@@ -1,0 +1,42 @@
+"""Contract of engines, such as Ray."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+# Each member runs `python -I -S -c HOME` with the Python of the engine, and reads a text from its standard input.
+HOME = Path(__file__).with_name("home.py").read_text(encoding="utf-8")
+OPTIONS = ("-I", "-S", "-c", HOME)
+
+
+class Engine(ABC):
+    """Access to an engine in the process of ``driver``, given the fields of the cluster and the number of members.
+
+    All methods raise ClusterError with the engine's own reason. After that, only ``end`` is called.
+    """
+
+    def __init__(self, fields: Mapping[str, Any], members: int) -> None:
+        self.fields, self.members = fields, members
+
+    @abstractmethod
+    def connect(self) -> str:
+        """Reach the engine, check that it can ever start the members, and return the address at which they call."""
+
+    @abstractmethod
+    def start(self, texts: list[str]) -> None:
+        """Start the members as one gang, each with its text, without waiting for them."""
+
+    @abstractmethod
+    def watch(self) -> str | None:
+        """Replace lost members every second, unless the engine does so; return why some do not run yet."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """End the members, which also end when nobody listens, and leave the engine."""
+
+
+# Each module of an engine has such a function of the fields and the number of members.
+OpenEngine = Callable[[Mapping[str, Any], int], Engine]

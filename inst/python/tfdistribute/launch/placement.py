@@ -1,0 +1,90 @@
+"""Hosts of the tasks of a job, some of which may be lost for good."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from tfdistribute.cluster.hosts import HostsCluster
+from tfdistribute.launch.job import Job
+from tfdistribute.launch.places.connect_hosts import too_few_hosts
+from tfdistribute.launch.places.place import Place
+from tfdistribute.launch.task_process import TaskProcess
+from tfdistribute.launch.task_view import TaskView
+
+
+class Placement:
+    """Hosts of the tasks, each of which keeps its own unless the job may lose hosts.
+
+    Args:
+        left_out: Training tasks, the last ones, that have no host.
+    """
+
+    def __init__(self, job: Job, tasks: Sequence[TaskProcess]) -> None:
+        self._training = [task for task in tasks if task.task.trains]
+        self._slots = [task.place for task in self._training]
+        self._lost_at: dict[Place, float] = {}
+        self._tried_at = 0.0
+        self.left_out: list[TaskProcess] = []
+        self._fewest, self._lease_s = len(self._slots), 0.0
+        if isinstance(job.cluster, HostsCluster) and job.trains:
+            self._fewest, self._lease_s = job.cluster.fewest_workers, job.cluster.lease_s
+
+    @property
+    def _can_lose_hosts(self) -> bool:
+        return self._fewest < len(self._slots)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Hosts of the tasks that train, by rank."""
+        return tuple(task.place.host for task in self._training if task not in self.left_out)
+
+    def look_for_hosts(self) -> None:
+        """Begin to connect to hosts that were left out, so that the next restart can use them."""
+        now = time.monotonic()
+        if self.left_out and now - self._tried_at > self._lease_s:
+            self._tried_at = now
+            for place in self._lost_at:
+                place.reconnect()
+
+    def renew(self, starting: Sequence[TaskProcess]) -> list[TaskProcess] | None:
+        """Connect lost hosts again, and return the tasks to start now; None to wait for a host.
+
+        After ``lease_s``, a lost host has ended its own tasks, so others may continue in its place.
+
+        Raises:
+            ClusterError: if too few hosts are left.
+        """
+        if not self._can_lose_hosts:
+            for place in dict.fromkeys(task.place for task in starting):
+                place.renew()
+            return list(starting)
+        now = time.monotonic()
+        for place in dict.fromkeys(self._slots):
+            if now - self._lost_at.get(place, now) < self._lease_s:
+                place.reconnect()
+            place.renew(wait=False)
+            if place.is_lost:
+                self._lost_at.setdefault(place, now)
+            else:
+                self._lost_at.pop(place, None)
+        if any(now - lost_at < self._lease_s for lost_at in self._lost_at.values()):
+            return None
+        others = [task for task in starting if not task.task.trains]
+        training = self._place() if len(others) < len(starting) else []
+        for task in others:
+            # The evaluator is on the host of the chief.
+            task.place = self._training[0].place
+        return None if any(task.place.is_lost for task in others) else [*training, *others]
+
+    def _place(self) -> list[TaskProcess]:
+        slots = sorted(self._slots, key=lambda place: place.is_lost)
+        used = sum(not place.is_lost for place in slots)
+        if used < self._fewest:
+            raise too_few_hosts(list(self._lost_at), used, self._fewest)
+        for task, place in zip(self._training, slots, strict=True):
+            task.place = place
+        self.left_out = self._training[used:]
+        for task in self.left_out:
+            task.view = TaskView(task.task, task.place.host, state="stopped", is_ended_by_us=True)
+        return self._training[:used]

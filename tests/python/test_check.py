@@ -1,0 +1,124 @@
+"""``tools/check`` with stand-ins for the tests: what it prints, and how it fails."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+PYTEST = """
+PROVED Restarts
+12.50s call     tests/python/a/test_a.py::test_slow[x y]
+0.60s setup    tests/python/a/test_a.py::test_quick
+============ 41 passed, 3 deselected in 9.00s ============
+"""
+TESTTHAT = """
+PROVED The same numbers
+PROVED R functions as models
+3.25s call     test-launch.R: a job's end is told
+testthat: 7 passed, 0 failed
+"""
+FAILED_PYTEST = """
+FAILED tests/python/a/test_a.py::test_slow[x y] - AssertionError: no
+ERROR tests/python/a/test_a.py::test_quick
+============ 2 failed, 40 passed in 9.00s ============
+"""
+FAILED_TESTTHAT = """
+FAILED test-launch.R: a job's end is told
+testthat: 6 passed, 1 failed
+"""
+README = """## Promises
+
+* **The same numbers.** With the same seed ...
+* **Restarts.** If a process dies ...
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tmp_path / ".environment" / "logs").mkdir(parents=True)
+    (tools / "check").write_text((ROOT / "tools" / "check").read_text("utf-8"), "utf-8")
+    (tmp_path / "README.md").write_text(README, "utf-8")
+    answer(tmp_path, "setup", "", 0)
+    answer(tmp_path, "env", PYTEST, 0)
+    answer(tmp_path, "test-r", TESTTHAT, 0)
+    return tmp_path
+
+
+def answer(project: Path, tool: str, text: str, status: int) -> None:
+    """Let a tool note its arguments, print a text and end."""
+    program = project / "tools" / tool
+    lines = f"#!/bin/bash\necho \"{tool} $*\" >>calls\ncat <<'END'\n{text}END\nexit {status}\n"
+    program.write_text(lines, "utf-8")
+    program.chmod(0o755)
+
+
+def check(project: Path, *arguments: str) -> tuple[int, list[str]]:
+    done = subprocess.run(
+        ["bash", str(project / "tools" / "check"), *arguments],
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+    )
+    return done.returncode, done.stdout.splitlines()
+
+
+def test_each_part_prints_one_line_and_the_last_says_what_was_proved(project: Path) -> None:
+    status, lines = check(project, "--test")
+    assert status == 0
+    parts = {line.split()[0]: line for line in lines if " passed after " in line}
+    assert sorted(parts) == ["jobs", "models", "python", "testthat", "training"]
+    assert parts["testthat"].endswith(" s, 7 tests passed")
+    assert parts["jobs"].endswith(" s, 41 tests passed")
+    assert lines[-1] == "check: proved: R functions as models, Restarts, The same numbers"
+    calls = (project / "calls").read_text("utf-8")
+    assert "-m jobs and not full and not slow" in calls
+    assert "--durations" not in calls
+
+
+def test_a_failed_part_prints_the_commands_that_repeat_its_failed_tests(project: Path) -> None:
+    answer(project, "env", FAILED_PYTEST, 1)
+    answer(project, "test-r", FAILED_TESTTHAT, 1)
+    status, lines = check(project, "python", "testthat")
+    assert status == 1
+    assert (
+        r"  tools/env python -m pytest -m '' tests/python/a/test_a.py::test_slow\[x\ y\]" in lines
+    )
+    assert "  tools/env python -m pytest -m '' tests/python/a/test_a.py::test_quick" in lines
+    assert r"  tools/test-r '^launch$' a\ job\'s\ end\ is\ told" in lines
+    assert set(lines[-1].partition("failed: ")[2].split()) == {"python", "testthat"}
+
+
+def test_a_promise_that_no_test_has_proved_is_a_failure(project: Path) -> None:
+    answer(project, "test-r", "testthat: 7 passed, 0 failed\n", 0)
+    status, lines = check(project, "--test")
+    assert status == 1
+    assert lines[-1] == "check: no test proved what README promises: The same numbers"
+
+
+def test_the_slowest_tests_of_both_languages_are_listed(project: Path) -> None:
+    status, lines = check(project, "--durations", "python", "testthat")
+    assert status == 0
+    first = lines.index("The slowest tests:") + 1
+    assert lines[first : first + 3] == [
+        "12.50 s  tests/python/a/test_a.py::test_slow[x y]",
+        "3.25 s  test-launch.R: a job's end is told",
+        "0.60 s  tests/python/a/test_a.py::test_quick",
+    ]
+
+
+def test_a_tensorflow_that_this_python_cannot_run_is_left_out_and_named(project: Path) -> None:
+    (project / "tools" / "python-packages-2.15.txt").touch()
+    refusal = "setup: TensorFlow 2.15 needs Python 3.10 to 3.11."
+    script = f'#!/bin/bash\nif [ "$1" = fits ]; then echo "{refusal}"; exit 1; fi\n'
+    (project / "tools" / "setup").write_text(script, "utf-8")
+    status, lines = check(project, "versions")
+    assert status == 0
+    assert "LEFT OUT: the tests with TensorFlow 2.15" in lines

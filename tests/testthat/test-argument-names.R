@@ -1,0 +1,159 @@
+# One idea has one name in all functions, and no name of this package hides one that users type daily.
+source(test_path("tfestimators-exports.R"), local = TRUE)
+
+# TensorFlow's own names, as in tfestimators or RunConfig, and a time in Slurm's own form, such as "04:00:00".
+names_of_others <- c(
+  "experimental_max_worker_delay_secs",
+  "save_checkpoints_secs",
+  "session_creation_timeout_secs",
+  "start_delay_secs",
+  "throttle_secs",
+  "time_limit"
+)
+
+# Other words for what has a name already, by that name.
+other_words <- list(
+  devices_per_worker = c("devices_per_task", "gpus_per_worker"),
+  epochs = c("num_epochs", "n_epochs", "repeats"),
+  every_n_steps = c("every_n_iter", "every_n_step", "every_steps", "save_steps"),
+  every_s = c("every_n_secs", "every_secs", "save_secs"),
+  object = c("model", "estimator"),
+  path = c("file_name", "filename", "output"),
+  restarts = c("restart", "max_restarts", "retries"),
+  seed = c("random_seed", "tf_random_seed"),
+  strategy = c("distribute", "train_distribute"),
+  wait = c("background", "async")
+)
+
+# Every exported function's arguments, and those of the exported generics' methods.
+all_arguments <- function() {
+  exports <- sort(getNamespaceExports("tfdistribute"))
+  functions <- Filter(is.function, mget(exports, asNamespace("tfdistribute"), inherits = TRUE))
+  methods <- ls(asNamespace("tfdistribute"), pattern = "[.](tfdistribute|tf)_[a-z_]+$")
+  functions <- c(functions, mget(methods, asNamespace("tfdistribute"), mode = "function"))
+  own <- Filter(function(f) identical(environment(f), asNamespace("tfdistribute")), functions)
+  # Their generics name the arguments.
+  of_others <- grep("^vetiver_", names(own), value = TRUE)
+  lapply(own[setdiff(names(own), of_others)], function(f) names(formals(f)))
+}
+
+test_that("an idea has one name in the arguments of all functions", {
+  arguments <- all_arguments()
+  expect_gt(length(arguments), 120)
+  for (name in names(arguments)) {
+    # What an engine is asked for: an actor or a task without a GPU has one device, too.
+    asked <- if (name %in% c("ray_cluster", "spark_cluster", "mirai_cluster")) "gpus_per_worker"
+    other <- setdiff(unlist(other_words), asked)
+    expect_identical(intersect(arguments[[name]], other), character(), info = name)
+    in_seconds <- grep("_secs?$|_seconds$|timeout$|time_limit$", arguments[[name]], value = TRUE)
+    expect_identical(setdiff(in_seconds, names_of_others), character(), info = name)
+  }
+})
+
+test_that("verbs have their object first", {
+  verbs <- c(
+    "check_distribution",
+    "distribute",
+    "evaluate",
+    "export_keras_model",
+    "export_savedmodel",
+    "job_script",
+    "launch",
+    "model_dir",
+    "plan_training",
+    "save_estimator",
+    "train",
+    "train_and_evaluate",
+    "training_history",
+    "variable_names",
+    "variable_value",
+    "view_training",
+    "write_manifest"
+  )
+  first <- vapply(all_arguments()[verbs], `[[`, "", 1)
+  expect_identical(unname(first), rep("object", length(verbs)))
+  of_jobs <- c("job_wait", "job_stop", "job_state", "job_logs", "job_history")
+  expect_identical(unname(vapply(all_arguments()[of_jobs], `[[`, "", 1)), rep("job", 5))
+})
+
+test_that("arguments also have their names in tfestimators, but not both at once", {
+  # R itself accepts the beginning of a name.
+  withr::local_options(warnPartialMatchArgs = FALSE)
+  expect_identical(
+    run_config(train_distribute = strategy_mirrored(2), tf_random_seed = 3),
+    run_config(strategy = strategy_mirrored(2), seed = 3)
+  )
+  config <- run_config()
+  config$tf_random_seed <- 3
+  expect_identical(config, run_config(seed = 3))
+  expect_identical(
+    input_fn(mpg ~ wt, mtcars, num_epochs = NULL),
+    input_fn(mpg ~ wt, mtcars, epochs = NULL)
+  )
+  expect_identical(
+    input_fn(mtcars, "wt", "mpg", num_epochs = 2L),
+    input_fn(mtcars, "wt", "mpg", epochs = 2L)
+  )
+  expect_identical(hook_history_saver(every_n_step = 5), hook_history_saver(every_n_steps = 5))
+  expect_identical(
+    hook_logging_tensor("loss", every_n_secs = 5),
+    hook_logging_tensor("loss", every_s = 5)
+  )
+  expect_identical(hook_summary_saver(save_steps = 5), hook_summary_saver(every_n_steps = 5))
+  expect_identical(
+    hook_checkpoint_saver("backup", save_secs = 5),
+    hook_checkpoint_saver("backup", every_s = 5)
+  )
+  expect_error(
+    input_fn(mpg ~ wt, mtcars, num_epochs = 2, epochs = 3),
+    "`num_epochs` is not an argument of input_fn()",
+    fixed = TRUE,
+    class = "tfdistribute_argument_error"
+  )
+})
+
+test_that("no function that users type daily is hidden, except by names of tfestimators", {
+  daily <- c(
+    "dplyr",
+    "forcats",
+    "future",
+    "ggplot2",
+    "keras",
+    "keras3",
+    "mirai",
+    "parsnip",
+    "purrr",
+    "readr",
+    "recipes",
+    "rsample",
+    "stringr",
+    "tensorflow",
+    "tfdatasets",
+    "tibble",
+    "tidyr",
+    "tune",
+    "workflows",
+    "yardstick"
+  )
+  exports <- getNamespaceExports("tfdistribute")
+  for (package in Filter(rlang::is_installed, daily)) {
+    is_other <- function(name) {
+      !identical(getExportedValue(package, name), getExportedValue("tfdistribute", name))
+    }
+    hidden <- Filter(is_other, intersect(exports, getNamespaceExports(package)))
+    expect_identical(setdiff(hidden, names(tfestimators_exports)), character(), info = package)
+  }
+  # What is not installed here.
+  others <- c(
+    "plan",
+    "cluster",
+    "view",
+    "save_model",
+    "load_model",
+    "layer",
+    "fit",
+    "compile",
+    "daemons"
+  )
+  expect_identical(intersect(exports, others), character())
+})
