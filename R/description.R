@@ -44,6 +44,10 @@ table_of <- function(rows, ...) {
   tibble::as_tibble(columns)
 }
 
+several <- function(number, what) {
+  interpolate("{number} {what}{cli::qty(number)}{?s}")
+}
+
 first_of <- function(texts, shown = 20) {
   more <- length(texts) - shown
   c(utils::head(texts, shown), if (more > 0) paste("... and", more, "more"))

@@ -305,7 +305,3 @@ show_hosts <- function(cluster) {
   hosts <- length(unique(cluster$hosts))
   if (hosts == 0) "this machine" else several(hosts, "host")
 }
-
-several <- function(number, what) {
-  interpolate("{number} {what}{cli::qty(number)}{?s}")
-}

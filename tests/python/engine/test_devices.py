@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tfdistribute import engine
+from tfdistribute.cluster.spec import LocalCluster
 from tfdistribute.errors import StrategyError
-from tfdistribute.run_config import RunSettings, build, resolve_devices
+from tfdistribute.run_config import Devices, RunSettings, build, resolve_devices
 from tfdistribute.strategies import OneDevice
 
 
@@ -65,9 +66,9 @@ def test_the_memory_of_every_gpu_is_limited_for_sessions_too(
     )
     engine.devices.limit_gpu_memory(512)
     assert limited == [("GPU a", 512), ("GPU b", 512)]
-    session_config = tensorflow.compat.v1.ConfigProto()
-    engine.devices.limit_gpu_memory_of_sessions(session_config, 512)
-    limits = session_config.gpu_options.experimental.virtual_devices
+    # A task of a cluster whose user gave no session configuration.
+    settings = RunSettings(cluster=LocalCluster(workers=2, memory_limit_mb=512))
+    limits = build(settings, Devices()).session_config.gpu_options.experimental.virtual_devices
     assert [list(each.memory_limit_mb) for each in limits] == [[512], [512]]
 
     def refuse(*_: Any) -> None:

@@ -168,10 +168,12 @@ def difference(directory: Path, other: Path) -> float:
     return max(float(np.max(np.abs(found[name] - value))) for name, value in expected.items())
 
 
-def begun(make: Callable[[Path], Model], directory: Path, *copies: str) -> list[Model]:
+def begun(
+    make: Callable[[Path], Model], directory: Path, *copies: str, **fields: Any
+) -> list[Model]:
     """Take the first step on a CPU, and return models that continue from it: all have the same first weights."""
     start = directory / "start"
-    train(make(start), on(CPU), source(), steps=1)
+    train(make(start), on(CPU, **fields), source(), steps=1)
     for name in copies:
         shutil.copytree(start, directory / name)
     return [make(directory / name) for name in copies]
@@ -204,7 +206,7 @@ def half_precision(directory: Path, device: str, loss_factor: float = 1.0) -> di
 
 
 def speeds(directory: Path, device: str, units: int, rows: int, steps: int) -> dict[str, float]:
-    """Train on rows in memory, on the same in a file, and in mixed_float16; return examples per second."""
+    """Train on rows in memory, on the same in a file, and in mixed_float16; return steps per second."""
     columns = {
         f"x{index}": numbers.normal(size=rows).astype("float32") for index in range(FEATURES)
     }
@@ -230,8 +232,15 @@ def speeds(directory: Path, device: str, units: int, rows: int, steps: int) -> d
         )
         history = train(model, on(device, **settings), data, steps=steps)
         assert checkpoints.variables(directory / name)["global_step"] == steps
-        found[name] = history.examples_per_second
+        found[name] = without_start(history)
     return found
+
+
+def without_start(history: Any) -> float:
+    """Return the steps per second of a training after its first fifth, in which TensorFlow starts."""
+    first = next(at for at, step in enumerate(history.steps) if step > history.steps[-1] / 5)
+    seconds = history.seconds[-1] - history.seconds[first]
+    return (history.steps[-1] - history.steps[first]) / seconds
 
 
 def out_of_memory(
@@ -283,7 +292,9 @@ def several_devices(
         lambda: model_parts.dense_stages((8, 1)), micro_batches=2, optimizer="sgd"
     )
     parts = lambda path: custom_models.described(as_model_fn(function), path)  # noqa: E731
-    alone, together = begun(parts if in_parts else custom, directory, "alone", "together")
+    # The first session sets the memory of a GPU.
+    make = parts if in_parts else custom
+    alone, together = begun(make, directory, "alone", "together", **fields)
     train(alone, on(CPU, **fields), source(), steps=STEPS)
     described = {**strategy, "devices": names}
     settings = read(RunSettings, {**FIELDS, **fields, "strategy": described})

@@ -79,11 +79,16 @@ def oom(device: str) -> str:
     return f"OOM when allocating tensor with shape[9,9] and type float on /job:localhost/{device} by allocator x"
 
 
+# TensorFlow begins with the traceback of an operation that is not in a function of R.
+TRACEBACK = "Graph execution error:\n\nDetected at node 'ones' defined at (most recent call last):\n<stack>\n"
+
+
+@pytest.mark.parametrize("before", ["", f"{TRACEBACK}Node: 'ones'\n", f"{TRACEBACK}\n(1) "])
 def test_a_gpu_without_memory_is_named_with_the_programs_on_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str
 ):
     fake_nvidia_smi(tmp_path, monkeypatch, programs="4711, 9000, /usr/bin/python3\n")
-    error = translate(ValueError(oom("replica:0/task:0/device:GPU:1")), "train")
+    error = translate(ValueError(before + oom("replica:0/task:0/device:GPU:1")), "train")
     assert isinstance(error, OutOfMemoryError)
     assert error.problem.startswith("GPU:1 has run out of memory. TensorFlow says: OOM when")
     for words in ("`batch_size`", "micro_batches", "`memory_limit_mb`"):

@@ -57,10 +57,3 @@ def limit_gpu_memory(megabytes: float) -> None:
             argument="memory_limit_mb",
             value=f"{megabytes:g}",
         ) from error
-
-
-def limit_gpu_memory_of_sessions(session_config: Any, megabytes: float) -> None:
-    """Set the limit in a ``tf.compat.v1.ConfigProto``, because the first start of a GPU sets its memory."""
-    limits = session_config.gpu_options.experimental.virtual_devices
-    for _ in tf.config.list_physical_devices("GPU"):
-        limits.add(memory_limit_mb=[megabytes])

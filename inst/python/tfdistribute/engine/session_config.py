@@ -150,13 +150,14 @@ def _fill_map(target: Any, field: Any, values: Mapping[str, Any], path: str) -> 
 
 def _extend(target: Any, field: Any, value: Any, path: str) -> None:
     values = cast("list[Any]", value) if isinstance(value, (list, tuple)) else [value]
+    known = list(target)
     for each in values:
         if field.message_type is not None:
             _fill(target.add(), _mapping(each, path), path)
             continue
         item = _scalar(field, each, path)
-        # A filter that TensorFlow has set already is not set again.
-        if item not in target:
+        # A filter that TensorFlow has set already is not set again. A user may repeat a value.
+        if item not in known:
             target.append(item)
 
 

@@ -70,6 +70,7 @@ def build(
     """
     settings = _with_steps_of_tpu(settings)
     settings = settings.with_cpu_devices(cpus_named(devices.all)).with_precision()
+    settings = settings.with_memory_limit(engine.devices.counts()[1])
     names = {field.name for field in dataclasses.fields(settings)} - _OWN
     fields = {name: getattr(settings, name) for name in names}
     session_config = fields.pop("session_config")

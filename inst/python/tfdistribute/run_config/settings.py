@@ -114,6 +114,16 @@ class RunSettings(Description):
         session = _merge({"graph_options": rewrite}, self.session_config or {})
         return dataclasses.replace(self, session_config=session)
 
+    def with_memory_limit(self, gpus: int) -> RunSettings:
+        """Limit the memory of each GPU for sessions, too, because the first start of a GPU sets its memory."""
+        if self.memory_limit_mb is None:
+            return self
+        limits = [{"memory_limit_mb": [self.memory_limit_mb]}] * gpus
+        session = {"gpu_options": {"experimental": {"virtual_devices": limits}}}
+        return dataclasses.replace(
+            self, session_config=_merge(session, self.session_config or {})
+        )
+
     def with_cpu_devices(self, cpus: int) -> RunSettings:
         """Give sessions as many logical CPUs as the strategies name.
 

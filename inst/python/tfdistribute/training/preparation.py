@@ -310,12 +310,9 @@ def _build(
     workers = len(member.training_tasks) if member is not None and member.in_step else 1
     replicas = devices.replicas(verb) * workers
     preflight(replace(context, replicas=replicas, devices=devices.all))
-    limit_mb = settings.memory_limit_mb
-    if limit_mb is not None:
-        engine.devices.limit_gpu_memory(limit_mb)
+    if settings.memory_limit_mb is not None:
+        engine.devices.limit_gpu_memory(settings.memory_limit_mb)
     config = build(settings, devices, model.model_dir, member, alone)
-    if limit_mb is not None:
-        engine.devices.limit_gpu_memory_of_sessions(config.session_config, limit_mb)
     if model.has_callbacks():
         # R functions must be called on R's own thread, or R aborts.
         engine.r_thread.adopt(config.train_distribute)

@@ -104,21 +104,20 @@ def _out_of_range(text: str) -> InputError | None:
 
 def _out_of_memory(text: str) -> OutOfMemoryError | None:
     pattern = "OOM when allocating|[Oo]ut of memory|failed to allocate memory"
-    match = re.search(rf"(?:{pattern})(?:.*?device:((CPU|GPU):\d+))?", text)
+    match = re.search(rf"(?:{pattern}).*", text)
     if match is None:
         return None
+    device = re.search(r"device:((CPU|GPU):\d+)", match[0])
     remedy = "Use a smaller `batch_size`, or compute it in turns with run_config(micro_batches = )."
-    if match[2] != "CPU":
+    if device is None or device[2] == "GPU":
         remedy += " If several processes share a GPU, divide its memory with `memory_limit_mb`."
         others = [
             f"{each['name']} with {each['memory_mb']} MB (process {each['pid']})"
             for each in gpus.other_programs()[:_MOST_PROGRAMS]
         ]
         remedy += f" Other programs use the GPU: {', '.join(others)}." if others else ""
-    device = match[1] or "A device"
-    return OutOfMemoryError(
-        f"{device} has run out of memory. TensorFlow says: {_first_lines(text)}", remedy
-    )
+    name = "A device" if device is None else device[1]
+    return OutOfMemoryError(f"{name} has run out of memory. TensorFlow says: {match[0].strip()}", remedy)
 
 
 def _first_lines(text: str) -> str:
