@@ -73,6 +73,8 @@ class Case:
 PEERS = "bench"
 # The default TensorFlow; made by tools/setup.
 NEWEST = "python"
+# The same with the libraries of CUDA; made by tools/setup gpu.
+GPU = "python-gpu"
 
 
 def _has_bfloat16() -> bool:
@@ -160,6 +162,44 @@ def _of_table(kind: str) -> Case:
             Goal(_PACKAGE, _ESTIMATOR, 2),
         ),
         repeats=turns,
+    )
+
+
+# Steps of a turn: Estimator, this package, the same on the CPU, from a file and in float16, and Keras.
+_GPU_MODELS = {
+    "small": ("the small model", (1500, 8000, 60000, 8000, 6000, 4000)),
+    "convolution": (
+        "two convolutions of images of 28 x 28, batch of 256",
+        (1500, 3000, 150, 2000, 3000, 2000),
+    ),
+    "layers": ("4 layers of 4096, batch of 1024", (500, 800, 10, 800, 800, 500)),
+}
+
+
+def _on_gpu(kind: str) -> Case:
+    title, (estimator, package, on_cpu, file, half, keras) = _GPU_MODELS[kind]
+    ours, theirs = "gpu/package.py", "gpu/keras_fit.py"
+    from_file, float16 = f"{_PACKAGE}, from a Parquet file", f"{_PACKAGE}, mixed_float16"
+    return Case(
+        f"gpu-{kind}",
+        f"On one GPU: {title}",
+        "examples per second",
+        (
+            Way(_ESTIMATOR, ("gpu/estimator.py", kind), estimator, GPU),
+            Way(_PACKAGE, (ours, kind, "gpu"), package, GPU),
+            Way(f"{_PACKAGE}, on the CPU", (ours, kind, "cpu"), on_cpu, GPU),
+            Way(from_file, (ours, kind, "file"), file, GPU),
+            Way(float16, (ours, kind, "float16"), half, GPU),
+            Way(_KERAS, (theirs, kind, "gpu"), keras, GPU),
+            Way(_KERAS_COMPILED, (theirs, kind, "compiled"), keras, GPU),
+            Way("Keras, mixed_float16", (theirs, kind, "float16"), keras, GPU),
+        ),
+        (
+            Goal(_PACKAGE, _KERAS, 1.0),
+            Goal(from_file, _PACKAGE, 0.95),
+            *([Goal(float16, _PACKAGE, 1.5)] if kind == "layers" else []),
+        ),
+        usual=False,
     )
 
 
@@ -408,6 +448,7 @@ CASES = (
         lower_is_better=True,
         repeats=1,
     ),
+    *map(_on_gpu, _GPU_MODELS),
 )
 
 # Scripts that take turns and print results themselves; they run by name.

@@ -167,5 +167,7 @@ def _variables(way: Way) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(path),
         "RETICULATE_PYTHON": str(python_of(way.environment)),
         "TF_CPP_MIN_LOG_LEVEL": "3",
+        # The ways of a case share a GPU.
+        "TF_FORCE_GPU_ALLOW_GROWTH": "true",
         "TFDISTRIBUTE_PASSES": f"-{way.without}" if way.without else "",
     }

@@ -274,7 +274,7 @@ def out_of_memory(
 def several_devices(
     directory: Path, device: str, count: int, strategy: dict[str, Any], in_parts: bool = False
 ) -> dict[str, Any]:
-    """Train on logical devices made of one, and on the first CPU."""
+    """Train on logical devices made of one, and on the first of them."""
     kind = device.partition(":")[0]
     names = [f"{kind}:{index}" for index in range(count)]
     fields: dict[str, Any] = {}
@@ -284,6 +284,8 @@ def several_devices(
         tf.config.set_logical_device_configuration(
             tf.config.list_physical_devices("GPU")[0], limits
         )
+        # Products of shortened numbers differ more than the order of sums.
+        tf.config.experimental.enable_tensor_float_32_execution(False)
         # Counts are those of physical devices.
         engine.devices.counts = lambda: (engine.devices.MOST_CPUS, count)
         virtual = {"virtual_devices": [{"memory_limit_mb": megabytes}]}
@@ -295,7 +297,7 @@ def several_devices(
     # The first session sets the memory of a GPU.
     make = parts if in_parts else custom
     alone, together = begun(make, directory, "alone", "together", **fields)
-    train(alone, on(CPU, **fields), source(), steps=STEPS)
+    train(alone, on(names[0], **fields), source(), steps=STEPS)
     described = {**strategy, "devices": names}
     settings = read(RunSettings, {**FIELDS, **fields, "strategy": described})
     try:

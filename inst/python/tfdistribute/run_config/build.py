@@ -68,9 +68,8 @@ def build(
     Sessions get as many CPU devices as the strategies name. ``model_dir`` overrides the settings' directory, and
     ``alone``, only without a member, ignores TF_CONFIG. An unknown field of session_config raises RunConfigError.
     """
-    settings = _with_steps_of_tpu(settings)
+    settings = _with_steps_of_tpu(settings).with_memory_limit(engine.devices.counts()[1])
     settings = settings.with_cpu_devices(cpus_named(devices.all)).with_precision()
-    settings = settings.with_memory_limit(engine.devices.counts()[1])
     names = {field.name for field in dataclasses.fields(settings)} - _OWN
     fields = {name: getattr(settings, name) for name in names}
     session_config = fields.pop("session_config")

@@ -120,9 +120,7 @@ class RunSettings(Description):
             return self
         limits = [{"memory_limit_mb": [self.memory_limit_mb]}] * gpus
         session = {"gpu_options": {"experimental": {"virtual_devices": limits}}}
-        return dataclasses.replace(
-            self, session_config=_merge(session, self.session_config or {})
-        )
+        return dataclasses.replace(self, session_config=_merge(session, self.session_config or {}))
 
     def with_cpu_devices(self, cpus: int) -> RunSettings:
         """Give sessions as many logical CPUs as the strategies name.

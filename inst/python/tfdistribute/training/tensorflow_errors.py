@@ -117,7 +117,9 @@ def _out_of_memory(text: str) -> OutOfMemoryError | None:
         ]
         remedy += f" Other programs use the GPU: {', '.join(others)}." if others else ""
     name = "A device" if device is None else device[1]
-    return OutOfMemoryError(f"{name} has run out of memory. TensorFlow says: {match[0].strip()}", remedy)
+    return OutOfMemoryError(
+        f"{name} has run out of memory. TensorFlow says: {match[0].strip()}", remedy
+    )
 
 
 def _first_lines(text: str) -> str:

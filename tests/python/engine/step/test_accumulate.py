@@ -365,8 +365,9 @@ def test_a_loop_of_tensorflow_1_is_refused_by_name():
 
     v1.disable_control_flow_v2()
     try:
-        with pytest.raises(ModelError, match="Enter.* is part of a loop of TensorFlow 1"):
-            Trained(looped, 2)
+        for micro_batches, scales_loss in ((2, False), (1, True)):
+            with pytest.raises(ModelError, match="Enter.* is part of a loop of TensorFlow 1"):
+                Trained(looped, micro_batches, scales_loss=scales_loss)
     finally:
         v1.enable_control_flow_v2()
 
@@ -379,5 +380,6 @@ def test_a_scaled_loss_changes_no_number_even_where_the_first_factor_is_too_larg
         large = loss * 1e36
         return loss, legacy.SGD(1e-37).get_updates(large, v1.trainable_variables())[0]
 
-    same(steep, micro_batches=2, scales_loss=True)
+    for micro_batches in (1, 2):
+        same(steep, micro_batches=micro_batches, scales_loss=True)
     same(flat, micro_batches=2, scales_loss=True)

@@ -15,6 +15,7 @@ from support.checkpoints import assert_alike, assert_identical
 from support.inputs import Factor, in_memory
 from support.many_steps import BATCH, LOOP, MODELS, ROWS, X, Y, custom, descent, source, trained
 from support.sampling import sampled
+from support.strategies import STRATEGIES
 
 from tfdistribute import engine
 from tfdistribute.errors import TfdistributeError, TrainingError, UnsupportedError
@@ -103,6 +104,19 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
 
     monkeypatch.setattr(engine.step.compiled.Compilation, "reason_against", reason_against)
     return reasons
+
+
+def test_on_a_machine_with_a_gpu_only_trainings_on_a_cpu_are_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda *_: ["GPU"])
+    reasons = noted(monkeypatch)
+    monkeypatch.setitem(STRATEGIES, "CPU", {"kind": "one_device", "device": "CPU:0"})
+    options: dict[str, Any] = {"data": source(EPOCHS), "compile": True}
+    trained("words and dropout", tmp_path / "cpu", 7, "CPU", **options)
+    assert reasons == [None]
+    with pytest.raises(UnsupportedError, match="may use the GPU of this machine"):
+        trained("words and dropout", tmp_path / "any", 7, **options)
 
 
 def test_auto_compiles_small_steps_of_long_trainings(

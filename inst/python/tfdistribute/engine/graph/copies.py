@@ -88,7 +88,10 @@ class Subgraph:
         if here is not self._graph:
             for function in self._graph._functions.values():
                 here._add_function_recursive(function)
-            outside = {key: here.capture(each) for key, each in outside.items()}
+            outside, inputs = (
+                {key: here.capture(each) for key, each in tensors.items()}
+                for tensors in (outside, inputs)
+            )
         copies = insert(self.definition, {**outside, **inputs}, names, name)
         by_name = {**inputs, **dict(zip(names, copies, strict=True))}
         return [by_name.get(each.name, each) for each in wanted]

@@ -1,7 +1,8 @@
 """The pass `accumulate`: gradient accumulation over the micro-batches of a batch, with the memory of one.
 
 The model function is called once, with the first micro-batch. Its operations are copied into a loop over all
-micro-batches, and what reads their values reads the accumulated values instead.
+micro-batches, and what reads their values reads the accumulated values instead. With a single micro-batch, the loop
+only computes gradients again that have overflowed in float16.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tfdistribute.engine.graph.copies import Subgraph
 from tfdistribute.engine.repairs import replicated_variables
 from tfdistribute.engine.step import loss_scale
 from tfdistribute.engine.step.distinct_rows import holds_each_index_once
+from tfdistribute.engine.step.loss_scale import LossScale
 from tfdistribute.engine.step.micro_batches import AccumulatedValue, Batch
 from tfdistribute.errors import ModelError
 
@@ -49,12 +51,15 @@ class AccumulatedStep:
         patches.install("micro_batch_gradients", _gradients)
         self._graph = ops.get_default_graph()
         self._how, self._scales_loss = "sum" if sums_loss else "mean", scales_loss
+        self._is_single = micro_batches == 1
         self._gradients: list[AccumulatedValue] = []
         with tf.name_scope("micro_batches"):
             self._batch = Batch((features, labels), micro_batches)
             first = self._batch.micro_batch(tf.constant(0))
             first = tf.nest.map_structure(_identity, first, expand_composites=True)
-            self.index, self._scale = tf.identity(tf.constant(0)), tf.identity(tf.constant(1.0))
+            self._state = LossScale(scales_loss)
+            self._begin = self._state.read()
+            self.index, self._scale = tf.identity(tf.constant(0)), tf.identity(self._begin[0])
         self.features, self.labels = first
         self._inputs = [*_tensors(first), self.index, self._scale]
         self._input_names = _names(tensor.op for tensor in self._inputs)
@@ -82,7 +87,10 @@ class AccumulatedStep:
             - self._input_names
             for control in (False, True)
         )
-        values, edges = self._read_by(getattr(spec.train_op, "op", spec.train_op), loss.op)
+        if self._is_single:
+            values, edges = self._gradients, []
+        else:
+            values, edges = self._read_by(getattr(spec.train_op, "op", spec.train_op), loss.op)
         while values or edges:
             later = _names(walk.descendants(each.user for each in values if each.is_gradient))
             self._add_loop(
@@ -120,7 +128,7 @@ class AccumulatedStep:
             self._record_value(each, [None, *each.shape[1:]], is_rows=True)
             for each in (gradient.values, gradient.indices)
         )
-        if holds_each_index_once(gradient.indices):
+        if not self._is_single and holds_each_index_once(gradient.indices):
             # The norm of a gradient, by which it may be clipped, is then the norm over the whole batch.
             indices, position = tf.unique(indices)
             values = tf.math.unsorted_segment_sum(values, position, tf.size(indices))
@@ -147,8 +155,6 @@ class AccumulatedStep:
                 edges += [(operation, control) for control in controls]
                 if operation.name in self._data:
                     values.append(_update(operation, aggregations))
-            elif operation.type in ("Enter", "RefEnter"):
-                raise self._refusal(operation, "is part of a loop of TensorFlow 1.")
             elif operation == train_op or _only_writes(operation):
                 reason = "uses the examples otherwise than by a gradient."
                 raise self._refusal(operation, reason)
@@ -163,7 +169,11 @@ class AccumulatedStep:
     def _add_loop(self, values: list[AccumulatedValue], edges: list[tuple[Any, Any]]) -> None:
         controls = list(dict.fromkeys(control for _, control in edges))
         body = self._body([*(each.tensor.op for each in values), *controls])
-        values = [*values, *self._summaries(_names(body))]
+        for operation in body:
+            if operation.type in ("Enter", "RefEnter"):
+                raise self._refusal(operation, "is part of a loop of TensorFlow 1.")
+        if not self._is_single:
+            values = [*values, *self._summaries(_names(body))]
         copied = Subgraph(body)
         is_collective = any("Collective" in each.type or "Nccl" in each.type for each in body)
         if is_collective or self._exchanges(copied.outside.values()):
@@ -172,7 +182,10 @@ class AccumulatedStep:
         later = _names(walk.descendants(users))
         before = [each for each in copied.before if each.name not in later]
         with tf.name_scope("micro_batches"), tf.control_dependencies(before):
-            results, end = self._loop(copied, values, controls)
+            if self._is_single:
+                results, end = self._first_or_again(copied, values), None
+            else:
+                results, end = self._loop(copied, values, controls, self._begin)
         for value, result in zip(values, results, strict=True):
             edit.set_input(value.user, value.position, result)
         for operation, control in edges:
@@ -199,10 +212,25 @@ class AccumulatedStep:
         ]
         return [each for each in values if each.tensor.op.name in body & self._data]
 
+    def _first_or_again(self, copied: Subgraph, values: list[AccumulatedValue]) -> list[Any]:
+        """Return the gradients of the batch, which are computed again with a lower factor if they are not usable."""
+        state, gradients = self._state, [each.tensor for each in values]
+        usable = state.is_usable(self._begin, gradients)
+        after = state.after_micro_batch(self._begin, usable)
+        return tf.cond(
+            usable,
+            lambda: state.keep(after, gradients),
+            tf.function(
+                lambda: self._loop(copied, values, [], after)[0],
+                autograph=False,
+                experimental_attributes={"_noinline": True},
+            ),
+        )
+
     def _loop(
-        self, copied: Subgraph, values: list[AccumulatedValue], controls: list[Any]
+        self, copied: Subgraph, values: list[AccumulatedValue], controls: list[Any], begin: Any
     ) -> tuple[list[Any], Any]:
-        batch, state = self._batch, loss_scale.LossScale(is_on=self._scales_loss)
+        batch, state = self._batch, self._state
 
         def body(index: Any, scale: Any, totals: list[Any]) -> Any:
             inputs = [*_tensors(batch.micro_batch(index)), index, scale[0]]
@@ -222,14 +250,13 @@ class AccumulatedStep:
                 following = index + tf.cast(usable, tf.int32)
             return following, state.after_micro_batch(scale, usable), totals
 
-        begin = tf.constant(0), state.read(), [each.zeros(batch.count) for each in values]
+        start = tf.constant(0), begin, [each.zeros(batch.count) for each in values]
         # One micro-batch after another: the memory of one is free before the next begins.
         index, scale, totals = tf.while_loop(
-            lambda index, *_: index < batch.count, body, begin, parallel_iterations=1
+            lambda index, *_: index < batch.count, body, start, parallel_iterations=1
         )
-        with tf.control_dependencies(state.write(scale)):
-            pairs = zip(values, totals, strict=True)
-            return [tf.identity(each.result(total)) for each, total in pairs], index.op
+        results = [each.result(total) for each, total in zip(values, totals, strict=True)]
+        return state.keep(scale, results), index.op
 
     def _exchanges(self, operations: Iterable[Any]) -> bool:
         others = getattr(self._graph, _INPUTS) - self._input_names

@@ -187,13 +187,14 @@ def _obstacles(program: StepProgram) -> Iterator[str]:
         yield "a tf.data pipeline feeds its rows, and not the memory of this process"
     elif program.reader.rows.replicas > 1:
         yield "several devices train it"
-    if tf.config.list_physical_devices("GPU"):
-        yield "the machine has a GPU, and compiled steps are for CPUs"
+    has_gpu = bool(tf.config.list_physical_devices("GPU"))
     operations = program.operations()
     for operation in operations:
         device = tf.DeviceSpec.from_string(operation.device)
         if device.device_type not in (None, "CPU") or device.device_index not in (None, 0):
             yield f"{operation.type} {operation.name!r} is placed on {operation.device}"
+        elif has_gpu and device.device_type is None and operation.type != "ReadVariableOp":
+            yield "it may use the GPU of this machine, and compiled steps are for CPUs"
         yield from _refused(operation.type, repr(operation.name))
     callers = [each.node_def for each in operations if not compiled_operations.is_assertion(each)]
     for name, node in functions.called_nodes(program.graph, callers):
@@ -215,6 +216,7 @@ _DRAWS = re.compile(
     r"(Stateless|Stateful)?(Random|Truncated|Parameterized|Multinomial|Uniform|Standard|Binomial)"
     r"(?!GetAlg)"
 )
+_HEADER = "Graph execution error:"
 _REFUSED = {
     "Print": "prints",
     "PrintV2": "prints",
@@ -268,4 +270,8 @@ def _in_words(error: Exception) -> str:
     missing = re.findall(r"(\w+) \(No registered", str(error))
     if missing:
         return f"XLA does not have {', '.join(dict.fromkeys(missing))}"
-    return str(error).partition("\n")[0].rstrip(".")
+    lines = [line.strip() for line in str(error).splitlines()]
+    # TensorFlow begins with where the operation was made.
+    made = [at for at, line in enumerate(lines) if line.startswith("Node: ")]
+    said = lines[made[-1] + 1 :] if made else lines
+    return next((line for line in said if line not in ("", _HEADER)), "").rstrip(".")

@@ -18,6 +18,11 @@ _LARGEST = 2.0**24
 _PATIENCE = 2000.0
 
 
+def _on_cpu() -> Any:
+    """Place operations on two numbers, each of which would take a GPU longer than a CPU."""
+    return tf.device("/cpu:0")
+
+
 class LossScale:
     """The factor (1 unless ``is_on``), and the number of micro-batches since it has changed."""
 
@@ -25,17 +30,19 @@ class LossScale:
         self._variable: Any = None
         if is_on:
             name = tf.compat.v1.get_default_graph().unique_name("loss_scale")
-            self._variable = raw.VarHandleOp(dtype=tf.float32, shape=[2], shared_name=name)
+            with _on_cpu():
+                self._variable = raw.VarHandleOp(dtype=tf.float32, shape=[2], shared_name=name)
 
     def read(self) -> Any:
         if self._variable is None:
             return tf.constant([1.0, 0.0])
         # Without an initializer, which a session would have to know.
-        return tf.cond(
-            raw.VarIsInitializedOp(resource=self._variable),
-            lambda: raw.ReadVariableOp(resource=self._variable, dtype=tf.float32),
-            lambda: tf.constant([_FIRST, 0.0]),
-        )
+        with _on_cpu():
+            return tf.cond(
+                raw.VarIsInitializedOp(resource=self._variable),
+                lambda: raw.ReadVariableOp(resource=self._variable, dtype=tf.float32),
+                lambda: tf.constant([_FIRST, 0.0]),
+            )
 
     def is_usable(self, scale: Any, gradients: list[Any]) -> Any:
         """Return whether the gradients of a micro-batch are finite, or are infinite without a factor, too."""
@@ -49,15 +56,19 @@ class LossScale:
         """Return the factor and the number of micro-batches after another one."""
         if self._variable is None:
             return scale
-        return tf.where(usable, tf.add(scale, [0.0, 1.0]), tf.multiply(scale, [0.5, 0.0]))
+        with _on_cpu():
+            return tf.where(usable, tf.add(scale, [0.0, 1.0]), tf.multiply(scale, [0.5, 0.0]))
 
-    def write(self, scale: Any) -> list[Any]:
-        """Keep the factor and the number of micro-batches for the next step; return the operations."""
+    def keep(self, scale: Any, results: list[Any]) -> list[Any]:
+        """Return the same results, with which the factor and the number are kept for the next step."""
         if self._variable is None:
-            return []
-        doubled = tf.stack([tf.minimum(scale[0] * 2.0, _LARGEST), 0.0])
-        next_scale = tf.where(scale[1] >= _PATIENCE, doubled, scale)
-        return [raw.AssignVariableOp(resource=self._variable, value=next_scale)]
+            return [tf.identity(each) for each in results]
+        with _on_cpu():
+            doubled = tf.stack([tf.minimum(scale[0] * 2.0, _LARGEST), 0.0])
+            next_scale = tf.where(scale[1] >= _PATIENCE, doubled, scale)
+            written = raw.AssignVariableOp(resource=self._variable, value=next_scale)
+        with tf.control_dependencies([written]):
+            return [tf.identity(each) for each in results]
 
 
 def scale(losses: list[Any], grad_ys: Any, factor: Any) -> list[Any]:

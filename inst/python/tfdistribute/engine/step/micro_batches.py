@@ -18,6 +18,10 @@ class Batch:
 
     def __init__(self, values: Any, count: int) -> None:
         self._values = values
+        self._is_whole = count == 1
+        if self._is_whole:
+            self.count = tf.constant(1)
+            return
         counts = [_row_count(leaf) for leaf in tf.nest.flatten(values) if _has_rows(leaf)]
         if not counts:
             raise ModelError(
@@ -35,6 +39,8 @@ class Batch:
         self._size = size if size and not rest else None
 
     def micro_batch(self, index: Any) -> Any:
+        if self._is_whole:
+            return self._values
         begin = self._bound(index)
         size = self._bound(index + 1) - begin if self._size is None else self._size
         return tf.nest.map_structure(
@@ -42,6 +48,8 @@ class Batch:
         )
 
     def share(self, index: Any) -> Any:
+        if self._is_whole:
+            return tf.constant(1.0)
         rows = self._bound(index + 1) - self._bound(index)
         # The mean over no rows is undefined for the whole batch, too.
         return tf.cast(rows, tf.float32) / tf.cast(self._rows, tf.float32)
