@@ -86,7 +86,9 @@ def test_a_range_of_workers_begins_with_the_most():
     assert read(Cluster, {"kind": cluster.kind, **dataclasses.asdict(cluster)}) == cluster
 
 
-@pytest.mark.parametrize("fields", [{"kind": "local"}, {"kind": "slurm", "nodes": 2}])
+@pytest.mark.parametrize(
+    "fields", [{"kind": "local"}, {"kind": "slurm", "nodes": 2}, {"kind": "mirai"}]
+)
 def test_other_clusters_have_a_fixed_number_of_workers(fields: dict[str, Any]):
     with pytest.raises(ArgumentError, match=r"must be a whole number, not \(1, 2\)"):
         read(Cluster, {**fields, "workers": [1, 2]})

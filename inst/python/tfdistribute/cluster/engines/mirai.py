@@ -21,6 +21,8 @@ class MiraiCluster(EngineCluster, kind="mirai"):
 
     engine: ClassVar[str] = "mirai"
     member: ClassVar[str] = "daemon"
+    # The session sends members only when the job starts or has lost one.
+    can_lose_hosts: ClassVar[bool] = False
 
     profile: str | None = None
     address: str = ""
