@@ -3,6 +3,8 @@ suppressMessages(pkgload::load_all(".", quiet = TRUE))
 
 # The linters of .lintr hold everywhere. These hold in the package's own code only.
 package_linters <- list(
+  # In tests, it takes longer than all other linters together.
+  complexity = lintr::cyclocomp_linter(20),
   calls = lintr::undesirable_function_linter(c(
     stop = "use one of the abort functions in R/errors.R",
     sapply = "use vapply(): its result has one type",
