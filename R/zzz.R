@@ -49,8 +49,8 @@ register_when_loaded <- function(
   when_loaded(package, register)
 }
 
-# The default methods of those verbs: if this package was attached last, another package's objects, such as Keras models,
-# reach them, too. Their methods are registered for that package's generic.
+# The default methods of those verbs. If this package was attached last, another package's objects, such as Keras
+# models, reach them, too. Their methods are registered for that package's generic.
 verb_of_others <- function(verb, object, ...) {
   for (package in Filter(isNamespaceLoaded, c("tensorflow", "generics"))) {
     namespace <- asNamespace(package)
