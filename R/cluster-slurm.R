@@ -150,7 +150,7 @@ format.tfdistribute_slurm_cluster <- function(x, ...) {
     if (!is.null(x$account)) paste("account", x$account),
     x$options
   )
-  time <- if (is.null(x$time_limit)) "that of the partition" else x$time_limit
+  time <- if (is.null(x$time_limit)) "of the partition" else x$time_limit
   c(
     interpolate(
       "<slurm_cluster> {sum(count_tasks(x))} process{?es} on {x$nodes} node{?s} of Slurm"

@@ -125,7 +125,7 @@ check_distinct_addresses <- function(described) {
     abort_tfdistribute(
       "cluster",
       problem = paste0(
-        "The address {show_value(addresses[listens][[twice]])} is also that of ",
+        "The address {show_value(addresses[listens][[twice]])} is also the address of ",
         "{tasks[listens][[match(keys[[twice]], keys)]]}."
       ),
       remedy = "Give each task its own address.",

@@ -32,7 +32,7 @@ check_not_iterable <- function(as_iterable) {
   if (as_iterable) {
     abort_tfdistribute(
       "argument",
-      problem = "`as_iterable` is TRUE, but workers of a `cluster` return all predictions at once.",
+      problem = "`as_iterable` is TRUE, but workers of a `cluster` return all predictions together.",
       remedy = "Leave `as_iterable` FALSE, or `cluster` NULL.",
       argument = "as_iterable",
       value = "TRUE"

@@ -112,5 +112,5 @@ evaluate_here <- function(object, input, hooks, ...) {
 
 #' @export
 evaluate.default <- function(object, ...) {
-  check_estimator(object)
+  verb_of_others("evaluate", object, ...)
 }

@@ -76,7 +76,7 @@ export_savedmodel.tfdistribute_estimator <- function(
 
 #' @export
 export_savedmodel.default <- function(object, ...) {
-  check_estimator(object)
+  verb_of_others("export_savedmodel", object, ...)
 }
 
 check_receiver <- function(serving_input_receiver_fn, input) {

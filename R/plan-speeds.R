@@ -30,7 +30,11 @@ measure_speeds <- function(object, train_spec, cluster, batch_size) {
   input <- if (inherits(train_spec, "tfdistribute_train_spec")) train_spec$input else train_spec
   # All hosts share the directory of the model.
   folder <- paste0(absolute_path(object$model_dir), "-plan-", Sys.getpid())
-  on.exit(unlink(folder, recursive = TRUE))
+  parents <- missing_directories(dirname(folder))
+  on.exit({
+    unlink(folder, recursive = TRUE)
+    suppressWarnings(file.remove(parents))
+  })
   rlang::local_options(tfdistribute.progress = FALSE)
   train_once <- function(name, workers, batch_size, steps = NULL) {
     cluster[c("workers", "ps", "evaluator")] <- list(workers, 0L, FALSE)
@@ -63,6 +67,14 @@ measure_speeds <- function(object, train_spec, cluster, batch_size) {
     limit = ""
   )
   structure(speeds, measured = answer[c("best", "step", "cores", "network")])
+}
+
+# The path and those of its parents that do not exist, the innermost first.
+missing_directories <- function(path) {
+  if (dir.exists(path) || dirname(path) == path) {
+    return(character())
+  }
+  c(path, missing_directories(dirname(path)))
 }
 
 # An input that repeats its rows without end, in batches of another size.

@@ -146,7 +146,7 @@ without_places <- function(config) {
 decode_description <- function(description, directory, files, code) {
   model <- decode_value(description, list(directory = directory, files = files, code = code))
   stopifnot(
-    "its description is not that of an estimator." = inherits(model, "tfdistribute_estimator")
+    "its description is not of an estimator." = inherits(model, "tfdistribute_estimator")
   )
   model["model_dir"] <- directory
   model

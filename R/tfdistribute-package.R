@@ -67,9 +67,9 @@
 #' | Name | Also in | What happens |
 #' |---|---|---|
 #' | `train()` | caret | use `::` |
-#' | `train()`, `evaluate()` | tensorflow, generics, keras, keras3 | either order works with this package's models |
-#' | `train_and_evaluate()` | tensorflow | either order works with this package's models |
-#' | `export_savedmodel()` | tensorflow, keras, keras3 | either order works with this package's models |
+#' | `train()`, `evaluate()` | tensorflow, generics, keras, keras3 | either order works |
+#' | `train_and_evaluate()` | tensorflow | either order works |
+#' | `export_savedmodel()` | tensorflow, keras, keras3 | either order works |
 #' | `shape()`, `tf`, `tensorboard()` | tensorflow, tfdatasets, keras, keras3 | use `::` |
 #' | `tf_config()`, `install_tensorflow()` | tensorflow, tfdatasets | use `::` |
 #' | `use_python()`, `use_virtualenv()` | reticulate, tensorflow, keras, keras3 | use `::` |

@@ -46,5 +46,5 @@ train_and_evaluate.tfdistribute_estimator <- function(
 
 #' @export
 train_and_evaluate.default <- function(object, ...) {
-  check_estimator(object)
+  verb_of_others("train_and_evaluate", object, ...)
 }

@@ -129,7 +129,7 @@ perform_training <- function(object, verb, arguments, view, wait) {
 
 #' @export
 train.default <- function(object, ...) {
-  check_estimator(object)
+  verb_of_others("train", object, ...)
 }
 
 # A training continues from the newest checkpoint, but a user who runs a script or a pipeline again may expect a new

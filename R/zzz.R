@@ -49,6 +49,21 @@ register_when_loaded <- function(
   when_loaded(package, register)
 }
 
+# The default methods of those verbs. If this package was attached last, another package's objects, such as Keras
+# models, reach them, too. Their methods are registered for that package's generic.
+verb_of_others <- function(verb, object, ...) {
+  for (package in Filter(isNamespaceLoaded, c("tensorflow", "generics"))) {
+    namespace <- asNamespace(package)
+    has_method <- function(class) {
+      !is.null(utils::getS3method(verb, class, optional = TRUE, envir = namespace))
+    }
+    if (exists(verb, namespace, inherits = FALSE) && any(vapply(class(object), has_method, NA))) {
+      return(get(verb, namespace)(object, ...))
+    }
+  }
+  check_estimator(object)
+}
+
 when_loaded <- function(package, register) {
   setHook(packageEvent(package, "onLoad"), register)
   if (isNamespaceLoaded(package)) {

@@ -1,6 +1,7 @@
 """Check the English of the documents: tools/prose.py [FILE ...] prints file:line of each sentence to rewrite.
 
 CONTRIBUTING.md, "English", has the rules. Markdown, R (roxygen comments) and Python (docstrings) can be checked.
+Strings of code with four words or more, such as messages, are checked by the rules in ``MESSAGE_RULES``.
 """
 
 from __future__ import annotations
@@ -42,7 +43,16 @@ PATTERNS = {
     "another word": re.compile(
         r"\brefus(?:e|es|ed|ing|al)\b|\bat once\b|\bby itself\b", re.IGNORECASE
     ),
+    "a function has parentheses": re.compile(
+        rf"(?:^|[.:;] |`)(?:train|evaluate|predict|launch|export)`? {_VERBS}\b"
+    ),
 }
+MESSAGE_RULES = (
+    "repeat the noun",
+    "name the subject",
+    "another word",
+    "a function has parentheses",
+)
 _ANY_VERB = re.compile(
     rf"\b{_VERBS}\b|\w(?:s|ed)\b|\b(?:keep|took|export|put|join|leave|let|see|give|mark|add|set|call|follow)\b",
     re.IGNORECASE,
@@ -95,6 +105,30 @@ def docstring_lines(text: str) -> Iterator[tuple[int, str]]:
             yield string.lineno, ""
 
 
+def message_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Number and text of the strings in code, each on the line where it begins."""
+    text = path.read_text("utf-8") if path.suffix in (".R", ".py") else ""
+    found = []
+    if path.suffix == ".R":
+        for number, line in enumerate(text.split("\n"), start=1):
+            if not line.lstrip().startswith("#"):
+                found += [(number, each[1]) for each in re.finditer(r'"((?:[^"\\]|\\.)*)"', line)]
+    else:
+        tree = ast.parse(text)
+        statements = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
+        joined = [each for each in ast.walk(tree) if isinstance(each, ast.JoinedStr)]
+        parts = {id(part) for each in joined for part in each.values}
+        for node in (*joined, *(each for each in ast.walk(tree) if isinstance(each, ast.Constant))):
+            if isinstance(node, ast.JoinedStr):
+                texts = (getattr(part, "value", "") for part in node.values)
+                found.append(
+                    (node.lineno, "".join(x if isinstance(x, str) else "X" for x in texts))
+                )
+            elif isinstance(node.value, str) and id(node) not in statements | parts:
+                found.append((node.lineno, node.value))
+    yield from ((number, message) for number, message in found if message.count(" ") > 2)
+
+
 def paragraphs(path: Path) -> Iterator[list[tuple[int, str]]]:
     """The paragraphs, list items, headings and rows of tables of a file."""
     readers = {".R": roxygen_lines, ".py": docstring_lines}
@@ -113,7 +147,7 @@ def paragraphs(path: Path) -> Iterator[list[tuple[int, str]]]:
 def prose_of(block: list[tuple[int, str]]) -> str:
     """A paragraph in one line, with code and addresses replaced by a word of the same length."""
     text = " ".join(line for _, line in block)
-    text = re.sub(r"`[^`]+`", lambda code: "X" * len(code[0]), text)
+    text = re.sub(r"``.+?``|`[^`]+`", lambda code: "X" * len(code[0]), text)
     return re.sub(r"\]\([^)]*\)|<[^>]+>", lambda link: " " * len(link[0]), text)
 
 
@@ -149,10 +183,20 @@ def main(names: list[str]) -> int:
     british = british_spellings()
     count = 0
     for path in paths:
-        for block in paragraphs(path):
-            for position, text, rule in faults_of(prose_of(block), british):
-                print(f"{path.relative_to(ROOT)}:{line_at(block, position)}: {text!r} ({rule})")
-                count += 1
+        found = [
+            (line_at(block, position), text, rule)
+            for block in paragraphs(path)
+            for position, text, rule in faults_of(prose_of(block), british)
+        ]
+        found += [
+            (line, match[0], rule)
+            for line, message in message_lines(path)
+            for rule in MESSAGE_RULES
+            for match in PATTERNS[rule].finditer(message)
+        ]
+        for line, text, rule in sorted(found):
+            print(f"{path.relative_to(ROOT)}:{line}: {text!r} ({rule})")
+        count += len(found)
     return 1 if count else 0
 
 

@@ -23,7 +23,7 @@ at_site <- function(...) {
 readme <- readLines("README.md", encoding = "UTF-8")
 linked <- unlist(regmatches(readme, gregexpr("(?<=\\]\\()[^)#:]+(?=\\))", readme, perl = TRUE)))
 pictures <- Sys.glob("bench/scale/*.png")
-for (file in c(grep("[.]md$", linked, value = TRUE, invert = TRUE), pictures)) {
+for (file in c(grep("[.]md$|^vignettes$", linked, value = TRUE, invert = TRUE), pictures)) {
   file.copy(file, at_site(file), overwrite = TRUE)
 }
 rmarkdown::pandoc_convert(
@@ -51,6 +51,9 @@ finish_page <- function(page) {
     }
   }
   xml2::xml_remove(xml2::xml_find_all(html, "//form[@role='search']"))
+  # The folder of the vignettes, as README names it.
+  folder <- xml2::xml_find_all(html, "//a[@href='vignettes']")
+  xml2::xml_set_attr(folder, "href", "articles/index.html")
   xml2::write_html(html, page, format = FALSE)
 }
 
@@ -61,8 +64,8 @@ contents_item <- function(heading) {
   paste0("<li><a class=\"nav-link\" href=\"#", xml2::xml_text(link), "\">", text, "</a></li>")
 }
 
-# What is wrong with a page: links to pages and images that are not there, what it reads from the internet or from this
-# machine, a list of contents without entries, and figures without a caption.
+# What is wrong with a page: links to pages and images that are empty or not there, what it reads from the internet or
+# from this machine, a list of contents without entries, and figures without a caption.
 faults_of <- function(page) {
   html <- xml2::read_html(page)
   text_of <- function(path) xml2::xml_text(xml2::xml_find_all(html, path))
@@ -78,7 +81,7 @@ faults_of <- function(page) {
   without_caption <- text_of("//main//img[@src!=''][not(../p[@class='caption'])]/@src")
   unique(c(
     from_elsewhere,
-    targets[!file.exists(targets)],
+    targets[!file.exists(targets) | dir.exists(targets) | file.size(targets) %in% 0],
     rep("no contents", length(text_of("//nav[@id='toc'][not(ul)]"))),
     sprintf("no caption of %s", without_caption)
   ))

@@ -21,7 +21,7 @@ TOP_LEVEL = {
     "CODE_OF_CONDUCT.md",
     "CONTRIBUTING.md",
     "DESCRIPTION",
-    "LICENSE",
+    "LICENSE.md",
     "Makefile",
     "NAMESPACE",
     "NEWS.md",

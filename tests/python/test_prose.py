@@ -52,4 +52,17 @@ def test_code_and_examples_are_not_read(tmp_path: Path) -> None:
     assert faults(tmp_path, "page.md", code) == []
     examples = "#' @examples\n" + "\n".join(f"#' {line}" for line in page.split("\n"))
     assert faults(tmp_path, "page.R", examples) == []
-    assert faults(tmp_path, "page.py", f"value = {page!r}\n") == []
+    docstring = (
+        '"""The ``size`` of a thing, as those of ``others``, and\n``those of all`` things."""\n'
+    )
+    assert len(faults(tmp_path, "page.py", docstring)) == 1
+
+
+def test_messages_in_code_are_read_by_some_of_the_rules(tmp_path: Path) -> None:
+    messages = (*SENTENCES, "train would never end.")
+    rules = ["repeat the noun", "name the subject", "another word", "a function has parentheses"]
+    python = "\n".join(f"stop(f{each!r}, {{}})" for each in messages)
+    r = "\n".join(f'# "{each}"\nstop("{each}")' for each in messages)
+    for name, text in (("page.py", python), ("page.R", r), ("page.md", f"`{messages[0]}`")):
+        found = [line.rsplit("(", 1)[1].rstrip(")") for line in faults(tmp_path, name, text)]
+        assert found == ([] if name == "page.md" else rules)

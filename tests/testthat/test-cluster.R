@@ -147,7 +147,7 @@ test_that("check_cluster() reads TF_CONFIG strings and the environment", {
     as_tf_config(three(), "chief 0"),
     as_tf_config(address_cluster("192.0.2.1:1"), "chief 0")
   )
-  expect_match(check_cluster(texts)$message, "differs from that of the first")
+  expect_match(check_cluster(texts)$message, "differs from the `cluster` of the first")
   withr::local_envvar(TF_CONFIG = "{\"cluster\": {}}")
   expect_true("cluster" %in% check_cluster()$field)
   withr::local_envvar(TF_CONFIG = NA)

@@ -14,6 +14,26 @@ test_that("methods answer the generics of a package tensorflow that is loaded la
   }
 })
 
+test_that("verbs use the methods that other packages have for their own objects", {
+  verbs <- c("train", "evaluate", "train_and_evaluate", "export_savedmodel")
+  local_stand_in(
+    "tensorflow",
+    sprintf("%s <- function(object, ...) UseMethod(\"%s\")", verbs, verbs)
+  )
+  model <- structure(list(), class = c("sequential", "keras_model"))
+  for (verb in verbs) {
+    own <- getExportedValue("tfdistribute", verb)
+    expect_error(
+      own(model, 3),
+      "`object` must be an estimator",
+      class = "tfdistribute_argument_error"
+    )
+    method <- function(object, x, verbose = 1) list(verb, x, verbose)
+    registerS3method(verb, "keras_model", method, envir = asNamespace("tensorflow"))
+    expect_identical(own(model, 3, verbose = 0), list(verb, 3, 0))
+  }
+})
+
 test_that("a verb refuses something that is not an estimator", {
   expect_snapshot(error = TRUE, {
     train(3)

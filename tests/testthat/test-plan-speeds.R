@@ -50,7 +50,7 @@ test_that("measured speeds have all numbers of workers, and the model keeps its 
   directory <- withr::local_tempdir()
   model <- linear_regressor(
     feature_columns(column_numeric("wt")),
-    model_dir = file.path(directory, "cars"),
+    model_dir = file.path(directory, "models", "cars"),
     config = run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2))
   )
   # The data would end before the measurement.

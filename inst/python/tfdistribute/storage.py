@@ -1,8 +1,8 @@
 """Files on this machine or on remote storage, such as the objects of a bucket, in one set of functions.
 
 Local files need Python only. Remote ones are read and written by TensorFlow's file systems, which ``engine`` provides.
-A remote file appears whole when it is written, but nothing can be appended to it, and renaming it copies it. Whatever
-fails, on remote storage too, is an ``OSError`` with its reason.
+A remote file appears whole when it is written, but nothing can be appended to it, and renaming it copies it. Each
+failure, on remote storage too, is an ``OSError`` with its reason.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def test_a_script_that_cannot_be_submitted_is_told(
     assert "is inside the containers" in capsys.readouterr().err
     server.refusal = (403, "Forbidden", "no")
     assert submit(server) == 1
-    assert "Kubernetes refused the job: no" in capsys.readouterr().err
+    assert "Kubernetes rejected the job: no" in capsys.readouterr().err
 
 
 def test_a_job_that_cannot_be_asked_for_is_listed_all_the_same(
@@ -97,4 +97,4 @@ def test_a_job_that_cannot_be_asked_for_is_listed_all_the_same(
     capsys.readouterr()
     assert main(["list", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
-    assert row["state"] == "unknown: Kubernetes refused the job: who are you?"
+    assert row["state"] == "unknown: Kubernetes rejected the job: who are you?"

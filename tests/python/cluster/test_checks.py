@@ -70,7 +70,7 @@ def test_the_same_address_twice_is_one_row():
     assert the_only(of_text({"chief": [A], "worker": [B, A]})) == (
         "worker 1",
         "error",
-        f'The address "{A}" is also that of chief 0.',
+        f'The address "{A}" is also the address of chief 0.',
     )
 
 
@@ -80,9 +80,13 @@ def test_the_same_address_twice_is_one_row():
         (
             {"chief": (A,), "worker": (B, A)},
             "worker",
-            f'The address "{A}" is also that of chief 0.',
+            f'The address "{A}" is also the address of chief 0.',
         ),
-        ({"worker": ("a:1", "A:1")}, "worker", 'The address "A:1" is also that of worker 0.'),
+        (
+            {"worker": ("a:1", "A:1")},
+            "worker",
+            'The address "A:1" is also the address of worker 0.',
+        ),
         ({"chief": ("a:99999",)}, "chief", 'The address "a:99999" has no port from 1 to 65535.'),
         ({"evaluator": ("a:0",)}, "evaluator", 'The address "a:0" has no port from 1 to 65535.'),
     ],
@@ -354,7 +358,7 @@ def test_what_is_written_for_a_task_is_read_back():
         ({"chief": [A], "master": [B]}, "chief", '"master" is not a role'),
         ({"chief": [A], "worker": [B]}, "helper", '"helper" is not a role'),
         ({}, "chief", "has no task that trains"),
-        ({"chief": [A], "worker": [A]}, "chief", "is also that of chief 0"),
+        ({"chief": [A], "worker": [A]}, "chief", "is also the address of chief 0"),
         ({"chief": [A, B]}, "chief", "2 chiefs"),
     ],
 )

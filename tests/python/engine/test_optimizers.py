@@ -269,7 +269,7 @@ def test_unknown_names_and_settings_are_refused_without_tensorflow(
 def test_unknown_schedules_and_values_that_keras_refuses_are_named(tensorflow: Any) -> None:
     with pytest.raises(ArgumentError, match='"expo" is not a schedule'):
         named("sgd", learning_rate={"schedule": "expo"}).factory(None)
-    with pytest.raises(ArgumentError, match='"exponential_decay" refuses its settings'):
+    with pytest.raises(ArgumentError, match='"exponential_decay" rejects its settings'):
         named("sgd", learning_rate={"schedule": "exponential_decay"}).factory(None)
-    with pytest.raises(ArgumentError, match="SGD refuses its settings"):
+    with pytest.raises(ArgumentError, match="SGD rejects its settings"):
         named("sgd", momentum=2.0).factory(None)

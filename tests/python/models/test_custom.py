@@ -114,7 +114,7 @@ def test_predictions_and_metrics_come_back_by_name(tmp_path: Path):
         (lambda loss: {"loss": loss, "mode": "eval"}, 'returned a specification of mode "eval"'),
         (
             lambda loss: {"loss": [loss, loss], "optimizer": "sgd"},
-            "TensorFlow refuses: loss must be Tensor",
+            "TensorFlow rejects: loss must be Tensor",
         ),
         (lambda loss: {"loss": loss, "train_op": "a"}, "`train_op` is 'a'"),
     ],

@@ -137,7 +137,7 @@ def test_a_task_of_a_cluster_trains(strategy: Strategy | None, tf_config: TfConf
             RunSettings(),
             TfConfig({"worker": ("b:1", "c:1"), "ps": ("d:1",)}, "worker", 1),
             ClusterError,
-            "needs exactly one chief, and that of TF_CONFIG has 0.",
+            "needs exactly one chief, and the cluster of TF_CONFIG has 0.",
         ),
         (
             RunSettings(strategy=MultiWorker()),

@@ -74,7 +74,7 @@ def test_what_a_tpu_can_train_is_accepted(context: RunContext):
         (
             run(precision="mixed_float16"),
             RunConfigError,
-            '`precision` is "mixed_float16", and a TPU multiplies in bfloat16 by itself.',
+            '`precision` is "mixed_float16", and a TPU always multiplies in bfloat16.',
             '`precision = "float32"`',
         ),
         (

@@ -220,7 +220,7 @@ IDIOMS: Sequence[tuple[str, str]] = (
             r"|Tensor conversion requested dtype \w+ for Tensor with dtype"
             r"|has type \w+ that does not match type \w+ of argument"
         ),
-        "TensorFlow does not convert types by itself: cast one side, as in tf$cast(labels, tf$float32).",
+        "TensorFlow does not convert types. Cast one side, as in tf$cast(labels, tf$float32).",
     ),
     (
         r"inhomogeneous shape|setting an array element with a sequence",

@@ -71,7 +71,7 @@ def _add_of_slurm(group: Any) -> None:
     add = group.add_argument
     add("--slurm", action="store_true", help="submit the script as a job of Slurm")
     add("--nodes", type=count, help="by default one for each worker")
-    add("--time-limit", help='such as "04:00:00"; by default that of the partition')
+    add("--time-limit", help='such as "04:00:00"; by default the limit of the partition')
     add("--partition")
     add("--account")
     add(

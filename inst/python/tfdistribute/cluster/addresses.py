@@ -88,7 +88,7 @@ def same_addresses(texts: Mapping[_Task, str], keys: Mapping[_Task, Hashable]) -
         if other != task:
             yield Finding(
                 str(task),
-                f'The address "{texts[task]}" is also that of {other}.',
+                f'The address "{texts[task]}" is also the address of {other}.',
                 "Give each task its own address.",
             )
 

@@ -155,7 +155,7 @@ def _clusters_differ(facts: ClusterFacts) -> Iterator[Finding]:
             name = f"TF_CONFIG {position}" if other.task_type is None else other.task
             yield Finding(
                 name,
-                f"The `cluster` of {name} differs from that of the first TF_CONFIG: "
+                f"The `cluster` of {name} differs from the `cluster` of the first TF_CONFIG: "
                 f"{json.dumps(other.cluster)}.",
                 "Give all tasks the same `cluster`; only `task` differs.",
             )

@@ -57,7 +57,7 @@ class SlurmCluster(HostsCluster, kind="slurm"):
     """Processes on nodes that Slurm allocates. The supervisor runs on the first of them."""
 
     nodes: int
-    time_limit: str | None = None  # As sbatch takes it; None for that of the partition.
+    time_limit: str | None = None  # As sbatch takes it; None for the limit of the partition.
     partition: str | None = None
     account: str | None = None
     options: tuple[str, ...] = ()

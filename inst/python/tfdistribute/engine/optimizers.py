@@ -56,7 +56,7 @@ def factory_by_name(class_name: str, settings: Mapping[str, Any]) -> Callable[[]
         make()
     except (TypeError, ValueError) as error:
         raise ArgumentError(
-            f"`optimizer` {class_name} refuses its settings: {error}",
+            f"`optimizer` {class_name} rejects its settings: {error}",
             "Correct the settings.",
             argument="optimizer",
             value=class_name,
@@ -81,7 +81,7 @@ def learning_rate(value: Any) -> Any:
         return SCHEDULES[name](**settings)
     except (TypeError, ValueError) as error:
         raise ArgumentError(
-            f'`learning_rate` "{name}" refuses its settings: {error}.',
+            f'`learning_rate` "{name}" rejects its settings: {error}.',
             "Name them as TensorFlow does.",
             argument="learning_rate",
             value=str(name),

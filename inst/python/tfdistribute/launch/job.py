@@ -46,7 +46,7 @@ class Job(Description):
     Args:
         id: Unique among the jobs of this user.
         verb: One of ``VERBS``; "script" for any script.
-        model_dir: Absolute or with a scheme; None if unknown.
+        model_dir: An absolute path or an address with a scheme, or None if it is not known.
         digest: SHA-256 of the description that the tasks read; None for scripts.
         input_files: Files that the tasks read, absolute.
         parent_pid: Process with which the job ends; None for none.

@@ -58,7 +58,7 @@ def make_estimator_spec(returned: Any, mode: str, make_hooks: MakeHooks) -> Any:
         return engine.tf.estimator.EstimatorSpec(**{**fields, "mode": mode})
     except (TypeError, ValueError) as error:
         raise ModelError(
-            f"model_fn returned a specification that TensorFlow refuses: {error}",
+            f"model_fn returned a specification that TensorFlow rejects: {error}",
             "Correct what model_fn returns.",
         ) from error
 

@@ -171,7 +171,7 @@ CLUSTER_RULES: tuple[SettingsRule, ...] = (
             and len(run.tf_config.cluster.get("chief", ())) != 1
         ),
         message=lambda run: (
-            "A cluster with parameter servers (`ps`) needs exactly one chief, and that of TF_CONFIG has "
+            "A cluster with parameter servers (`ps`) needs exactly one chief, and the cluster of TF_CONFIG has "
             f"{len(run.tf_config.cluster.get('chief', ())) if run.tf_config else 0}."
         ),
         remedy='Name one address as "chief".',

@@ -91,10 +91,10 @@ TPU_RULES: tuple[SettingsRule, ...] = (
     ),
     SettingsRule(
         field="precision",
-        rule="A TPU chooses the precision of its products by itself.",
+        rule="A TPU chooses the precision of its products.",
         broken=lambda run: _tpu(run) is not None and run.settings.precision != FLOAT_32,
         message=lambda run: (
-            f'`precision` is "{run.settings.precision}", and a TPU multiplies in bfloat16 by itself.'
+            f'`precision` is "{run.settings.precision}", and a TPU always multiplies in bfloat16.'
         ),
         remedy='Use `precision = "float32"`, in which variables and sums stay.',
     ),

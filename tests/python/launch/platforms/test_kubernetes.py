@@ -260,7 +260,7 @@ def test_what_kubernetes_refuses_is_told_with_a_remedy(job: Job, server: Kuberne
     assert server.names("secrets") == [job.id]
     server.refusal = (403, "Forbidden", 'User "me" cannot create resource "tfjobs"')
     with pytest.raises(
-        ClusterError, match=r'refused the job: User "me" .*\n.*kubectl auth can-i create'
+        ClusterError, match=r'rejected the job: User "me" .*\n.*kubectl auth can-i create'
     ):
         managed_job.submit(job)
 

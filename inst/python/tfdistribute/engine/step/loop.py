@@ -43,7 +43,7 @@ def check(program: StepProgram) -> None:
 
 
 class StepLoop:
-    """A loop around a step, and the losses of its steps. ``options`` are those of each ``session.run``."""
+    """A loop around a step, and the losses of its steps. ``options`` are passed to each ``session.run``."""
 
     def __init__(self, program: StepProgram, global_step: Any, options: Any = None) -> None:
         graph = program.graph

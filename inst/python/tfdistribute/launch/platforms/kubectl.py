@@ -192,7 +192,7 @@ class Kubernetes(Platform[KubernetesCluster]):
         if reason in ("Invalid", "BadRequest"):
             remedy = "Correct the named field, which kubernetes_cluster() gives."
         return ClusterError(
-            f"Kubernetes refused the job: {text}",
+            f"Kubernetes rejected the job: {text}",
             remedy.format(kubectl=kubectl, resource=resource, namespace=self.cluster.namespace),
             argument="cluster",
         )
