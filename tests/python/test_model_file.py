@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import stat
@@ -224,6 +225,25 @@ def test_a_compressed_member_is_refused(saved: Path, tmp_path: Path):
 
     with pytest.raises(ModelError, match="is compressed or encrypted"):
         read_model_file(edited(saved, compressed), str(tmp_path / "m"))
+
+
+def test_members_that_share_bytes_are_refused(saved: Path, tmp_path: Path):
+    # A file of a few bytes could unpack to many.
+    inner, content = io.BytesIO(), bytes(10_000)
+    with zipfile.ZipFile(inner, "w") as archive:
+        archive.writestr(zipfile.ZipInfo("vocabularies/2.txt"), content)
+        hidden = archive.infolist()[0]
+    path = Path(edited(saved, added("vocabularies/1.txt/2", inner.getvalue())))
+    with zipfile.ZipFile(path, "a") as archive:
+        outer = archive.infolist()[-1]
+        hidden.header_offset = outer.header_offset + len(outer.FileHeader())
+        archive.filelist.append(hidden)
+        # Writes the directory of the archive again.
+        archive.comment = b" "
+    with zipfile.ZipFile(path) as archive:
+        assert archive.read("vocabularies/2.txt") == content
+    with pytest.raises(ModelError, match="its members overlap"):
+        read_model_file(str(path), str(tmp_path / "m"))
 
 
 def test_a_newer_format_says_which_version_wrote_it(saved: Path, tmp_path: Path):

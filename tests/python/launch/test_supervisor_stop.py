@@ -32,10 +32,10 @@ from support.small_disks import small_disk
 from tfdistribute.bridge import call
 from tfdistribute.errors import ArgumentError, BackendError, ModelDirectoryError
 from tfdistribute.launch import job_handle
-from tfdistribute.launch.host import private_directory
+from tfdistribute.launch.host import private_directory, processes
 from tfdistribute.launch.host.logs import fallback_directory
 from tfdistribute.launch.job_handle import reap_supervisors
-from tfdistribute.launch.start import start_supervisor
+from tfdistribute.launch.start import start_supervisor, supervise
 
 # Private directories go to the test's own temporary directory.
 pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
@@ -165,6 +165,29 @@ def test_a_job_ends_when_the_session_that_started_it_is_killed(tmp_path: Path):
         pass
     state = result(job)
     assert state["state"] == "stopped"
+    assert state["message"].startswith("The session that started the job is gone.")
+
+
+def test_a_job_ends_when_another_process_has_the_id_of_its_session(tmp_path: Path):
+    job = fake_job(tmp_path, {"chief": [("train", 1), ("sleep", 60)]}, evaluator=False)
+    supervisor = os.fork()
+    if supervisor == 0:
+        start_time, until = processes.start_time, time.monotonic() + 1
+
+        def reused(pid: int) -> str | None:
+            return str(time.monotonic() > until) if pid == job.parent_pid else start_time(pid)
+
+        processes.start_time = reused
+        supervise(job)
+        os._exit(0)
+    private_directory.release(job.directory)
+    handle = {"id": job.id, "pid": supervisor, "directory": job.directory}
+    handle |= {"model_dir": job.model_dir, "logs": job.log_directories[0]}
+    try:
+        state = result(handle, 10)
+    finally:
+        os.kill(supervisor, signal.SIGTERM)
+        os.waitpid(supervisor, 0)
     assert state["message"].startswith("The session that started the job is gone.")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +25,8 @@ gang.ENGINES["fake"] = __name__
 
 @dataclass(frozen=True, kw_only=True)
 class FakeCluster(EngineCluster, kind="fake"):
-    """Its acts are files in a directory: "full" lets members wait, "refuse" starts none, "gone" ends the engine."""
+    """Its acts are files in a directory: "full" lets members wait, "refuse" starts none, "gone" ends the engine,
+    "stuck" keeps it from ending."""
 
     engine: ClassVar[str] = "the fake engine"
     member: ClassVar[str] = "process"
@@ -75,6 +77,8 @@ class FakeEngine(Engine):
         return process
 
     def end(self) -> None:
+        if self._has("stuck"):
+            time.sleep(20)
         for process in getattr(self, "_processes", []):
             if process is not None:
                 process.kill()

@@ -73,7 +73,8 @@ def test_it_serves_on_a_thread_that_is_not_the_main_one(tensorflow: Any, served:
             with function.serving(), tensorflow.compat.v1.Session() as session:
                 drawn.append(int(session.run(number)))
 
-    thread = threading.Thread(target=work)
+    # A daemon, because a thread that hangs would keep Python from ending.
+    thread = threading.Thread(target=work, daemon=True)
     thread.start()
     thread.join(30)
     assert drawn == [1]

@@ -143,6 +143,22 @@ def test_a_member_that_waits_for_an_engine_that_ended_asks_it_again(
     assert_nothing_is_left(mark)
 
 
+def test_an_engine_that_does_not_end_is_killed(mark: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(str(Path(fake_engine.__file__).parents[1]))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    monkeypatch.setattr(fake_engine.gang, "_END_S", 0.2)
+    gang = Gang(FakeCluster(directory=str(mark), workers=2, python=sys.executable))
+    host = gang.transport_to("process 0")
+    channel = host.open([sys.executable, "-c", "input()"])
+    assert soon(channel.is_open, 10)
+    (mark / "stuck").touch()
+    channel.close(1)
+    began = time.monotonic()
+    host.release(0.1)
+    assert time.monotonic() - began < 10
+    assert_nothing_is_left(mark)
+
+
 @pytest.mark.slow
 @pytest.mark.jobs
 def test_members_that_stay_lost_are_left_out_and_used_again_when_they_are_back(mark: Path):

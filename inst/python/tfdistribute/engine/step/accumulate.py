@@ -51,7 +51,7 @@ class AccumulatedStep:
         patches.install("micro_batch_gradients", _gradients)
         self._graph = ops.get_default_graph()
         self._how, self._scales_loss = "sum" if sums_loss else "mean", scales_loss
-        self._is_single = micro_batches == 1
+        self._is_single = micro_batches == 1 and scales_loss
         self._gradients: list[AccumulatedValue] = []
         with tf.name_scope("micro_batches"):
             self._batch = Batch((features, labels), micro_batches)
