@@ -90,9 +90,9 @@
 #'
 #' * `"mixed_bfloat16"` is for CPUs with instructions for it (`avx512_bf16` or `amx_bf16` in `/proc/cpuinfo`).
 #' * `"mixed_float16"` is for GPUs, because CPUs compute in 32 bits. Losses are multiplied by a power of two before they
-#'   are differentiated, because small gradients would be zero in float16. If the gradients of a part of a batch are then
-#'   too large, the part is computed again with half that factor, so no step is omitted. Measure whether it is faster. On
-#'   an NVIDIA H200, layers of 4096 units trained faster in 32 bits, see `vignette("how-fast")`.
+#'   are differentiated, because small gradients would be zero in float16. If the gradients of a part of a batch are
+#'   then too large, the part is computed again with half that factor, so no step is omitted. Measure whether it is
+#'   faster. On an NVIDIA H200, layers of 4096 units trained faster in 32 bits, see `vignette("how-fast")`.
 #'
 #' The history's `notes` report if the machine nevertheless computes in 32 bits, or is not faster. Keras
 #' models with their own policy need no setting.
