@@ -109,3 +109,18 @@ test_that("a dataset of named features and labels is TensorFlow's pair", {
     expect_identical(train(estimator(line), input, steps = 1)$global_step, 1L)
   }
 })
+
+test_that("the first error of a function is kept, not those that follow from it", {
+  the$callback_error <- NULL
+  withr::defer(the$callback_error <- NULL)
+  fail <- function(message) {
+    frame <- environment()
+    tryCatch(
+      withCallingHandlers(stop(message), error = function(error) keep_callback_error(error, frame)),
+      error = identity
+    )
+  }
+  fail("the cause")
+  fail("what followed")
+  expect_identical(conditionMessage(the$callback_error), "the cause")
+})

@@ -1,4 +1,4 @@
-"""Lookups of embeddings: the time of a step does not depend on the number of levels."""
+"""The settings of a training's session: lookups of embeddings are as fast as their batch, and no number is rounded."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support.inputs import in_memory
 
+from tfdistribute import engine
 from tfdistribute.descriptions import read
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
@@ -52,3 +53,19 @@ def test_a_step_reads_the_rows_of_its_batch_and_not_all(
     # The first steps make the variables' own memory.
     assert all(0 < max(step) < LEVELS * width * 4 for step in allocated[2:])
     assert len(allocated) == 4
+
+
+@pytest.mark.parametrize(
+    ("dtype", "given", "expected"),
+    [("float32", "DEFAULT", "OFF"), ("float16", "DEFAULT", "DEFAULT"), ("float32", "ON", "ON")],
+)
+def test_operations_are_joined_only_where_that_rounds_once_or_if_asked(
+    tensorflow: Any, dtype: str, given: str, expected: str
+):
+    session_config = engine.session_config
+    config = session_config.make({"graph_options": {"rewrite_options": {"remapping": given}}})
+    with tensorflow.Graph().as_default() as graph:
+        tensorflow.matmul(*[tensorflow.ones([2, 2], dtype)] * 2)
+        session_config.prepare_training(config, graph)
+    rewriting = config.graph_options.rewrite_options
+    assert rewriting.remapping == type(rewriting).Toggle.Value(expected)

@@ -131,6 +131,16 @@ def test_results_are_those_of_ordinary_sessions_whatever_changes_between_verbs(
     check_equal(in_callables(model, rows()), in_session(model, rows()))
 
 
+def test_an_evaluation_counts_no_row_of_the_one_before(tmp_path: Path, built: list[Any]):
+    model = classifier(tmp_path)
+    train(model, SETTINGS, rows(), steps=1)
+    few = rows(chosen=slice(20))
+    alone = evaluate(model, SETTINGS, few)
+    assert evaluate(model, SETTINGS, rows()) != alone
+    assert evaluate(model, SETTINGS, few) == alone
+    assert len(built) == 1
+
+
 @pytest.mark.slow
 def test_a_graph_is_built_again_for_another_model_or_other_outputs(
     tmp_path: Path, built: list[Any]

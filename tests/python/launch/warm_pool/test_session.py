@@ -409,6 +409,33 @@ def test_a_forked_child_of_the_session_does_not_take_its_processes(tmp_path: Pat
     assert idle() == prepared
 
 
+def test_a_child_that_outlives_the_session_does_not_keep_its_processes(tmp_path: Path):
+    job = described(tmp_path, {})
+    reading, writing = os.pipe()
+    starter = os.fork()
+    if starter == 0:
+        state = f"{session.open_directory(job)}/prepared.json"
+        soon(lambda: storage.read_object(state))
+        (waiting,) = session._waiting.values()
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+        else:
+            os.write(writing, f"{waiting.process.pid} {child}".encode())
+        os._exit(0)
+    os.close(writing)
+    os.waitpid(starter, 0)
+    with open(reading, "rb", buffering=0) as file:
+        supervisor, child = map(int, file.read(100).split())
+    try:
+        assert has_ended(supervisor)
+    finally:
+        # This process inherited both.
+        for pid in (supervisor, child):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
 def test_what_a_process_says_that_ends_before_it_reads_its_task_is_in_the_log(tmp_path: Path):
     started = tmp_path / "model" / "logs" / "worker-0.log"
     says = (
