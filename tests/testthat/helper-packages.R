@@ -26,5 +26,26 @@ local_stand_in <- function(name, code, frame = parent.frame()) {
 # For tests of what this package does only without the real package: R's methods for tensors are those of tensorflow
 # where it is installed, and flags() is that of tfruns.
 skip_beside <- function(package) {
-  testthat::skip_if(rlang::is_installed(package), paste("The real", package, "is installed"))
+  testthat::skip_if(is_here(package), paste("The real", package, "is installed"))
+}
+
+# Whether a package is installed, without loading it: a stand-in cannot take the place of a loaded package.
+is_here <- function(package) {
+  nzchar(system.file(package = package))
+}
+
+# The exports of this package that installed packages export as something else. Their namespaces are loaded into a
+# process of its own, because stand-ins take their places in other tests.
+clashing_exports <- function(packages) {
+  find_clashes <- function(packages) {
+    exports <- getNamespaceExports("tfdistribute")
+    clashes_with <- function(package) {
+      is_other <- function(name) {
+        !identical(getExportedValue(package, name), getExportedValue("tfdistribute", name))
+      }
+      Filter(is_other, intersect(exports, getNamespaceExports(package)))
+    }
+    sapply(Filter(rlang::is_installed, packages), clashes_with, simplify = FALSE)
+  }
+  in_child_r(find_clashes, list(packages))
 }

@@ -86,7 +86,7 @@ test_that("a function of R that returns or raises such text to Python does not e
     raises <- function() stop("M\xfcnchen", call. = FALSE)
     c(call(guard(function() text)$call), call(guard(raises)$call))
   })
-  expect_match(answers[[1]], "translating strings with \"bytes\" encoding", fixed = TRUE)
+  expect_match(answers[[1]], "is marked as bytes", fixed = TRUE)
   expect_match(answers[[2]], "'error': 'M<fc>nchen'", fixed = TRUE)
 })
 
