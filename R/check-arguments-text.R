@@ -15,6 +15,18 @@ as_utf8 <- function(strings, argument) {
   enc2utf8(as.vector(strings))
 }
 
+# Checks a value of any kind that a function of R returns to Python.
+check_text_in <- function(value) {
+  if (is.list(value)) {
+    as_utf8(as.character(names(value)), "names")
+    for (each in value) {
+      check_text_in(each)
+    }
+  } else if (is.character(value) || is.factor(value)) {
+    as_utf8(if (is.factor(value)) levels(value) else value, "text for Python")
+  }
+}
+
 # The position of the first string that cannot be converted to UTF-8. NA if there is none.
 first_not_text <- function(strings) {
   marks <- Encoding(strings)

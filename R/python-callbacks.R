@@ -63,8 +63,10 @@ code_for_python <- function(callback) {
 }
 
 # A value as a Python object. A callback converts its return value itself. If reticulate failed to convert it after the
-# callback, R's error would jump over the frames of Python that called it, and R would end.
+# callback, R's error would jump over the frames of Python that called it, and R would end. reticulate 1.46 would wait
+# for ever after such an error about strings.
 value_for_python <- function(value) {
+  check_text_in(value)
   python_value(value, convert = TRUE)
 }
 

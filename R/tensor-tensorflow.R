@@ -21,7 +21,7 @@ extend_bind <- function(generic, own) {
   force(own)
   # Its method does not recycle numbers, and passes TensorFlow a dictionary of tensors that have names, as in
   # do.call(cbind, features). It is needed only for its own arguments.
-  arguments <- setdiff(names(formals(theirs)), c("...", "deparse.level"))
+  arguments <- setdiff(names(formals(theirs %||% own)), c("...", "deparse.level"))
   extended <- function(...) {
     if (any(names(list(...)) %in% arguments)) theirs(...) else own(...)
   }

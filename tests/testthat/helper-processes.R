@@ -68,3 +68,19 @@ is_running <- function(pid) {
   )
   length(stat) > 0 && !grepl("^[0-9]+ \\(.*\\) Z", stat[[1]])
 }
+
+# The exports of this package that installed packages export as something else. Their namespaces are loaded into a
+# process of its own, because stand-ins take their places in other tests.
+clashing_exports <- function(packages) {
+  find_clashes <- function(packages) {
+    exports <- getNamespaceExports("tfdistribute")
+    clashes_with <- function(package) {
+      is_other <- function(name) {
+        !identical(getExportedValue(package, name), getExportedValue("tfdistribute", name))
+      }
+      Filter(is_other, intersect(exports, getNamespaceExports(package)))
+    }
+    sapply(Filter(rlang::is_installed, packages), clashes_with, simplify = FALSE)
+  }
+  in_child_r(find_clashes, list(packages))
+}

@@ -74,6 +74,11 @@ test_that("whatever is sent to Python is text", {
     as_wire(stats::setNames(list(1), marked_as_bytes())),
     class = "tfdistribute_argument_error"
   )
+  level <- structure(1L, levels = undeclared, class = "factor")
+  named <- stats::setNames(list(1), undeclared)
+  for (value in list(marked_as_bytes(), list(1, list(level)), named)) {
+    expect_error(value_for_python(value), class = "tfdistribute_argument_error")
+  }
 })
 
 test_that("a function of R that returns or raises such text to Python does not end R", {
@@ -86,7 +91,7 @@ test_that("a function of R that returns or raises such text to Python does not e
     raises <- function() stop("M\xfcnchen", call. = FALSE)
     c(call(guard(function() text)$call), call(guard(raises)$call))
   })
-  expect_match(answers[[1]], "translating strings with \"bytes\" encoding", fixed = TRUE)
+  expect_match(answers[[1]], "is marked as bytes", fixed = TRUE)
   expect_match(answers[[2]], "'error': 'M<fc>nchen'", fixed = TRUE)
 })
 

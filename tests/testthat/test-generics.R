@@ -2,6 +2,7 @@ test_that("methods answer the generics of a package tensorflow that is loaded la
   verbs <- c("train", "evaluate", "train_and_evaluate", "export_savedmodel")
   generics <- sprintf("%s <- function(object, ...) UseMethod(\"%s\")", verbs, verbs)
   local_stand_in("tensorflow", generics)
+  expect_no_warning(loadNamespace("tensorflow"))
   model <- structure(list(), class = "tfdistribute_estimator")
   for (verb in verbs) {
     generic <- getExportedValue("tensorflow", verb)

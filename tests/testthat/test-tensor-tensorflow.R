@@ -88,7 +88,7 @@ use_both <- function(before) {
 
 test_that("beside R's tensorflow, operators, TensorFlow's parts and errors are those without it", {
   skip_if_no_tensorflow()
-  is_real <- rlang::is_installed("tensorflow")
+  is_real <- is_here("tensorflow")
   for (version in list(variable, c(variable, tensor_class))) {
     if (!is_real) {
       local_tensorflow(version)

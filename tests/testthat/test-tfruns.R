@@ -54,8 +54,6 @@ test_that("outside a run nothing is written", {
 })
 
 test_that("without tfruns the run's directory is the working directory", {
-  if (requireNamespace("tfruns", quietly = TRUE)) {
-    skip("tfruns is installed.")
-  }
+  skip_beside("tfruns")
   expect_identical(run_dir(), getwd())
 })
