@@ -69,3 +69,10 @@ def test_operations_are_joined_only_where_that_rounds_once_or_if_asked(
         session_config.prepare_training(config, graph)
     rewriting = config.graph_options.rewrite_options
     assert rewriting.remapping == type(rewriting).Toggle.Value(expected)
+
+
+def test_values_may_be_repeated():
+    limits = {"virtual_devices": [{"memory_limit_mb": [1024, 1024]}]}
+    proto = engine.session_config.make({"gpu_options": {"experimental": limits}})
+    (found,) = proto.gpu_options.experimental.virtual_devices
+    assert list(found.memory_limit_mb) == [1024, 1024]
