@@ -25,6 +25,7 @@ are ``tfdistribute_error``. Errors cross processes and languages as plain values
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Mapping
 from typing import Any
@@ -241,3 +242,18 @@ def _classes(root: type[TfdistributeError]) -> dict[str, type[TfdistributeError]
     for child in root.__subclasses__():
         found.update(_classes(child))
     return found
+
+
+def said_by_tensorflow(text: str) -> str:
+    """Return the reason in the text of one of TensorFlow's exceptions."""
+    # The failure in a session comes after the traceback of the operation, which points into this package.
+    failed = re.search(r"^ *\(0\) (.*)|^Node: '[^']*'\n((?!.*root error).*)", text, re.MULTILINE)
+    if failed is not None:
+        return (failed.group(1) or failed.group(2)).strip()
+    # In a cluster, TensorFlow writes the name of the task first.
+    lines = (line.strip() for line in text.splitlines())
+    messages = [line for line in lines if line and not re.fullmatch(r"From /job:\S+:", line)]
+    if text.startswith("in user code:"):
+        # AutoGraph writes the traceback first.
+        return messages[-1]
+    return " ".join(messages[:3])

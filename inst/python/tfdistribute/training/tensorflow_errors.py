@@ -14,6 +14,7 @@ from tfdistribute.errors import (
     StrategyError,
     TfdistributeError,
     TrainingError,
+    said_by_tensorflow,
 )
 from tfdistribute.training.model_directory import directory_error
 
@@ -84,8 +85,8 @@ def translate(error: Exception, verb: str, model_dir: str | None = None) -> Tfdi
         return known_error
     for pattern, kind, problem, remedy in _MEANINGS:
         if re.search(pattern, text):
-            return kind(f"{problem} TensorFlow says: {_first_lines(text)}", remedy)
-    return TrainingError(f"{verb}() stopped: {type(error).__name__}: {_first_lines(text)}")
+            return kind(f"{problem} TensorFlow says: {said_by_tensorflow(text)}", remedy)
+    return TrainingError(f"{verb}() stopped: {type(error).__name__}: {said_by_tensorflow(text)}")
 
 
 def _out_of_range(text: str) -> InputError | None:
@@ -120,20 +121,6 @@ def _out_of_memory(text: str) -> OutOfMemoryError | None:
     return OutOfMemoryError(
         f"{name} has run out of memory. TensorFlow says: {match[0].strip()}", remedy
     )
-
-
-def _first_lines(text: str) -> str:
-    # The failure in a session comes after the traceback of the operation, which points into this package.
-    failed = re.search(r"^ *\(0\) (.*)|^Node: '[^']*'\n((?!.*root error).*)", text, re.MULTILINE)
-    if failed is not None:
-        return (failed.group(1) or failed.group(2)).strip()
-    # In a cluster, TensorFlow writes the name of the task first.
-    lines = (line.strip() for line in text.splitlines())
-    messages = [line for line in lines if line and not re.fullmatch(r"From /job:\S+:", line)]
-    if text.startswith("in user code:"):
-        # AutoGraph writes the traceback first.
-        return messages[-1]
-    return " ".join(messages[:3])
 
 
 @contextlib.contextmanager

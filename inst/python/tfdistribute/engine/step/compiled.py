@@ -22,7 +22,7 @@ from tfdistribute.engine.step import compiled_operations, loop, passes
 from tfdistribute.engine.step.compiled_operations import NotCompilableError, Replacements
 from tfdistribute.engine.step.program import StepProgram
 from tfdistribute.environment import changed_variable
-from tfdistribute.errors import UnsupportedError
+from tfdistribute.errors import UnsupportedError, said_by_tensorflow
 
 v1 = tf.compat.v1
 raw = tf.raw_ops
@@ -216,7 +216,6 @@ _DRAWS = re.compile(
     r"(Stateless|Stateful)?(Random|Truncated|Parameterized|Multinomial|Uniform|Standard|Binomial)"
     r"(?!GetAlg)"
 )
-_HEADER = "Graph execution error:"
 _REFUSED = {
     "Print": "prints",
     "PrintV2": "prints",
@@ -270,8 +269,4 @@ def _in_words(error: Exception) -> str:
     missing = re.findall(r"(\w+) \(No registered", str(error))
     if missing:
         return f"XLA does not have {', '.join(dict.fromkeys(missing))}"
-    lines = [line.strip() for line in str(error).splitlines()]
-    # TensorFlow begins with where the operation was made.
-    made = [at for at, line in enumerate(lines) if line.startswith("Node: ")]
-    said = lines[made[-1] + 1 :] if made else lines
-    return next((line for line in said if line not in ("", _HEADER)), "").rstrip(".")
+    return said_by_tensorflow(str(error)).rstrip(".")
