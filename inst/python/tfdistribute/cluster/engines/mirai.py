@@ -21,7 +21,7 @@ class MiraiCluster(EngineCluster, kind="mirai"):
 
     engine: ClassVar[str] = "mirai"
     member: ClassVar[str] = "daemon"
-    # The session sends members only when the job starts or has lost one.
+    # Not tried: a training that goes on with fewer daemons.
     can_lose_hosts: ClassVar[bool] = False
 
     profile: str | None = None
