@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from tfdistribute.cluster.spec import Cluster, Task
+from tfdistribute.cluster.engines.mirai import MiraiCluster
+from tfdistribute.cluster.slurm import SlurmCluster
+from tfdistribute.cluster.spec import Cluster, LocalCluster, Task
 from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ArgumentError, ClusterError, TfdistributeError
@@ -87,7 +89,12 @@ def test_a_range_of_workers_begins_with_the_most():
 
 
 @pytest.mark.parametrize(
-    "fields", [{"kind": "local"}, {"kind": "slurm", "nodes": 2}, {"kind": "mirai"}]
+    "fields",
+    [
+        {"kind": LocalCluster.kind},
+        {"kind": SlurmCluster.kind, "nodes": 2},
+        {"kind": MiraiCluster.kind},
+    ],
 )
 def test_other_clusters_have_a_fixed_number_of_workers(fields: dict[str, Any]):
     with pytest.raises(ArgumentError, match=r"must be a whole number, not \(1, 2\)"):
