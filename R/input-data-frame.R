@@ -161,10 +161,11 @@ values_in_selection <- function(expression, env, names) {
     found <- lapply(as.list(expression)[-1], values_in_selection, env, names)
     return(Find(Negate(is.null), found))
   }
-  if (rlang::is_symbol(expression, names)) {
+  # tidyselect's helpers return positions within a selection, and anywhere after one that Ctrl-C ended.
+  helpers <- names(tidyselect::vars_select_helpers)
+  if (rlang::is_symbol(expression, names) || rlang::is_call(expression, helpers)) {
     return(NULL)
   }
-  # Helpers such as everything() fail outside a selection.
   value <- tryCatch(
     suppressWarnings(rlang::eval_tidy(expression, env = env)),
     error = function(error) NULL

@@ -251,3 +251,10 @@ test_that("arrays, matrices and single rows keep their shape", {
   expect_identical(as.vector(given[[1]]$x), 1.5)
   expect_identical(decoded(given[[2]]), "only")
 })
+
+test_that("a selection that Ctrl-C ended does not change the meaning of the next one", {
+  # tidyselect is left within the selection, where its helpers return positions.
+  tidyselect::scoped_vars(names(mtcars))
+  expect_identical(input_fn(mpg ~ wt, mtcars)$response, "mpg")
+  expect_identical(input_fn(mtcars, wt, response = tidyselect::all_of("mpg"))$response, "mpg")
+})
