@@ -118,7 +118,7 @@ def test_a_model_function_in_r_trains_the_same_weights_in_python_and_in_r(direct
     assert in_python == in_r
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_no_thread_of_r_ends_the_process_after_pythons_end(directory: Path):
     # The C library waits for as many seconds as the status, when Python has ended.
     code = (

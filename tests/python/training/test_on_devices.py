@@ -187,7 +187,11 @@ def test_nccl_with_two_ranks_on_one_gpu_is_an_error_that_names_it(tmp_path: Path
 @pytest.mark.jobs
 @pytest.mark.usefixtures("own_temporary_directory")
 @pytest.mark.parametrize(
-    "memory_limit_mb", [None, pytest.param(2048, marks=pytest.mark.gpu)], ids=["CPU", "GPU"]
+    "memory_limit_mb",
+    [
+        pytest.param(None, marks=pytest.mark.full, id="CPU"),
+        pytest.param(2048, marks=pytest.mark.gpu, id="GPU"),
+    ],
 )
 def test_a_killed_worker_gets_its_memory_back_and_the_weights_are_those_of_one_process(
     tmp_path: Path, memory_limit_mb: int | None

@@ -85,7 +85,7 @@ def classic(addresses: dict[str, Any], rows: Path) -> Any:
     return spark.open_table(addresses["classic"], f"SELECT * FROM parquet.`{rows}`")
 
 
-@pytest.fixture(params=["classic", "connect"])
+@pytest.fixture(params=[pytest.param("classic", marks=pytest.mark.full), "connect"])
 def table(request: pytest.FixtureRequest, addresses: dict[str, Any], rows: Path) -> Iterator[Any]:
     if request.param == "classic":
         yield request.getfixturevalue("classic")

@@ -77,7 +77,7 @@ def alone(tensorflow: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> A
     return variables(directory / "custom" / "model")
 
 
-@pytest.mark.parametrize("way", ["address", "connect"])
+@pytest.mark.parametrize("way", ["address", pytest.param("connect", marks=pytest.mark.full)])
 def test_two_barrier_tasks_train_the_weights_of_one_process(
     alone: Any, tmp_path: Path, spark: SparkProcess, way: str
 ):
@@ -122,7 +122,7 @@ def test_the_stage_of_a_killed_task_or_executor_is_submitted_again(
     assert_nothing_is_left(spark, job)
 
 
-@pytest.mark.parametrize("way", ["address", "connect"])
+@pytest.mark.parametrize("way", [pytest.param("address", marks=pytest.mark.full), "connect"])
 def test_stopping_a_job_ends_its_stage(mark: Path, spark: SparkProcess, way: str):
     acts = {"chief": (("save_on_interrupt", 3), *LONG), "worker": (("child", True), *LONG)}
     job = start(mark, getattr(spark, way), acts)

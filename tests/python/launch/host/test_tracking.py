@@ -26,7 +26,8 @@ def tracked(directory: Path, acts: dict[str, Any]) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("act", "status"), [(("finish", 3), "FINISHED"), (("fail", "no"), "FAILED")]
+    ("act", "status"),
+    [pytest.param(("finish", 3), "FINISHED", marks=pytest.mark.full), (("fail", "no"), "FAILED")],
 )
 def test_the_run_of_a_job_ends_as_the_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: tuple[Any, ...], status: str

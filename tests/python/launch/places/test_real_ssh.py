@@ -143,7 +143,7 @@ def test_a_host_with_another_disk_under_the_same_name_is_named_before_a_task_sta
     assert_nothing_is_left(hosts)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.usefixtures("own_temporary_directory")
 def test_a_full_disk_under_the_checkpoints_is_named_with_its_host_and_ends_the_job(
     tensorflow: ModuleType, tmp_path: Path

@@ -175,7 +175,7 @@ def test_a_training_that_slurm_interrupts_ends_with_the_weights_of_an_undisturbe
     assert_alike(trained, variables(tmp_path / "undisturbed" / "custom" / "model"))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_job_whose_nodes_slurm_takes_back_goes_on_by_itself(tmp_path: Path, slurm: Slurm):
     job = submit(tmp_path, INTERRUPTED)
     state_when(job, is_training)
@@ -242,7 +242,7 @@ def test_a_killed_task_is_started_again(tmp_path: Path, slurm: Slurm):
     assert any("worker 0 (pid" in note and "SIGKILL" in note for note in state["notes"])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_job_whose_node_is_lost_goes_on_when_slurm_has_nodes_again(tmp_path: Path):
     acts = {
         "chief-0@0": (("train", 5), ("checkpoint", 5), ("sleep", 100)),

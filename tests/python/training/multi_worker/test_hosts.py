@@ -37,7 +37,7 @@ def problem(running: Job, name: str, kind: str) -> str:
     return error["problem"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_frozen_worker_is_named_by_all_others(tmp_path: Path, hosts: list[Host]) -> None:
     with job(tmp_path, options(), hosts=hosts) as running:
         # As long as it is silent, no step ends.
