@@ -98,6 +98,17 @@ def test_a_chain_passes_operations_of_the_given_types_only() -> None:
     assert walk.behind(begin, {"Identity"}).name == begin.name
 
 
+def test_readers_are_found_past_operations_of_the_given_types_that_read_it_first() -> None:
+    with tf.Graph().as_default():
+        a, b = tf.constant([1.0, 2.0], name="a"), tf.constant([3.0, 4.0], name="b")
+        same = tf.reshape(tf.identity(a), [2, 1])
+        tf.reshape(b, tf.cast(a, tf.int32), name="shaped")
+        tf.matmul(tf.zeros([1, 2]), same, name="product")
+        tf.subtract(b, a, name="difference")
+        found = [(each.name, at) for each, at in walk.readers(a, ("Identity", "Reshape"))]
+    assert sorted(found) == [("Cast", 0), ("difference", 1), ("product", 1)]
+
+
 def test_inputs_from_outside_are_tensors_of_other_operations() -> None:
     with tf.Graph().as_default():
         left, right = tf.split(tf.zeros([4], name="zeros"), 2, name="halves")

@@ -18,8 +18,10 @@ import tensorflow as tf
 
 from tfdistribute.engine.graph import functions, rebuild
 from tfdistribute.engine.repairs import replicated_variables
-from tfdistribute.engine.step import compiled_operations, loop, passes
-from tfdistribute.engine.step.compiled_operations import NotCompilableError, Replacements
+from tfdistribute.engine.step import loop, passes
+from tfdistribute.engine.step.compiled import operations as compiled_operations
+from tfdistribute.engine.step.compiled.operations import Replacements
+from tfdistribute.engine.step.compiled.rows import NotCompilableError, Rows, make_places
 from tfdistribute.engine.step.program import StepProgram
 from tfdistribute.environment import changed_variable
 from tfdistribute.errors import UnsupportedError, said_by_tensorflow
@@ -131,22 +133,25 @@ class CompiledLoop:
     def _loop(self, wanted: Any, numbers: Any) -> dict[str, Any]:
         operations = self._program.operations()
 
-        def condition(done: Any, goes_on: Any, _losses: Any) -> Any:
+        def condition(done: Any, goes_on: Any, _losses: Any, _places: Any) -> Any:
             return tf.logical_and(done < wanted, goes_on)
 
-        def body(done: Any, _goes_on: Any, losses: Any) -> Any:
+        def body(done: Any, _goes_on: Any, losses: Any, places: Any) -> Any:
             batch = self._reader.gather([numbers], done)
-            replacements = Replacements()
+            rows = Rows(places)
+            replacements = Replacements(rows)
             made = rebuild.rebuild(operations, batch, replacements.replace)
             loss = tf.cast(tf.reshape(made[self._program.loss.name], []), tf.float64)
             # A step that fails a check is not counted: TensorFlow takes it again, and raises the error.
             passed = replacements.passed()
             goes_on = tf.logical_and(passed, tf.logical_not(tf.math.is_nan(loss)))
-            return done + tf.cast(passed, tf.int32), goes_on, losses.write(done, loss)
+            done, losses = done + tf.cast(passed, tf.int32), losses.write(done, loss)
+            return done, goes_on, losses, rows.places
 
         losses = tf.TensorArray(tf.float64, self.steps, element_shape=[])
-        begin = (tf.constant(0), tf.constant(True), losses)
-        done, _, losses = tf.while_loop(condition, body, begin, parallel_iterations=1)
+        places = make_places(operations)
+        begin = (tf.constant(0), tf.constant(True), losses, places)
+        done, _, losses, _ = tf.while_loop(condition, body, begin, parallel_iterations=1)
         step = raw.ReadVariableOp(resource=self._counter, dtype=tf.int64)
         return {"done": done, "losses": losses.stack(), "step": step}
 
@@ -237,10 +242,6 @@ def multiplications(program: StepProgram) -> float:
 def _multiplications(operation: Any, batch_size: int) -> float:
     if "Conv" in operation.type:
         return math.inf
-    if operation.type.startswith("ResourceSparseApply"):
-        # Equal rows of a table are found and summed by a product.
-        sizes = [_sizes(each, batch_size) for each in operation.inputs if each.shape.rank]
-        return batch_size * max(map(math.prod, sizes), default=1)
     if "MatMul" not in operation.type:
         return 0
     result, first = (

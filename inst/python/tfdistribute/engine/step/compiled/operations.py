@@ -12,20 +12,20 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework import tensor_util
 
+from tfdistribute.engine.step.compiled import rows as table_rows
+from tfdistribute.engine.step.compiled.rows import NotCompilableError
+
 raw = tf.raw_ops
 
 _PHILOX = 1  # TensorFlow's own generator.
 
 
-class NotCompilableError(Exception):
-    """A step cannot be compiled, for the reason in the text."""
-
-
 class Replacements:
     """Replaces operations of one step; see ``graph.rebuild``."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: table_rows.Rows) -> None:
         self._checks: list[Any] = []
+        self._rows = rows
 
     def replace(self, operation: Any, inputs: list[Any]) -> list[Any] | None:
         """Return the results of an operation; None if XLA computes it as TensorFlow does."""
@@ -36,7 +36,7 @@ class Replacements:
         if check is not None:
             self._checks.append(tf.reduce_all(check(operation, inputs)))
         new = _REPLACEMENTS.get(operation.type)
-        return None if new is None else new(operation, inputs)
+        return self._rows.replace(operation, inputs) if new is None else new(operation, inputs)
 
     def passed(self) -> Any:
         return tf.reduce_all(tf.stack([tf.constant(True), *self._checks]))
@@ -140,55 +140,6 @@ def _key_and_counter(_operation: Any, inputs: list[Any]) -> list[Any]:
     return [tf.reshape(key, [1]), tf.stack([tf.constant(0, tf.uint64), high])]
 
 
-def _unique(operation: Any, inputs: list[Any]) -> list[Any]:
-    """Return all values, and for each the place of the first equal one. Other places get no gradient."""
-    values, places = inputs[0], tf.range(tf.size(inputs[0]))
-    equal = tf.equal(values[:, tf.newaxis], values)
-    first = tf.reduce_min(tf.where(equal, places, tf.size(values)), 1)
-    return [values, tf.cast(first, operation.outputs[1].dtype)]
-
-
-def _sparse_rows(variables: list[Any], indices: Any, gradient: Any) -> tuple[list[Any], Any]:
-    equal = tf.cast(tf.equal(indices[:, tf.newaxis], indices), gradient.dtype)
-    count = gradient.shape[0]
-    total = tf.reshape(equal @ tf.reshape(gradient, [count, -1]), tf.shape(gradient))
-    return [
-        raw.ResourceGather(resource=each, indices=indices, dtype=gradient.dtype)
-        for each in variables
-    ], total
-
-
-def _write_rows(variables: list[Any], indices: Any, rows: list[Any]) -> list[Any]:
-    for variable, new in zip(variables, rows, strict=True):
-        raw.ResourceScatterUpdate(resource=variable, indices=indices, updates=new)
-    return []
-
-
-def _adagrad(operation: Any, inputs: list[Any]) -> list[Any] | None:
-    if not operation.get_attr("update_slots"):
-        return None
-    variables, rate = inputs[:2], inputs[2]
-    epsilon = inputs[3] if operation.type.endswith("V2") else 0.0
-    gradient, indices = inputs[-2:]
-    (weights, sums), gradient = _sparse_rows(variables, indices, gradient)
-    sums += tf.square(gradient)
-    weights -= rate * gradient / (tf.sqrt(sums) + epsilon)
-    return _write_rows(variables, indices, [weights, sums])
-
-
-def _ftrl(operation: Any, inputs: list[Any]) -> list[Any] | None:
-    power = tf.get_static_value(inputs[-1])
-    if operation.get_attr("multiply_linear_by_lr") or power is None or float(power) != -0.5:
-        return None
-    variables, gradient, indices, (rate, l1, l2) = inputs[:3], inputs[3], inputs[4], inputs[5:8]
-    (weights, sums, linear), gradient = _sparse_rows(variables, indices, gradient)
-    shrunk = gradient + 2.0 * inputs[8] * weights if operation.type.endswith("V2") else gradient
-    root, sums = tf.sqrt(sums), sums + tf.square(gradient)
-    linear += shrunk - (tf.sqrt(sums) - root) / rate * weights
-    weights = (tf.clip_by_value(linear, -l1, l1) - linear) / (tf.sqrt(sums) / rate + 2.0 * l2)
-    return _write_rows(variables, indices, [weights, sums, linear])
-
-
 _REPLACEMENTS: dict[str, Callable[[Any, list[Any]], list[Any] | None]] = {
     "Assert": lambda operation, inputs: [],
     "CheckNumerics": lambda operation, inputs: [tf.identity(inputs[0])],
@@ -198,10 +149,5 @@ _REPLACEMENTS: dict[str, Callable[[Any, list[Any]], list[Any] | None]] = {
     "StatelessRandomGetKeyCounter": _key_and_counter,
     "StatelessRandomUniformV2": _from_counter(_uniform),
     "StatelessRandomNormalV2": _from_counter(_normal),
-    "Unique": _unique,
-    "ResourceSparseApplyAdagrad": _adagrad,
-    "ResourceSparseApplyAdagradV2": _adagrad,
-    "ResourceSparseApplyFtrl": _ftrl,
-    "ResourceSparseApplyFtrlV2": _ftrl,
 }
-CHANGED = frozenset((*_REPLACEMENTS, *_CHECKS))
+CHANGED = table_rows.CHANGED | {*_REPLACEMENTS, *_CHECKS}
