@@ -409,14 +409,17 @@ def test_a_forked_child_of_the_session_does_not_take_its_processes(tmp_path: Pat
     assert idle() == prepared
 
 
-def test_a_child_that_outlives_the_session_does_not_keep_its_processes(tmp_path: Path):
-    job = described(tmp_path, {})
+def outlived(job: Job, moment: str) -> tuple[int, int]:
+    """Let a session end at a moment of its supervisor, and return the supervisor and a forked child of the session."""
     reading, writing = os.pipe()
     starter = os.fork()
     if starter == 0:
         state = f"{session.open_directory(job)}/prepared.json"
-        soon(lambda: storage.read_object(state))
         (waiting,) = session._waiting.values()
+        if moment == "starting":
+            os.kill(waiting.process.pid, signal.SIGSTOP)
+        else:
+            soon(lambda: storage.read_object(state))
         child = os.fork()
         if child == 0:
             time.sleep(60)
@@ -427,7 +430,14 @@ def test_a_child_that_outlives_the_session_does_not_keep_its_processes(tmp_path:
     os.waitpid(starter, 0)
     with open(reading, "rb", buffering=0) as file:
         supervisor, child = map(int, file.read(100).split())
+    return supervisor, child
+
+
+@pytest.mark.parametrize("moment", ["prepared", "starting"])
+def test_a_child_that_outlives_the_session_does_not_keep_its_processes(tmp_path: Path, moment: str):
+    supervisor, child = outlived(described(tmp_path, {}), moment)
     try:
+        os.kill(supervisor, signal.SIGCONT)
         assert has_ended(supervisor)
     finally:
         # This process inherited both.

@@ -46,6 +46,7 @@ class _Waiting:
     session: int = field(default_factory=os.getpid)
 
     def send(self, message: Mapping[str, Any]) -> bool:
+        message = {**message, "session": self.session}
         try:
             self.channel.sendall(json.dumps(message).encode() + b"\n")
         except OSError:

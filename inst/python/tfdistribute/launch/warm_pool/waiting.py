@@ -13,7 +13,6 @@ from typing import Any
 
 from tfdistribute import storage
 from tfdistribute.descriptions import read
-from tfdistribute.launch.host import processes
 from tfdistribute.launch.host.processes import StopRequests
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.places.local import LocalPlace
@@ -24,6 +23,8 @@ from tfdistribute.launch.task_group import TaskGroup
 STATE_FILE = "prepared.json"
 
 _TICK_S = 0.1
+# A session that was killed while it started this supervisor sends nothing.
+_FIRST_MESSAGE_S = 60.0
 _ANSWER = b"\n"
 
 # What a waiting supervisor has for its job: this machine, whose network it has entered, and notes for the user.
@@ -42,6 +43,7 @@ def await_job(directory: str) -> Entered | None:
                 message = json.loads(line)
                 if "run" in message:
                     return waiting.entered
+                waiting.session = message["session"]
                 waiting.prepare(message["prepare"], message.get("idle_s"))
             waiting.go_on()
     return None
@@ -50,22 +52,21 @@ def await_job(directory: str) -> Entered | None:
 class _Waiting:
     def __init__(self, directory: str, channel: socket.socket) -> None:
         self.entered: Entered | None = None
+        self.session: int | None = None
         self._directory = directory
         self._channel = channel
         self._received = b""
         self._is_closed = False
         self._tasks: TaskGroup | None = None
         self._at_once = True
-        self._until: float | None = None
-        self._parent = os.getppid()
-        self._parent_started = processes.start_time(self._parent)
+        self._until: float | None = time.monotonic() + _FIRST_MESSAGE_S
 
     @property
     def is_over(self) -> bool:
         is_late = self._until is not None and time.monotonic() > self._until
         # A child that the session has forked may hold its end of the channel.
-        has_parent = processes.start_time(self._parent) == self._parent_started
-        return self._is_closed or is_late or not has_parent
+        has_session = self.session in (None, os.getppid())
+        return self._is_closed or is_late or not has_session
 
     def next_line(self) -> bytes | None:
         if b"\n" not in self._received:
