@@ -11,6 +11,9 @@ import stat
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, cast
 
+# How new_estimator() in R names the directory of a model that was not given one.
+_UNNAMED_MODEL = "tfdistribute-model-"
+
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 # Whole numbers beyond 64 bits are not counts, sizes or indexes.
@@ -23,6 +26,10 @@ class NotRegularError(OSError):
 
 def is_remote(path: str) -> bool:
     return _REMOTE.match(path) is not None
+
+
+def is_unnamed_model(path: str) -> bool:
+    return os.path.basename(path).startswith(_UNNAMED_MODEL) and not is_remote(path)
 
 
 def absolute_path(path: str) -> str:

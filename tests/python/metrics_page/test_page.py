@@ -50,7 +50,7 @@ def test_a_long_training_is_shown_by_losses_from_all_of_it():
 def test_the_heading_names_the_model_directory():
     assert title_of("/runs/cars/") == "Training in cars"
     assert title_of("gs://bucket/runs/cars") == "Training in cars"
-    assert title_of(None) == "Training"
+    assert title_of(None) == title_of("/tmp/tfdistribute-model-1f2e") == "Training"
 
 
 def test_a_model_directory_in_the_home_directory_is_shown_from_there(
@@ -60,3 +60,9 @@ def test_a_model_directory_in_the_home_directory_is_shown_from_there(
     model_dir = str(tmp_path / "runs" / "cars")
     MetricsPage(str(tmp_path)).write(Metrics("Training in cars", "done", model_dir=model_dir))
     assert shown(tmp_path)["model_dir"] == "~/runs/cars"
+
+
+def test_the_temporary_directory_of_a_model_is_not_shown(tmp_path: Path):
+    model_dir = "/tmp/Rtmp1/tfdistribute-model-1f2e"
+    MetricsPage(str(tmp_path)).write(Metrics("Training", "done", model_dir=model_dir))
+    assert shown(tmp_path)["model_dir"] is None

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tfdistribute.files import json_values
+from tfdistribute.files import is_unnamed_model, json_values
 
 PAGE = "index.html"
 METRICS = "metrics.js"
@@ -72,8 +72,11 @@ class MetricsPage:
         values = asdict(metrics)
         values["losses"] = thin(metrics.losses)
         home = os.path.expanduser("~")
-        if metrics.model_dir is not None and metrics.model_dir.startswith(home + os.sep):
-            values["model_dir"] = "~" + metrics.model_dir[len(home) :]
+        model_dir = metrics.model_dir or ""
+        if model_dir.startswith(home + os.sep):
+            values["model_dir"] = "~" + model_dir[len(home) :]
+        if is_unnamed_model(model_dir):
+            values["model_dir"] = None
         path = os.path.join(self.directory, METRICS)
         new = f"{path}.new"
         with contextlib.suppress(OSError):
@@ -86,7 +89,7 @@ class MetricsPage:
 
 def title_of(model_dir: str | None) -> str:
     name = os.path.basename((model_dir or "").rstrip("/"))
-    return f"Training in {name}" if name else "Training"
+    return f"Training in {name}" if name and not is_unnamed_model(name) else "Training"
 
 
 def thin(

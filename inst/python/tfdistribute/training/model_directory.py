@@ -16,16 +16,13 @@ from tfdistribute.checkpoints.newest import broken_newest, listed_checkpoint, ne
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.descriptions import check_directory
 from tfdistribute.errors import InputError, ModelDirectoryError
-from tfdistribute.files import is_remote
+from tfdistribute.files import is_remote, is_unnamed_model
 from tfdistribute.models import FactorCodes
 from tfdistribute.training.remote.lease import check_access, lost_access, read_error
 
 SIGNATURE = "tfdistribute-model.json"
 # What a model is, what it was trained on, and its history.
 OWN_FILES = (SIGNATURE, history_file.LOSSES, history_file.EVALUATIONS)
-
-# How new_estimator() in R names the directory of a model that was not given one.
-_TEMPORARY = "tfdistribute-model-"
 
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _NOT_WRITABLE = re.compile(r"Read-only file system|Permission denied")
@@ -101,9 +98,7 @@ def trained_columns(model_dir: str, verb: str) -> dict[str, Any]:
 
 
 def was_temporary(model_dir: str) -> bool:
-    session, name = os.path.split(model_dir)
-    is_temporary = name.startswith(_TEMPORARY) and not is_remote(model_dir)
-    return is_temporary and not os.path.exists(session)
+    return is_unnamed_model(model_dir) and not os.path.exists(os.path.dirname(model_dir))
 
 
 class ModelDirectory:
