@@ -19,6 +19,14 @@
 #' for which the nodes are too small, and all problems of the nodes. [check_cluster()] runs the same checks without
 #' training. If the Ray cluster is busy, the job waits for at most `start_timeout_s`. The processes in an actor compute
 #' with as many threads as the actor has CPUs, and see only its GPUs.
+#' @section Without this session:
+#' With `wait = FALSE`, the job survives this session, and this machine may be switched off. The supervisor of the job
+#' then runs on the head node of the Ray cluster, in a detached actor that needs no CPU, and opens its port there.
+#' [job_find()] finds the job in any session on a machine that shares `model_dir`, and [job_logs()], [job_wait()] and
+#' the other functions for [jobs] work as usual. [job_stop()] also needs `ray` and the address of the cluster. The files
+#' of the job are in `model_dir`, or for remote storage in the working directory of this session, which the head node
+#' must then share. The head node runs the supervisor with the Python of Ray and as your user. If the head node is lost,
+#' the job fails after a minute, and a new training continues from the newest checkpoint.
 #' @section Safety:
 #' During the job, a port of this machine is open. Each actor connects to it and shows a token that only the actors of
 #' the job get. The description of the model, the data and the variables in `environment` travel over this connection.

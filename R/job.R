@@ -4,10 +4,11 @@
 #'
 #' `launch(wait = FALSE)` returns a handle of the job that it starts. The handle is a plain R value, and printing it
 #' shows the activity of each task. The job ends with the R session that started it, unless it is a job of a
-#' [slurm_cluster()].
+#' [slurm_cluster()] or a [ray_cluster()], whose supervisor runs inside the cluster.
 #'
 #' `job_find()` returns the handle of a job that was started elsewhere: the job that trains in `model_dir`, or waits for
-#' nodes of Slurm, or the last job that ended there.
+#' nodes of Slurm, or the last job that ended there. A job whose supervisor runs inside its cluster is found on any
+#' machine that shares `model_dir`.
 #'
 #' `job_wait()` shows the progress until the job ends, as [launch()] does. Interrupting it does not stop the job.
 #' `job_stop()` makes the chief write a checkpoint and ends all processes, so that a later training continues from the
@@ -64,6 +65,7 @@ new_job <- function(handle, max_steps, tasks) {
       logs = handle$logs,
       verb = handle$verb,
       slurm_id = handle$slurm_id,
+      ray_id = handle$ray_id,
       submitted = handle$submitted,
       max_steps = max_steps,
       tasks = tasks
@@ -82,6 +84,7 @@ job_wire <- function(job) {
     "logs",
     "verb",
     "slurm_id",
+    "ray_id",
     "submitted",
     "max_steps"
   )]

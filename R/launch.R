@@ -22,9 +22,10 @@
 #' option if a function that is sent reads it with `getOption()`.
 #' @section During training:
 #' Esc or Ctrl-C stops the job. The chief writes a checkpoint, and all processes end within ten seconds. The job also
-#' ends with this session, unless it is a job of a [slurm_cluster()]. RStudio shows a job with `wait = FALSE` among its
-#' background jobs. Every process has a log in the directory `logs` below `model_dir`. See [job_logs()]. Lost processes
-#' are restarted as described in [local_cluster()], and the history records it.
+#' ends with this session, unless it is a job of a [slurm_cluster()], or of a [ray_cluster()] with `wait = FALSE`.
+#' RStudio shows a job with `wait = FALSE` among its background jobs. Every process has a log in the directory `logs`
+#' below `model_dir`. See [job_logs()]. Lost processes are restarted as described in [local_cluster()], and the history
+#' records it.
 #' @section One process or several:
 #' With the same global batch, the same seed and an optimizer of the SGD family, [strategy_multi_worker()] trains the
 #' same weights as one process, to six digits. See [check_distribution()]. If the cluster has an evaluator, it evaluates
@@ -71,7 +72,11 @@ launch <- function(
   wait <- check_flag(wait)
   work <- job_work(train_spec, eval_spec)
   page <- page_of_verb(view, hooks_of(work$arguments), object$model_dir)
-  job <- start_job(object, work$verb, work$arguments, page) %||% abort_no_cluster(object)
+  cluster <- object$config$cluster
+  if (!wait) {
+    cluster <- detached_cluster(cluster)
+  }
+  job <- start_job(object, work$verb, work$arguments, page, cluster) %||% abort_no_cluster(object)
   if (wait) follow_job(job, page = page) else show_job(job, page)
 }
 
@@ -135,8 +140,16 @@ perform_in_background <- function(object, verb, arguments, view) {
     object$config <- config
   }
   page <- page_of_verb(view, hooks_of(arguments), object$model_dir)
-  job <- start_job(object, verb, arguments, page) %||% abort_no_cluster(object)
-  show_job(job, page)
+  job <- start_job(object, verb, arguments, page, detached_cluster(object$config$cluster))
+  show_job(job %||% abort_no_cluster(object), page)
+}
+
+# A cluster whose job survives this session, if the supervisor of the job can run inside the cluster.
+detached_cluster <- function(cluster) {
+  if (inherits(cluster, "tfdistribute_ray_cluster")) {
+    cluster["detached"] <- TRUE
+  }
+  cluster
 }
 
 # Start a job, which writes the `page`, and return its handle. NULL if this process performs the verb.

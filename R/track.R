@@ -4,9 +4,9 @@
 #'
 #' A tracker in [run_config()] logs the parameters of the model, and losses and metrics by step, to a run of MLflow or
 #' of Weights & Biases. [train()], [train_and_evaluate()] and [launch()] log while the model trains. They log in a
-#' process of their own beside the session, or beside the supervisor of a [slurm_cluster()]. Tasks of a cluster need
-#' neither the tracker's package nor its server. A training waits for the tracker twice: at its beginning until the run
-#' is open, and at its end until everything is logged.
+#' process of their own beside the session, or beside a supervisor inside the cluster, as in Slurm. Tasks of a cluster
+#' need neither the tracker's package nor its server. A training waits for the tracker twice: at its beginning until the
+#' run is open, and at its end until everything is logged.
 #'
 #' A tracker is a plain R value. Making one starts neither Python nor a run.
 #'

@@ -43,3 +43,19 @@ test_that("a Ray that cannot be used is a row of the check", {
   expect_match(found$message, "does not have the package ray|No Ray cluster answers")
   expect_identical(found$field, "address")
 })
+
+test_that("a job that is to survive the session names a Ray that cannot be used before it starts", {
+  skip_if_no_tensorflow()
+  model <- linear_regressor(
+    feature_columns(column_numeric("wt")),
+    model_dir = withr::local_tempdir(),
+    config = run_config(strategy_multi_worker(), cluster = ray_cluster("localhost:9", workers = 2))
+  )
+  input <- input_fn(mpg ~ wt, mtcars, batch_size = 16, epochs = NULL)
+  suppressMessages(expect_error(
+    launch(model, train_spec(input, max_steps = 10), wait = FALSE),
+    "does not have the package ray|No Ray cluster answers",
+    class = "tfdistribute_cluster_error"
+  ))
+  expect_false(file.exists(file.path(model$model_dir, ".jobs")))
+})

@@ -40,7 +40,7 @@ def test_a_script_is_submitted_with_what_was_asked_for(
     more = ("--setup", "module load R", "--no-requeue", "--environment", "NAMED=here", "--ps", "1")
     job = submitted(*options, *more, "--", "--rate", "0.1")
     said = capsys.readouterr().out
-    assert said == "job 7 of Slurm was submitted; `logs`, `stop` and `list` know it as 7\n"
+    assert said == "Job 7 of Slurm was submitted; `logs` and `stop` know it as 7\n"
     script = (slurm.directory / "sbatch.input").read_text().splitlines()
     for line in (
         *("#SBATCH --nodes=2", "#SBATCH --partition=long", "#SBATCH --time=04:00:00"),
@@ -141,6 +141,7 @@ def test_what_slurm_does_not_accept_leaves_nothing(
             ("--workers", "2", "--python", "p"),
             "--python is given without --hosts, --slurm or --ray",
         ),
+        (("--workers", "2", "--no-wait"), "--no-wait is given without --slurm or --ray"),
         (("--hosts", "a", "--network", "open"), "--network is for processes on this machine"),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tfdistribute.launch.slurm import client
+from tfdistribute.launch.detached import client
 
 
 class FakeSlurm:

@@ -42,7 +42,8 @@ class RayNodes:
     def __init__(self, home: str) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-c", _NODES],
-            env={**os.environ, "RAY_TMPDIR": home, "TMPDIR": home},
+            # Nodes do not have this package where Ray looks for modules.
+            env={**os.environ, "RAY_TMPDIR": home, "TMPDIR": home, "PYTHONPATH": ""},
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

@@ -12,12 +12,13 @@ from typing import Any
 
 from support.job_fakes import TRAINS, command
 from support.remote_hosts import soon
+from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
 from tfdistribute.launch import job_handle
+from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import private_directory as private
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.slurm import client
-from tfdistribute.launch.slurm.scheduler import queue_entry
+from tfdistribute.launch.slurm.scheduler import OUTPUT, queue_entry
 
 LEASE_S = 5
 
@@ -25,7 +26,6 @@ LEASE_S = 5
 def submit(directory: Path, acts: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
     """Submit a job with a chief and a worker on two nodes; takes fields of the cluster and the job."""
     model_dir = fields.pop("model_dir", str(directory / "model"))
-    made = client.new_directory(model_dir, str(directory))
     cluster = {
         "kind": "slurm",
         "nodes": 2,
@@ -35,6 +35,7 @@ def submit(directory: Path, acts: Mapping[str, Any], **fields: Any) -> dict[str,
         "lease_s": LEASE_S,
         **fields.pop("cluster", {}),
     }
+    made = client.new_directory(read(Cluster, cluster), model_dir, str(directory))
     values = {
         "id": private.job_id(made),
         "cluster": cluster,
@@ -53,7 +54,7 @@ def state_when(job: Mapping[str, Any], condition: Any, timeout_s: float = 40) ->
     deadline = time.monotonic() + timeout_s
     while not condition(state := job_handle.job_state(job)):
         if time.monotonic() > deadline or state["ended"] is not None:
-            output = client.OUTPUT.format(job["slurm_id"])
+            output = OUTPUT.format(job["slurm_id"])
             said = Path(job["logs"], output)
             text = said.read_text() if said.exists() else ""
             raise AssertionError(f"Never came: {json.dumps(state, indent=1)}\n{text}")

@@ -17,8 +17,8 @@ from tfdistribute.cluster.ports import free_ports
 from tfdistribute.inputs import Input, spark
 from tfdistribute.inputs.functions import serialized_dataset
 from tfdistribute.launch import job_handle
+from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import private_directory
-from tfdistribute.launch.slurm import client
 from tfdistribute.launch.warm_pool import session
 from tfdistribute.models import FeatureColumn, Model, parse_example_spec_with_label, safe_key
 from tfdistribute.run_config import RunSettings, build_run_config

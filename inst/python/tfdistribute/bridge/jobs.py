@@ -11,13 +11,13 @@ from tfdistribute import plan, task_events, versions
 from tfdistribute.checkpoints.newest import newest_step
 from tfdistribute.cluster.hosts import HostsCluster
 from tfdistribute.cluster.managed import ManagedCluster
-from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ArgumentError, ClusterError, InputError, RunConfigError
 from tfdistribute.files import is_remote
 from tfdistribute.inputs import Column, Input, write_packed
 from tfdistribute.launch import job_handle
+from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import logs, network, private_directory
 from tfdistribute.launch.host import tracking as trackers_of_jobs
 from tfdistribute.launch.host.hardware import devices_of_tasks
@@ -25,8 +25,6 @@ from tfdistribute.launch.job import READING, Job, must_launch
 from tfdistribute.launch.job_handle import Handle
 from tfdistribute.launch.platforms import managed_job
 from tfdistribute.launch.platforms.platform import staged_path
-from tfdistribute.launch.slurm import client
-from tfdistribute.launch.slurm.client import submit_job
 from tfdistribute.launch.start import start_supervisor
 from tfdistribute.launch.warm_pool import session
 from tfdistribute.run_config import check_settings_of_tasks
@@ -90,8 +88,8 @@ def open_job(cluster: Cluster, model_dir: str | None = None, **fields: Any) -> s
 
     The processes of this machine begin to load TensorFlow, or wait already: see ``launch.warm_pool``.
     """
-    if isinstance(cluster, SlurmCluster):
-        return client.new_directory(model_dir, os.getcwd())
+    if client.takes(cluster):
+        return client.new_directory(cluster, model_dir, os.getcwd())
     if isinstance(cluster, (HostsCluster, ManagedCluster)) or sys.platform == "win32":
         return private_directory.new_directory()
     own = {"id": "next", "directory": "", "tensorflow": versions.tensorflow()}
@@ -139,7 +137,7 @@ def start_job(
             *read_estimator(tracked["estimator"]), tracked.get("global_batch_size")
         )
     job = read(Job, {**fields, **own, "cluster": cluster})
-    return submit_job(job) if isinstance(job.cluster, SlurmCluster) else start_supervisor(job)
+    return client.submit_job(job) if client.takes(job.cluster) else start_supervisor(job)
 
 
 def job_news(job: Handle, position: str | None = None, level: str = "warning") -> dict[str, Any]:

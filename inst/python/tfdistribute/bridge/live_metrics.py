@@ -9,6 +9,7 @@ from typing import Any
 from tfdistribute import history_file
 from tfdistribute.errors import TfdistributeError
 from tfdistribute.launch import job_handle
+from tfdistribute.launch.detached import client
 from tfdistribute.metrics_page import Metrics, MetricsPage, metrics_of, request_page, thin, title_of
 from tfdistribute.training.history import History, Listener
 
@@ -94,7 +95,7 @@ class LiveMetrics:
 def view_job(job: job_handle.Handle, directory: str) -> None:
     """Make the page of a job; a supervisor on this machine keeps it current while the job runs."""
     page = MetricsPage(directory)
-    if job.get("slurm_id"):
+    if client.is_detached(job):
         # Its supervisor is on another machine, and saves the losses in model_dir.
         state = job_handle.job_state(job)
         losses = (

@@ -16,7 +16,8 @@ from tfdistribute.cluster.ssh import SshCluster
 # Arguments that only some clusters have, by the argument that they need.
 _OF_SLURM = ("nodes", "time_limit", "partition", "account", "option", "setup", "stop_signal")
 _ONLY_WITH = {
-    "--slurm": (*_OF_SLURM, "no_requeue", "no_wait"),
+    "--slurm": (*_OF_SLURM, "no_requeue"),
+    "--slurm or --ray": ("no_wait",),
     "--hosts": ("ssh",),
     "--ray": ("cpus_per_worker", "gpus_per_worker", "placement"),
     "--hosts, --slurm or --ray": ("rscript", "python", "environment", "lease"),
@@ -40,6 +41,11 @@ def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
     for name, meaning in seconds.items():
         default = getattr(defaults, f"{name}_timeout_s")
         add(f"--{name}-timeout", type=float, default=default, help=f"seconds {meaning}")
+    add(
+        "--no-wait",
+        action="store_true",
+        help="return when the job is submitted, with --slurm or --ray",
+    )
     add(
         "--restarts",
         type=int,
@@ -82,7 +88,6 @@ def _add_of_slurm(group: Any) -> None:
     add("--setup", action="append", metavar="LINE", help='line of shell, such as "module load R"')
     add("--stop-signal", type=count, help="seconds before the time limit at which it is saved")
     add("--no-requeue", action="store_true", help="do not queue again when the time is up")
-    add("--no-wait", action="store_true", help="return when the job is submitted")
 
 
 def _add_of_ray(group: Any) -> None:
@@ -103,7 +108,11 @@ def cluster_mistake(arguments: argparse.Namespace) -> str | None:
         return " and ".join(each for each in elsewhere if elsewhere[each]) + " exclude each other"
     if not arguments.workers and not arguments.hosts and not (arguments.slurm and arguments.nodes):
         return "--workers, --hosts or --slurm --nodes is missing"
-    is_given = {**elsewhere, "--hosts, --slurm or --ray": any(elsewhere.values())}
+    is_given = {
+        **elsewhere,
+        "--slurm or --ray": elsewhere["--slurm"] or elsewhere["--ray"],
+        "--hosts, --slurm or --ray": any(elsewhere.values()),
+    }
     for needed, names in _ONLY_WITH.items():
         given = next((name for name in names if getattr(arguments, name)), None)
         if given is not None and not is_given[needed]:
@@ -166,6 +175,7 @@ def _ray_cluster(arguments: argparse.Namespace, fields: dict[str, Any]) -> RayCl
     given = {name: getattr(arguments, name) for name in _ONLY_WITH["--ray"]}
     return RayCluster(
         address=arguments.ray,
+        detached=arguments.no_wait,
         workers=arguments.workers,
         python=arguments.python or sys.executable,
         **_without_empty(**given),

@@ -17,15 +17,14 @@ from tfdistribute.cli import job_text
 from tfdistribute.cli.cluster_arguments import add_cluster_arguments, cluster_mistake, cluster_of
 from tfdistribute.cli.job_console import JobConsole
 from tfdistribute.cluster.hosts import HostsCluster
-from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import Cluster, LocalCluster
 from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.files import absolute_path
+from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.logs import LEVELS
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.job_handle import job_state, stop_job
-from tfdistribute.launch.slurm import client
 from tfdistribute.launch.start import CODES, supervise
 
 _TICK_S = 0.2
@@ -49,8 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
     model_dir = None if arguments.model_dir is None else absolute_path(arguments.model_dir)
     if model_dir is not None:
         storage.check_package(model_dir)
-    if isinstance(cluster, SlurmCluster):
-        return _run_by_slurm(arguments, cluster, model_dir)
+    if client.takes(cluster):
+        return _submit(arguments, cluster, model_dir)
     directory = private_directory.new_directory()
     with _removed_on_error(directory):
         job = _job(arguments, cluster, model_dir, directory)
@@ -74,17 +73,15 @@ def _mistake(arguments: argparse.Namespace) -> str | None:
     return cluster_mistake(arguments)
 
 
-def _run_by_slurm(
-    arguments: argparse.Namespace, cluster: SlurmCluster, model_dir: str | None
-) -> int:
-    directory = client.new_directory(model_dir, os.getcwd())
+def _submit(arguments: argparse.Namespace, cluster: Cluster, model_dir: str | None) -> int:
+    directory = client.new_directory(cluster, model_dir, os.getcwd())
     with _removed_on_error(directory):
         handle = client.submit_job(_job(arguments, cluster, model_dir, directory))
     if arguments.json and arguments.no_wait:
         print(job_text.as_json(handle))
     elif not arguments.json:
-        number = handle["slurm_id"]
-        print(f"job {number} of Slurm was submitted; `logs`, `stop` and `list` know it as {number}")
+        known = handle["slurm_id"] or handle["model_dir"] or handle["id"]
+        print(f"{client.title_of(handle)} was submitted; `logs` and `stop` know it as {known}")
     if arguments.no_wait:
         return 0
     return _report(_follow(handle, arguments), arguments.json)

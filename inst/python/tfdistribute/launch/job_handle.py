@@ -12,12 +12,12 @@ from typing import Any, cast
 from tfdistribute import files, storage
 from tfdistribute.errors import TrainingError
 from tfdistribute.launch import failures
+from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import private_directory, processes
 from tfdistribute.launch.host.lock import owner_pid
 from tfdistribute.launch.host.logs import LogReader, check_has_log
 from tfdistribute.launch.host.remote_logs import COPY_S
 from tfdistribute.launch.platforms import managed_job
-from tfdistribute.launch.slurm import client
 from tfdistribute.launch.state import STATE_FILE, read_result, result_of, unknown_state
 
 _TICK_S = 0.02
@@ -28,7 +28,7 @@ STOP_S = 12.0
 # The handle of a submitted job, in a directory for its logs.
 HANDLE_FILE = "submitted.json"
 
-_HANDLE = ("id", "pid", "logs", "model_dir", "verb", "slurm_id", "max_steps")
+_HANDLE = ("id", "pid", "logs", "model_dir", "verb", "slurm_id", "ray_id", "max_steps")
 
 Handle = Mapping[str, Any]
 
@@ -52,14 +52,14 @@ def handle_of(state: Mapping[str, Any], directory: str) -> dict[str, Any]:
 
 def is_running(job: Handle) -> bool:
     """Return whether the supervisor of a job is running, or will be."""
-    if job.get("slurm_id"):
+    if client.is_detached(job):
         return job_state(job)["ended"] is None
     return private_directory.is_locked(str(job["directory"]))
 
 
 def job_state(job: Handle) -> dict[str, Any]:
     """Read the state of a job, or its result; "failed" if the supervisor is gone without a result."""
-    if job.get("slurm_id"):
+    if client.is_detached(job):
         return client.state_of(job)
     if managed_job.is_submitted(job):
         return managed_job.job_state(job)
@@ -118,7 +118,7 @@ def read_logs(rows: list[dict[str, Any]], task: str | None, level: str) -> list[
 
 def stop_job(job: Handle, wait_s: float = STOP_S) -> dict[str, Any]:
     """Let the chief save a checkpoint and all tasks end; return the state. With ``wait_s=0``, only send the request."""
-    if job.get("slurm_id"):
+    if client.is_detached(job):
         return client.stop(job, wait_s)
     if managed_job.is_submitted(job):
         return managed_job.stop_job(job)

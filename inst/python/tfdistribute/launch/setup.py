@@ -22,6 +22,7 @@ from tfdistribute.launch.places.local import LocalPlace
 from tfdistribute.launch.state import JobState, Progress, write_result
 from tfdistribute.launch.task_view import TaskView
 from tfdistribute.task_events import RESULTS
+from tfdistribute.trackers.process import TrackerProcess
 
 # How long the chief may take to save a checkpoint.
 SAVE_S = 4.0
@@ -32,6 +33,8 @@ class Allocation:
 
     starts_before = 0
     signals: tuple[str, ...] = SIGNALS
+    # Only beside a supervisor that outlives its session.
+    tracker: TrackerProcess | None = None
 
     def resume(self, state: JobState, progress: Progress) -> None:
         """Take over what the supervisor had at its last end."""
@@ -41,6 +44,9 @@ class Allocation:
 
     def end(self, state: JobState) -> None:
         """End the processes beside the tasks, which have ended."""
+        problem = None if self.tracker is None else self.tracker.finish(state.state)
+        if problem is not None:
+            state.note(problem)
 
     def save_s(self, stops: StopRequests) -> float:
         return SAVE_S

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -16,7 +17,8 @@ import pytest
 from support import cluster_task
 from support.checkpoints import assert_alike, variables
 from support.fault_jobs import TASK
-from support.job_fakes import fake_job, result, row, state_when
+from support.job_fakes import command, fake_job, result, row, state_when
+from support.ray_jobs import submit
 from support.ray_nodes import RayNodes, actors_of, has_ray, ray_nodes
 from support.remote_hosts import (
     ancestor,
@@ -27,6 +29,9 @@ from support.remote_hosts import (
     soon,
 )
 
+from tfdistribute.errors import ClusterError, ModelDirectoryError
+from tfdistribute.launch import job_handle
+from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.job_handle import reap_supervisors, stop_job
 from tfdistribute.launch.start import start_supervisor
@@ -193,6 +198,65 @@ def test_what_ray_cannot_give_is_named_before_a_task_starts(
     assert problem in state["failure"]["problem"]
     assert state["failure"]["kind"] == "cluster"
     assert {each["pid"] for each in state["tasks"]} == {None}
+
+
+def test_a_job_goes_on_without_its_session_and_another_one_reads_it(
+    tensorflow: ModuleType, tmp_path: Path, nodes: RayNodes
+):
+    cluster_task.train(tmp_path / "alone", "custom", {"max_steps": 30})
+    options = {
+        "max_steps": 30,
+        "config": {"strategy": {"kind": "multi_worker"}},
+        "models": ["custom"],
+    }
+    model_dir = tmp_path / "custom" / "model"
+    fields = {
+        "command": [sys.executable, str(TASK), str(tmp_path), json.dumps(options)],
+        "environment": {
+            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+            "TF_CPP_MIN_LOG_LEVEL": "2",
+        },
+        "model_dir": str(model_dir),
+        "max_steps": 30,
+    }
+    code = (
+        "import json, sys; from pathlib import Path; from support.ray_jobs import submit; "
+        "submit(Path(sys.argv[1]), sys.argv[2], **json.loads(sys.argv[3]))"
+    )
+    session = [sys.executable, "-c", code, str(tmp_path), nodes.address, json.dumps(fields)]
+    paths = os.pathsep.join(path for path in sys.path if path.endswith("python"))
+    subprocess.run(session, check=True, timeout=60, env={**os.environ, "PYTHONPATH": paths})
+    job = job_handle.find_job(str(model_dir))
+    assert job is not None
+    state = result(job, 100)
+    assert (state["state"], state["global_step"]) == ("done", 30), state["failure"]
+    assert_alike(variables(model_dir), variables(tmp_path / "alone" / "custom" / "model"))
+    assert any("actor" in row["host"] for row in state["tasks"])
+    assert job_handle.job_logs(job, "chief 0")
+    assert_nothing_is_left(nodes, job)
+
+
+def test_a_job_without_a_session_ends_with_nothing_left(
+    mark: Path, nodes: RayNodes, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(client, "_VISIBLE_S", 1.0)
+    acts = {"chief": (("save_on_interrupt", 3), *LONG), "worker": (("child", True), *LONG)}
+    with pytest.raises(ClusterError, match="can never start 3 actors"):
+        submit(mark, nodes.address, command=command(acts), cluster={"workers": 3})
+    job = submit(mark, nodes.address, command=command(acts))
+    with pytest.raises(ModelDirectoryError, match=f"Job {job['id']} of Ray"):
+        submit(mark, nodes.address, command=command(acts))
+    state_when(job, is_training, 60)
+    state = stop_job(job)
+    assert (state["state"], state["checkpoint"]) == ("stopped", 3), state
+    assert soon(lambda: not Path(job["directory"]).parent.exists(), 5)
+    assert_nothing_is_left(nodes, job)
+    job = submit(mark, nodes.address, command=command(acts))
+    supervisor = state_when(job, is_training, 60)["pid"]
+    os.kill(ancestor(supervisor, "ray::"), signal.SIGKILL)
+    state = state_when(job, lambda state: state["ended"] is not None, 40)
+    assert "before its supervisor could write a result" in state["message"]
+    assert_nothing_is_left(nodes, job)
 
 
 def test_an_engine_that_is_gone_is_named(mark: Path):

@@ -16,11 +16,14 @@ from support.slurm_jobs import submit
 from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.errors import ArgumentError, BackendError, ClusterError, ModelDirectoryError
 from tfdistribute.launch import job_handle
+from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.places import srun
-from tfdistribute.launch.slurm import client, scheduler
+from tfdistribute.launch.slurm import scheduler
 from tfdistribute.launch.slurm.scheduler import job_script
 from tfdistribute.launch.state import STATE_FILE
+
+CLUSTER = SlurmCluster(nodes=1, workers=1)
 
 
 @pytest.fixture
@@ -103,7 +106,7 @@ def test_a_job_of_which_slurm_knows_nothing_is_gone(tmp_path: Path, slurm: FakeS
 
 def test_two_jobs_do_not_wait_for_one_model_dir(tmp_path: Path, slurm: FakeSlurm):
     submit(tmp_path, {})
-    with pytest.raises(ModelDirectoryError, match=r"in use by another job: number 7 of Slurm"):
+    with pytest.raises(ModelDirectoryError, match=r"in use: Job 7 of Slurm"):
         submit(tmp_path, {})
     slurm.says("squeue")
     time.sleep(0.3)
@@ -229,7 +232,7 @@ def test_what_srun_says_is_explained(said: str, problem: str):
 
 def test_a_job_that_could_not_be_prepared_leaves_no_folder(tmp_path: Path, slurm: FakeSlurm):
     # As R does after an error while it writes the data of a job.
-    first, second = (client.new_directory(str(tmp_path / "model"), "/") for _ in range(2))
+    first, second = (client.new_directory(CLUSTER, str(tmp_path / "model"), "/") for _ in range(2))
     private_directory.remove(first)
     assert Path(second).exists()
     private_directory.remove(second)

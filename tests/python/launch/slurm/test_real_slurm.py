@@ -89,7 +89,7 @@ def test_a_job_survives_the_session_that_submitted_it(tmp_path: Path, slurm: Slu
     job = job_handle.find_job(str(tmp_path / "model"))
     assert job is not None
     assert (Path(job["directory"]).stat().st_mode & 0o777) == 0o700
-    with pytest.raises(ModelDirectoryError, match=rf"number {job['slurm_id']} of Slurm"):
+    with pytest.raises(ModelDirectoryError, match=rf"Job {job['slurm_id']} of Slurm"):
         submit(tmp_path, {})
     state = result(job)
     assert state["state"] == "done", state

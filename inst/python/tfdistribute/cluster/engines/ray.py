@@ -23,6 +23,9 @@ class RayCluster(EngineCluster, kind="ray"):
 
     address: str = "auto"  # That of the cluster of which this machine is a node; or host:port, ray://host:port.
     placement: str = "pack"
+    detached: bool = (
+        False  # Whether the supervisor runs on the head node, and so outlives the session.
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,7 +1,7 @@
 """Process beside a supervisor that holds the connection to an engine.
 
 The supervisor is not a client itself, because clients start threads and end their process. Both processes write lines
-of JSON. The driver ends with its standard input.
+of JSON. The driver ends with its standard input, or when it has answered one call of a session.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import json
 import os
 import select
 import sys
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tfdistribute import errors
 from tfdistribute.errors import ClusterError
-from tfdistribute.launch.engines.engine import OpenEngine
+from tfdistribute.launch.engines.engine import Engine, OpenEngine
 
 _WATCH_S = 1.0
 
@@ -29,15 +30,10 @@ def main() -> None:
         os.write(answers, json.dumps(news).encode() + b"\n")
 
     request = _read_line()
-    members = int(request["members"])
     open_engine: OpenEngine = importlib.import_module(request["module"]).open_engine
-    engine = open_engine(request["cluster"], members)
+    engine = open_engine(request["cluster"], request["members"])
     try:
-        tell(address=engine.connect())
-        if home := _read_line():
-            engine.start([json.dumps({**home, "index": index}) for index in range(members)])
-            while not select.select([0], [], [], _WATCH_S)[0]:
-                tell(waits=engine.watch())
+        _serve(engine, request, tell)
     except ClusterError as error:
         tell(refusal=errors.as_values(error))
     except Exception as error:  # noqa: BLE001 - the supervisor shows it, whatever a client raises
@@ -50,6 +46,16 @@ def main() -> None:
     # Threads of a client may wait for ever.
     sys.stderr.flush()
     os._exit(0)
+
+
+def _serve(engine: Engine, request: Mapping[str, Any], tell: Callable[..., None]) -> None:
+    tell(address=engine.connect())
+    if "call" in request:
+        tell(value=getattr(engine, request["call"])(**request["arguments"]))
+    elif home := _read_line():
+        engine.start([json.dumps({**home, "index": index}) for index in range(engine.members)])
+        while not select.select([0], [], [], _WATCH_S)[0]:
+            tell(waits=engine.watch())
 
 
 def _read_line() -> dict[str, Any]:

@@ -39,6 +39,7 @@ _CODE = (
     "import sys; sys.path[0] = sys.argv.pop(1); "
     "from tfdistribute.launch.engines.driver import main; main()"
 )
+DRIVER = (sys.executable, "-c", _CODE, str(Path(__file__).parents[3]))
 _EXPLANATIONS: tuple[Explanation, ...] = (
     (
         r"not found|No such file or directory",
@@ -106,7 +107,7 @@ class _Driver:
         self._said = b""
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _CODE, str(Path(__file__).parents[3])],
+            DRIVER,
             bufsize=0,
             stdin=pipe,
             stdout=pipe,

@@ -1,4 +1,4 @@
-"""Program that finds this package on a host, and becomes its agent there.
+"""Program that finds this package on a host, and becomes one of its modules there, such as the agent.
 
 The Python of the host may be too old for the package, so this uses the standard library of Python 3.6 only.
 """
@@ -32,8 +32,8 @@ def find(paths: Any, rscript: Any, environment: Any) -> Any:
     return None
 
 
-def become_agent(version: Any, oldest: Any, temporary: Any, **where: Any) -> None:
-    """Run the agent, or end and print the other version of the package."""
+def become(module: Any, arguments: Any, version: Any, oldest: Any, **where: Any) -> None:
+    """Run a module of the package, or end and print its other version."""
     if sys.version_info < oldest:
         sys.exit("found Python " + sys.version.split()[0])
     path = find(**where)
@@ -43,4 +43,4 @@ def become_agent(version: Any, oldest: Any, temporary: Any, **where: Any) -> Non
     found = importlib.import_module("tfdistribute").__version__
     if found != version:
         sys.exit("found tfdistribute " + found)
-    importlib.import_module("tfdistribute.launch.places.agent").main(*sys.argv[1:], temporary)
+    importlib.import_module(module).main(*sys.argv[1:], *arguments)

@@ -15,7 +15,7 @@ from tfdistribute.gpus import VISIBLE
 from tfdistribute.launch.places.channel import Channel
 
 # Reads the finder's source and runs it. Without line breaks and single quotes, any remote shell passes it on.
-_LOADER = "import sys;i=sys.stdin.buffer;exec(i.read(int(i.read(8))))"
+LOADER = "import sys;i=sys.stdin.buffer;exec(i.read(int(i.read(8))))"
 _FINDER = Path(__file__).with_name("finder.py")
 _ROOT = str(Path(__file__).parents[3])
 
@@ -40,7 +40,7 @@ _OLD_PYTHON = (
     "its {python} is Python {0}, and 3.10 or later is needed",
     "Give the path of another one as `python`.",
 )
-_OTHER_PACKAGE = re.compile("found tfdistribute (.*)")
+OTHER_PACKAGE = re.compile("found tfdistribute (.*)")
 _VERSION_REMEDIES = {
     "tfdistribute": "Install the same version in R's library on the host, or name its library as `libraries`.",
     "TensorFlow": "Install the same version on the host, or name another `python`.",
@@ -85,17 +85,9 @@ class Transport:
 
     def agent_source(self) -> bytes:
         """Return the program that finds the package on the host, and becomes an agent."""
-        libraries = self.environment.get("R_LIBS", "").split(os.pathsep)
-        arguments = {
-            "version": __version__,
-            "oldest": (3, 10),
-            "temporary": self.temporary,
-            "paths": [*(f"{path}/tfdistribute/python" for path in libraries if path), _ROOT],
-            "rscript": self.rscript or "Rscript",
-            "environment": dict(self.environment),
-        }
-        source = _FINDER.read_bytes() + f"\nbecome_agent(**{arguments!a})\n".encode()
-        return b"%08d" % len(source) + source
+        return finder_source(
+            "tfdistribute.launch.places.agent", (self.temporary,), self.rscript, self.environment
+        )
 
     def cores(self, facts: Mapping[str, Any]) -> list[int]:
         """List the cores that tasks may use; empty if others use some of the host's, and which ones is not known."""
@@ -120,13 +112,31 @@ class Transport:
         return None
 
     def other_version(self, host: str, said: str) -> ClusterError | None:
-        match = _OTHER_PACKAGE.search(said)
+        match = OTHER_PACKAGE.search(said)
         return match and version_problem(host, "tfdistribute", match[1], __version__)
+
+
+def finder_source(
+    module: str, arguments: Sequence[Any], rscript: str | None, environment: Mapping[str, str]
+) -> bytes:
+    """Return what ``LOADER`` reads to run a module of this package with its own and these arguments."""
+    libraries = environment.get("R_LIBS", "").split(os.pathsep)
+    values = {
+        "module": module,
+        "arguments": tuple(arguments),
+        "version": __version__,
+        "oldest": (3, 10),
+        "paths": [*(f"{path}/tfdistribute/python" for path in libraries if path), _ROOT],
+        "rscript": rscript or "Rscript",
+        "environment": dict(environment),
+    }
+    source = _FINDER.read_bytes() + f"\nbecome(**{values!a})\n".encode()
+    return b"%08d" % len(source) + source
 
 
 def agent_command(python: str, lease_s: float, job: str) -> list[str]:
     """Return the command that becomes an agent when it has read ``agent_source`` from its standard input."""
-    return [python, "-I", "-S", "-c", _LOADER, f"{lease_s:g}", job]
+    return [python, "-I", "-S", "-c", LOADER, f"{lease_s:g}", job]
 
 
 def version_problem(host: str, package: str, version: str, wanted: str) -> ClusterError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
@@ -9,19 +10,22 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.descriptions import check_text
 from tfdistribute.errors import BackendError, ClusterError
+from tfdistribute.launch.detached.scheduler import QueueEntry
+from tfdistribute.launch.job import Job
 
 _COMMAND_S = 60.0
 _UNKNOWN_JOB = "Invalid job id"
 
 
-# Output of the script in the directory of the logs.
-OUTPUT = "slurm-{}.out"
+NAME: str = "Slurm"
+OUTPUT: str = "slurm-{}.out"
+# Jobs go on while Slurm does not answer.
+GONE_S = math.inf
 
 # Fast startup, as for every supervisor: Python ignores environment variables and installed packages.
 _CODE = (
@@ -30,27 +34,17 @@ _CODE = (
 )
 
 
-@dataclass(frozen=True)
-class QueueEntry:
-    """A job in the queue: ``state`` such as "PENDING", "" if unknown, and ``nodes`` as Slurm writes them."""
-
-    state: str = ""
-    reason: str = ""
-    nodes: str = ""
-
-    @property
-    def waits(self) -> bool:
-        return self.state in ("PENDING", "CONFIGURING", "REQUEUED", "SUSPENDED", "REQUEUE_HOLD")
-
-
 def check_available() -> None:
     """Raise BackendError if this machine has no sbatch."""
     if shutil.which("sbatch") is None:
         raise _not_here("sbatch", "there is no such program")
 
 
-def submit(script: str) -> str:
+def submit(job: Job, logs: str) -> str:
     """Return the number of a new job; BackendError without sbatch, ClusterError if Slurm does not accept it."""
+    assert isinstance(job.cluster, SlurmCluster)
+    name = name_of(job.model_dir)
+    script = job_script(job.cluster, job.directory, logs, job.working_directory, name)
     done = _run(["sbatch", "--parsable"], script)
     if done.returncode:
         raise refusal(done.stderr)
@@ -143,6 +137,10 @@ def _not_here(program: str, why: str) -> BackendError:
         argument="cluster",
         value=program,
     )
+
+
+def name_of(model_dir: str | None) -> str:
+    return os.path.basename((model_dir or "").rstrip("/")) or "job"
 
 
 def job_script(

@@ -13,23 +13,15 @@ from typing import Any
 from tfdistribute import storage
 from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.slurm_environment import expand_nodes
-from tfdistribute.errors import TfdistributeError
-from tfdistribute.launch import failures
+from tfdistribute.launch.detached import supervisor
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.processes import SIGNALS, StopRequests
 from tfdistribute.launch.job import FILE, Job, read_job
 from tfdistribute.launch.setup import SAVE_S, Allocation
 from tfdistribute.launch.slurm import scheduler
-from tfdistribute.launch.start import CODES, supervise
-from tfdistribute.launch.state import (
-    QUEUED,
-    STATE_FILE,
-    JobState,
-    Progress,
-    write_result,
-)
+from tfdistribute.launch.start import CODES
+from tfdistribute.launch.state import QUEUED, STATE_FILE, JobState, Progress
 from tfdistribute.launch.task_view import TaskView
-from tfdistribute.trackers.process import TrackerProcess
 
 PROGRESS_FILE = "progress.json"
 
@@ -47,7 +39,6 @@ class SlurmAllocation(Allocation):
         self._cluster = cluster
         self._home = job.directory
         self._first_step: int | None = None
-        self.tracker: TrackerProcess | None = None
         self._kept_at = -_KEEP_INTERVAL_S
 
     def resume(self, state: JobState, progress: Progress) -> None:
@@ -73,11 +64,6 @@ class SlurmAllocation(Allocation):
             except OSError:
                 # A full disk must not end the job; the history then begins later.
                 self._kept_at = -_KEEP_INTERVAL_S
-
-    def end(self, state: JobState) -> None:
-        problem = None if self.tracker is None else self.tracker.finish(state.state)
-        if problem is not None:
-            state.note(problem)
 
     def save_s(self, stops: StopRequests) -> float:
         # Half of the time that Slurm leaves before the time limit, and less after scancel.
@@ -118,15 +104,7 @@ def main(arguments: Sequence[str]) -> int:
     shutil.rmtree(os.path.join(directory, "events"), ignore_errors=True)
     starts_before = int(os.environ.get("SLURM_RESTART_COUNT") or 0)
     allocation = SlurmAllocation(job, cluster, os.environ["SLURM_JOB_ID"], starts_before)
-    try:
-        if job.tracking is not None:
-            allocation.tracker = TrackerProcess(job.tracking)
-        values = supervise(job, allocation=allocation)
-    except TfdistributeError as error:
-        failure = {**failures.error_failure(error), "log_tail": None}
-        state = JobState(job, "failed", error.problem, failure=failure)
-        allocation.resume(state, Progress())
-        values = _end(job, state.as_values((), Progress(), time.monotonic()))
+    values = supervisor.run(job, allocation)
     if values["state"] == QUEUED:
         values = _queue_again(job, allocation, values)
     return CODES[values["state"]]
@@ -138,14 +116,7 @@ def _queue_again(job: Job, allocation: SlurmAllocation, values: dict[str, Any]) 
         refused = scheduler.requeue(allocation.slurm_id)
         if refused is not None:
             message = f"Slurm does not queue the job again: {refused}"
-            return _end(job, {**values, "state": "stopped", "message": message})
+            return supervisor.end(job, {**values, "state": "stopped", "message": message})
         # The end of this process would be the end of the job, so Slurm must end it.
         time.sleep(_REQUEUE_S)
     return {**values, "state": "stopped"}
-
-
-def _end(job: Job, values: dict[str, Any]) -> dict[str, Any]:
-    ended = {**values, "ended": time.time()}
-    write_result(ended, job.log_directories)
-    private_directory.remove(job.directory)
-    return ended

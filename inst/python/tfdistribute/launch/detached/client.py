@@ -1,4 +1,4 @@
-"""Jobs of Slurm from outside. The job's directory is on a file system that all hosts share."""
+"""Jobs whose supervisor a scheduler runs, from outside. Their directory is on a file system that all hosts share."""
 
 from __future__ import annotations
 
@@ -12,15 +12,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tfdistribute import files, storage
+from tfdistribute.cluster.engines.ray import RayCluster
 from tfdistribute.cluster.slurm import SlurmCluster
+from tfdistribute.cluster.spec import Cluster
 from tfdistribute.errors import ModelDirectoryError, TrainingError
 from tfdistribute.launch import failures
+from tfdistribute.launch.detached import ray
+from tfdistribute.launch.detached.scheduler import QueueEntry, Scheduler
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.logs import log_directories, tail
 from tfdistribute.launch.host.private_directory import JOBS
 from tfdistribute.launch.job import Job, write_job
 from tfdistribute.launch.slurm import scheduler
-from tfdistribute.launch.slurm.scheduler import OUTPUT, QueueEntry, job_script
+from tfdistribute.launch.slurm.scheduler import job_script, name_of
 from tfdistribute.launch.state import (
     QUEUED,
     STATE_FILE,
@@ -32,7 +36,7 @@ from tfdistribute.rules import Finding
 
 SUBMISSION_FILE = "submission.json"
 
-# A supervisor is running if it wrote a state within this time. Slurm is asked at most this often.
+# A supervisor is running if it wrote a state within this time. A scheduler is asked at most this often.
 _FRESH_S = 5.0
 # How long a file may take to be seen on another host, and a job to end after scancel.
 _VISIBLE_S = 12.0
@@ -42,14 +46,40 @@ _TICK_S = 0.2
 _MOST_AGE_S = 3600.0
 
 _ENDED = (
-    *("", "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL"),
-    *("OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"),
+    *("", "LOST", "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL"),
+    *("DEAD", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"),
 )
 
 Handle = Mapping[str, Any]
 
-# The last answer of Slurm by job, with its time.
+# Schedulers by the field of a handle that has their key of the job.
+_SCHEDULERS: dict[str, Scheduler] = {"slurm_id": scheduler, "ray_id": ray}
+
+# The last answer of the scheduler by job, with its time.
 _answers: dict[str, tuple[float, QueueEntry | None]] = {}
+
+
+def takes(cluster: Cluster) -> bool:
+    """Return whether the supervisor of a job runs inside its cluster."""
+    return isinstance(cluster, SlurmCluster) or (
+        isinstance(cluster, RayCluster) and cluster.detached
+    )
+
+
+def is_detached(job: Handle) -> bool:
+    return any(job.get(field) for field in _SCHEDULERS)
+
+
+def number_of(job: Handle) -> str:
+    return str(job.get("slurm_id") or job["id"])
+
+
+def title_of(job: Handle) -> str:
+    return f"Job {number_of(job)} of {_scheduler_of(job)[0].NAME}"
+
+
+def _scheduler_of(job: Handle) -> tuple[Scheduler, str]:
+    return next((each, str(job[name])) for name, each in _SCHEDULERS.items() if job.get(name))
 
 
 def jobs_directory(model_dir: str | None, working_directory: str) -> str:
@@ -58,12 +88,13 @@ def jobs_directory(model_dir: str | None, working_directory: str) -> str:
     return os.path.join(model_dir if is_local and model_dir else working_directory, JOBS)
 
 
-def new_directory(model_dir: str | None, working_directory: str) -> str:
+def new_directory(cluster: Cluster, model_dir: str | None, working_directory: str) -> str:
     """Make a job's private directory.
 
     Raises BackendError without sbatch, and ModelDirectoryError if model_dir is read-only or another job trains there.
     """
-    scheduler.check_available()
+    if isinstance(cluster, SlurmCluster):
+        scheduler.check_available()
     parent = jobs_directory(model_dir, working_directory)
     for job in _jobs_in(parent):
         has_ended = state_of(job)["ended"] is not None
@@ -72,7 +103,7 @@ def new_directory(model_dir: str | None, working_directory: str) -> str:
             private_directory.remove(job["directory"])
         elif model_dir is not None and job["model_dir"] == model_dir:
             raise ModelDirectoryError(
-                f'`model_dir` "{model_dir}" is in use by another job: number {job["slurm_id"]} of Slurm.',
+                f'`model_dir` "{model_dir}" is in use: {title_of(job)} trains there.',
                 "Wait until it has ended, stop it by job_stop(job_find(model_dir)), or use another `model_dir`.",
                 argument="model_dir",
                 value=model_dir,
@@ -81,7 +112,7 @@ def new_directory(model_dir: str | None, working_directory: str) -> str:
         return private_directory.new_directory(parent)
     except OSError as error:
         raise ModelDirectoryError(
-            f'A job of Slurm cannot be prepared: "{parent}" cannot be written ({error.strerror}).',
+            f'The job cannot be prepared: "{parent}" cannot be written ({error.strerror}).',
             "Use a `model_dir`, or for remote storage a working directory, that this machine and the nodes share and "
             "that has space on its disk.",
             argument="model_dir",
@@ -98,11 +129,7 @@ def script_of(cluster: SlurmCluster, model_dir: str | None = None) -> str:
     working_directory = os.getcwd()
     directory = os.path.join(jobs_directory(model_dir, working_directory), "tfdistribute-job-ID")
     logs = log_directories("ID", model_dir, working_directory)[0]
-    return job_script(cluster, directory, logs, working_directory, _name(model_dir))
-
-
-def _name(model_dir: str | None) -> str:
-    return os.path.basename((model_dir or "").rstrip("/")) or "job"
+    return job_script(cluster, directory, logs, working_directory, name_of(model_dir))
 
 
 def submit_job(job: Job) -> dict[str, Any]:
@@ -110,30 +137,28 @@ def submit_job(job: Job) -> dict[str, Any]:
     # The job survives the session.
     job = dataclasses.replace(job, parent_pid=None)
     try:
-        cluster = job.cluster
-        assert isinstance(cluster, SlurmCluster)
         logs = job.log_directories[0]
         os.makedirs(logs, exist_ok=True)
         write_job(job)
-        script = job_script(
-            cluster, job.directory, logs, job.working_directory, _name(job.model_dir)
-        )
-        slurm_id = scheduler.submit(script)
+        private_directory.release(job.directory)
+        field = "slurm_id" if isinstance(job.cluster, SlurmCluster) else "ray_id"
         handle = {
             "id": job.id,
             "pid": None,
-            "slurm_id": slurm_id,
+            "slurm_id": None,
+            field: _SCHEDULERS[field].submit(job, logs),
             "logs": logs,
             "model_dir": job.model_dir,
             "verb": job.verb,
             "max_steps": job.max_steps,
             "directory": job.directory,
         }
-        storage.write_object(os.path.join(job.directory, SUBMISSION_FILE), handle)
+        # A job that has ended has removed its directory.
+        with contextlib.suppress(FileNotFoundError):
+            storage.write_object(os.path.join(job.directory, SUBMISSION_FILE), handle)
     except BaseException:
         private_directory.remove(job.directory)
         raise
-    private_directory.release(job.directory)
     return handle
 
 
@@ -170,15 +195,18 @@ def state_of(job: Handle) -> dict[str, Any]:
     state = storage.read_object(path)
     if state is not None and state["state"] != QUEUED and _age_s(path) < _FRESH_S:
         return state
-    entry = _entry(job)
-    message = f"Job {job['slurm_id']} of Slurm was submitted."
+    entry, named = _entry(job), title_of(job)
+    message = f"{named} was submitted."
     queued: dict[str, Any] = {"state": QUEUED, "message": message, "ended": None, "failure": None}
     values = {**unknown_state(job), **queued, **(state or {})}
-    if entry is None:
-        return {**values, "notes": [*values["notes"], "Slurm does not answer."]}
+    its = _scheduler_of(job)[0]
+    # The directory is as new as its last state.
+    if entry is None and _age_s(str(job["directory"])) <= its.GONE_S:
+        return {**values, "notes": [*values["notes"], f"{its.NAME} does not answer."]}
+    entry = entry or QueueEntry("LOST")
     if entry.waits:
         why = f" ({entry.reason})" if entry.reason else ""
-        return {**values, "state": QUEUED, "message": f"Job {job['slurm_id']} of Slurm waits{why}."}
+        return {**values, "state": QUEUED, "message": f"{named} waits{why}."}
     if entry.state not in _ENDED:
         return values
     # A supervisor that has written no state cannot have written a result.
@@ -188,12 +216,12 @@ def state_of(job: Handle) -> dict[str, Any]:
 
 def stop(job: Handle, wait_s: float) -> dict[str, Any]:
     """Let the chief save a checkpoint and the job end. With ``wait_s=0``, only send the request."""
-    slurm_id = str(job["slurm_id"])
-    entry = scheduler.queue_entry(slurm_id)
-    if entry is None or entry.state != "RUNNING" or not scheduler.signal_batch(slurm_id, "TERM"):
-        scheduler.cancel(slurm_id)
+    its, key = _scheduler_of(job)
+    entry = its.queue_entry(key)
+    if entry is None or entry.state != "RUNNING" or not its.signal_batch(key, "TERM"):
+        its.cancel(key)
     if not _has_ended(job, wait_s) and wait_s > 0:
-        scheduler.cancel(slurm_id)
+        its.cancel(key)
         _has_ended(job, _END_S)
     state = state_of(job)
     if state["state"] == "failed" and result_of(job) is None:
@@ -205,7 +233,7 @@ def stop(job: Handle, wait_s: float) -> dict[str, Any]:
 def _has_ended(job: Handle, seconds: float) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        _answers.pop(str(job["slurm_id"]), None)
+        _answers.pop(str(job["id"]), None)
         if state_of(job)["ended"] is not None:
             return True
         time.sleep(_TICK_S)
@@ -220,11 +248,11 @@ def _age_s(path: str) -> float:
 
 
 def _entry(job: Handle) -> QueueEntry | None:
-    slurm_id = str(job["slurm_id"])
-    asked_at, entry = _answers.get(slurm_id, (-_FRESH_S, None))
+    asked_at, entry = _answers.get(str(job["id"]), (-_FRESH_S, None))
     if time.monotonic() - asked_at >= _FRESH_S:
-        entry = scheduler.queue_entry(slurm_id)
-        _answers[slurm_id] = (time.monotonic(), entry)
+        its, key = _scheduler_of(job)
+        entry = its.queue_entry(key)
+        _answers[str(job["id"])] = (time.monotonic(), entry)
     return entry
 
 
@@ -242,16 +270,16 @@ def _result_soon(job: Handle) -> dict[str, Any] | None:
 
 def _conclude(job: Handle, values: dict[str, Any], entry: QueueEntry) -> dict[str, Any]:
     # The supervisor has not written it.
-    slurm_id, logs = str(job["slurm_id"]), str(job["logs"])
-    output = os.path.join(logs, OUTPUT.format(slurm_id))
+    named, logs = title_of(job), str(job["logs"])
+    output = os.path.join(logs, _scheduler_of(job)[0].OUTPUT.format(number_of(job)))
     rows = [{**row, "pid": None} for row in values["tasks"]]
     ended: dict[str, Any] = {"ended": time.time(), "tasks": rows}
     if entry.state == "CANCELLED":
-        ended |= {"state": "stopped", "message": f"Job {slurm_id} of Slurm was cancelled."}
+        ended |= {"state": "stopped", "message": f"{named} was cancelled."}
     else:
         state = entry.state or "forgotten"
         error = TrainingError(
-            f"Job {slurm_id} of Slurm ended ({state}) before its supervisor could write a result.",
+            f"{named} ended ({state}) before its supervisor could write a result.",
             f'See "{output}"; train again to continue from the newest checkpoint.',
         )
         failure = {**failures.error_failure(error), "log_tail": tail(output, 0)}
