@@ -30,7 +30,8 @@ test_that("a training in the background has a handle and a page, which follows t
   asked <- system.time(state <- job_state(job))[["elapsed"]]
   expect_identical(state$state, "training")
   expect_lt(asked, 2)
-  expect_gt(nrow(job_history(job)$losses), 0)
+  # Losses are saved less often than the page is written.
+  expect_true(wait_until(function() nrow(job_history(job)$losses) > 0, 60))
   step <- value_in_page(browser, "current.step")
   wait_for_page(browser, sprintf("current.step > %d", step))
   history <- job_wait(job, timeout_s = 60)
