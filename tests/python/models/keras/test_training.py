@@ -155,6 +155,24 @@ def test_batch_normalisation_is_that_of_keras_on_one_device(tmp_path: Path) -> N
     assert loss == pytest.approx(expected.evaluate(BOTH, PRICE, verbose=0)[0], rel=1e-5)
 
 
+def test_functions_of_the_user_in_layers_are_those_of_keras_on_one_device(tmp_path: Path) -> None:
+    middle = keras.layers.Dense(
+        4,
+        activation=lambda x: x * x,
+        kernel_initializer=lambda shape, dtype=None, **_: keras.backend.constant(0.5, dtype, shape),
+        kernel_regularizer=lambda weights: keras.backend.sum(weights) * 0.1,
+    )
+    model = built(middle=middle)
+    description = described(tmp_path, lambda: model)
+    train(description, settings(), source(), steps=3)
+    np.testing.assert_allclose(
+        concatenate(predict(description, settings(), source(epochs=1)))["price"],
+        fitted(model, steps=3).predict(BOTH, verbose=0),
+        rtol=1e-5,
+        atol=1e-6,
+    )
+
+
 @sampled("strategy", ["none", "mirrored"], check=["mirrored"])
 def test_several_outputs_learn_from_several_responses(tmp_path: Path, strategy: str) -> None:
     model = described(tmp_path, two_headed)

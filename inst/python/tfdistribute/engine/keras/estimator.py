@@ -8,6 +8,7 @@ loss over devices, batches and outputs. Here the model is cloned into the Estima
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -131,7 +132,18 @@ def _clone(parts: KerasParts, tensors: Sequence[Any], training: bool, seed: int 
     objects = tf.keras.utils.custom_object_scope(dict(parts.custom_objects))
     complete = patches.patch_temporarily("layer_configurations", _complete_configuration)
     with layer_seeds(seed or 1), objects, complete:
-        return tf.keras.models.clone_model(parts.known.model, input_tensors=list(tensors))
+        return tf.keras.models.clone_model(parts.known.model, list(tensors), _clone_layer)
+
+
+def _clone_layer(layer: Any) -> Any:
+    # A configuration has only the names of functions, under which Keras finds its own functions only.
+    config = layer.get_config()
+    for name, value in config.items():
+        function = getattr(layer, name, None)
+        if isinstance(value, (str, dict)) and inspect.isfunction(function):
+            package = function.__module__.partition(".")[0]
+            config[name] = value if package in ("keras", "tf_keras", "tensorflow") else function
+    return type(layer).from_config(config)
 
 
 def _complete_configuration(get_config: Any, layer: Any) -> dict[str, Any]:
