@@ -107,10 +107,7 @@ select_response <- function(selection, data, argument = "response") {
       "input",
       problem = "`{argument}` selects {length(chosen)} columns: {backquoted(chosen)}.",
       remedy = if (argument == "response") {
-        paste(
-          "Choose one column; bind several into one matrix, as in data$y <- cbind(y1, y2), or use a formula",
-          "cbind(y1, y2) ~ x."
-        )
+        "Choose one column, or bind several by a formula, as in input_fn(cbind({backquoted(chosen)}) ~ ., data)."
       } else {
         "Choose one column."
       },

@@ -118,7 +118,10 @@ CLUSTER_RULES: tuple[SettingsRule, ...] = (
             f"`strategy` is {in_words(run.strategy)}, which trains in a cluster, and there is none: "
             "`cluster` is NULL and TF_CONFIG is not set."
         ),
-        remedy="Give run_config(cluster = local_cluster(workers = 2)), or use strategy_mirrored() on this machine.",
+        remedy=(
+            "Give run_config() a cluster, as in cluster = local_cluster(workers = 2), or use strategy_mirrored() on "
+            "this machine."
+        ),
         refusal=UnsupportedError,
     ),
     SettingsRule(

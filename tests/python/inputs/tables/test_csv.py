@@ -160,6 +160,9 @@ def test_a_later_value_of_another_type_is_refused_with_its_place(tmp_path: Path,
     assert f'The column `x` has a value of another type in line 3 of "{second}"' in error.problem
     assert "'many'" in error.problem
     assert 'types = list(x = "string")' in str(error)
+    fraction = written(tmp_path, "x,y\n2.5,3\n", "3.csv")
+    error = refusal_when_read(tensorflow, csv_input(first, fraction))
+    assert 'types = list(x = "float")' in str(error)
 
 
 def test_text_that_is_not_utf8_is_refused_with_its_line(tmp_path: Path, tensorflow: Any):

@@ -67,7 +67,8 @@ def _check(result: Any, in_strategy: bool) -> None:
     reason = ", and a distribution strategy cannot divide those" if tensors else ""
     raise InputError(
         f"The input function returned {what} instead of a tf.data.Dataset{reason}.",
-        "Return a dataset of batches, such as tf$data$Dataset$from_tensor_slices(list(features, labels))$batch(32L).",
+        "Return a dataset of batches, such as "
+        "tf$data$Dataset$from_tensor_slices(list(features = features, labels = labels))$batch(32L).",
         argument="input_fn",
         value=what,
     )

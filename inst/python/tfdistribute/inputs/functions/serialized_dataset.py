@@ -79,7 +79,7 @@ def serialize(dataset: Any, features: tuple[str, ...], response: str | None) -> 
         if not isinstance(column, tf.TensorSpec) or column.shape.rank == 0:
             raise InputError(
                 f"The column `{name}` of the dataset is not a batch of dense tensors.",
-                "Batch the dataset, as in dataset_batch(dataset, 128), and make sparse columns dense.",
+                "Batch the dataset, as in dataset$batch(128L), and make sparse columns dense.",
                 argument="object",
                 value=str(column),
             )

@@ -145,7 +145,8 @@ class RecordReader:
         name = self.header[int(match[1])]
         return InputError(
             f"The column `{name}` has a value of another type in {place}: {problem}",
-            f'Give its type, as in types = list({name} = "string"), or skip such rows: on_bad_row = "skip".',
+            f'Give its type, as in types = list({name} = "{_fitting_type(problem)}"), or skip such rows: '
+            'on_bad_row = "skip".',
             argument=name,
             value=self.file.path,
         )
@@ -159,3 +160,11 @@ def _with_infinities(table: Any) -> Iterator[str]:
     for name, column in zip(table.column_names, table.columns, strict=True):
         if is_floating(column.type) and compute.any(compute.is_inf(column)).as_py():
             yield name
+
+
+def _fitting_type(problem: str) -> str:
+    # A column of whole numbers until then.
+    is_number = re.search(
+        r"to int[0-9]+: invalid value '[-+]?[0-9]*[.]?[0-9]+([eE][-+]?[0-9]+)?'", problem
+    )
+    return "string" if is_number is None else "float"
