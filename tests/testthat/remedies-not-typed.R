@@ -1,0 +1,108 @@
+# First words of remedies that no test types, by the reason.
+
+not_typed <- list(
+  "needs the internet" = c(
+    "Install them into",
+    "Run install_tfdistribute()",
+    "Use \"default\", or a version",
+    "Use `method = ",
+    "Use install.packages"
+  ),
+  "changes the machine" = c(
+    "Free space there",
+    "Install R, and rpy2",
+    "Install a Python",
+    "Install kubectl",
+    "Install one (on Debian",
+    "Install the version of the Spark",
+    "Install yaml",
+    "Use `network = \"open\"` on a machine",
+    "Check the space for temporary files"
+  ),
+  "needs a cluster" = c(
+    "Correct the named field",
+    "Give run_config(session_config",
+    "Let launch() or write_manifest()",
+    "Let run_config() save",
+    "Set `staging` to remote storage",
+    "Start the script",
+    "Start this script",
+    "Work on a login node",
+    "See `sinfo`",
+    "check_cluster() shows"
+  ),
+  "needs Spark" = c("Give the directory for the rows", "Leave out `{argument"),
+  "needs mirai" = c(
+    "Give the path of Python on the hosts of the daemons",
+    "Set the daemons",
+    "Use mirai::daemons"
+  ),
+  "needs recipes" = c("Remove these rows, for example with step", "Remove these rows, or replace"),
+  "needs a TPU" = c(
+    "Read factors as numbers",
+    "Use `eval_distribute = NULL`.",
+    "Use `precision = \"float32\"`",
+    "Use a multiple, or",
+    "Use a smaller `batch_size`, or pipeline()"
+  ),
+  "needs a GPU" = c("Leave `memory_limit_mb`", "Use a smaller `batch_size`, or compute"),
+  "needs a running job" = c(
+    "Call launch(), which",
+    "Call {}() without `cluster`",
+    "Evaluate without `cluster`",
+    "In a cluster use monitor",
+    "Leave `cluster` out of run_config()",
+    "Let it take `input_context`",
+    "See its log",
+    "See tfdistribute_sitrep()",
+    "This job has a private network",
+    "Train again to continue",
+    "Train again with `compile",
+    "Use `compile = \"auto\"`",
+    "Use `network = \"open\"` in local_cluster()",
+    "Use strategy_multi_worker(), or a smaller",
+    "Wait until it has ended"
+  ),
+  "needs Keras 3" = "Use strategy_multi_worker(), or a model of tf.keras",
+  "is code of Python" = c(
+    "Give a name or a list, such as list(\"adam\"",
+    "Give what optimizer.minimize()",
+    "Let estimator() call it",
+    "Start processes of their own",
+    "Train with one device",
+    "Train with train_and_evaluate() of"
+  ),
+  "reaches R otherwise" = c(
+    "Describe the model with this package",
+    "Give a name, a list such as list(\"truncated_normal\"",
+    "Give it as list(accuracy",
+    "Make columns with column_numeric()",
+    "Make it with keras_model_to_estimator()",
+    "Make the column with column_embedding",
+    "Save the model again",
+    "Train it again, and keep it"
+  ),
+  "only its names are checked" = c(
+    "Choose fewer in `features`",
+    "Compile the model with reduction",
+    "For two layers",
+    "Give `input`",
+    "Give a response in input_fn().",
+    "Give an input, such as",
+    "Give an input_fn() with",
+    "Give column_categorical_with_identity() more",
+    "Give the feature as strings",
+    "Let a function return a dataset",
+    "Let the dataset repeat",
+    "Let the function return a dataset",
+    "Let the function return one matrix",
+    "Make it dense in the dataset",
+    "Return the mean over the examples",
+    "Turn it into numbers, as tf",
+    "Use `eval_distribute = NULL`; the",
+    "Use input_arrow()",
+    "Use input_parquet()",
+    "Write all files with one type",
+    "Write the file again; verify"
+  )
+)

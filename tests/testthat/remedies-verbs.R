@@ -1,0 +1,293 @@
+# Errors of verbs and of what they read, each with the code of its remedy. `model` is trained on `data`, whose columns
+# are `x` and `y`, and `untrained` is not trained.
+
+# Data that verbs take ----------------------------------------------------------------------------
+
+tries(train(untrained, data), train(model, y ~ x, data = data))
+tries(
+  train(untrained, y ~ x, input_fn(y ~ x, data)),
+  {
+    input <- input_fn(y ~ x, data)
+    train(model, input)
+  }
+)
+tries(train(model), train(model, input_fn(y ~ x, data)))
+tries(train(model, as.name("a")), train(model, input_fn(y ~ x, data)))
+tries(evaluate(model), evaluate(model, input_fn(y ~ x, data)))
+tries(predict(model), predict(model, input_fn(y ~ x, data)))
+tries(
+  train(model, input_fn(y ~ x, data), newdata = data),
+  {
+    newdata <- data
+    train(model, y ~ x, data = newdata)
+  }
+)
+tries(
+  train(model, input_fn(y ~ x, data), callbacks = list()),
+  train(model, input_fn(y ~ x, data), hooks = hook_early_stopping(patience_steps = 500))
+)
+tries(
+  train(model, x = data, y = data$y),
+  {
+    train(model, y ~ x, data = data)
+    train(model, input_fn(y ~ x, data))
+  }
+)
+tries(
+  train(model, y ~ x, data = data, learning_rate = 0.01),
+  linear_regressor(column_numeric("x"), optimizer = list("adam", learning_rate = 0.01))
+)
+tries(
+  train(model, y ~ x, data = data, subset = x > 0),
+  train(model, y ~ x, data = data[data$x > 0, ])
+)
+tries(
+  train(model, input_fn(y ~ x, data), batch_size = 2),
+  train(model, input_fn(y ~ x, data, batch_size = 2))
+)
+tries(
+  train(model, y ~ x, data = data, verbose = 0),
+  {
+    old <- options(tfdistribute.progress = FALSE)
+    train(model, y ~ x, data = data)
+    options(old)
+  }
+)
+for (argument in c("validation_data", "validation_split")) {
+  tries(
+    do.call(train, stats::setNames(list(model, input_fn(y ~ x, data), 0.2), c("", "", argument))),
+    train_and_evaluate(
+      model,
+      train_spec(input_fn(y ~ x, data)),
+      eval_spec(input_fn(y ~ x, data))
+    ),
+    argument = argument
+  )
+}
+tries(
+  train_and_evaluate(model, data = data),
+  train_and_evaluate(model, train_spec(input_fn(y ~ x, data)), eval_spec(input_fn(y ~ x, data)))
+)
+tries(
+  train_and_evaluate(model, train_spec(input_fn(y ~ x, data)), validation_data = data),
+  train_and_evaluate(model, train_spec(input_fn(y ~ x, data)), eval_spec(input_fn(y ~ x, data)))
+)
+tries(
+  train_and_evaluate(model),
+  train_and_evaluate(model, train_spec(input_fn(y ~ x, data)), eval_spec(input_fn(y ~ x, data)))
+)
+tries(
+  train_and_evaluate(model, train_spec(input_fn(y ~ x, data))),
+  train_and_evaluate(model, train_spec(input_fn(y ~ x, data)), eval_spec(input_fn(y ~ x, data)))
+)
+tries(
+  predict(classifier, data, type = "prob"),
+  predict(classifier, data, predict_keys = "probabilities")
+)
+tries(input_dataset(data), train(model, input_fn(y ~ x, data)))
+tries(
+  input_fn(function() NULL),
+  input_dataset(function() tf$data$Dataset$range(5L)$batch(2L))
+)
+tries(
+  input_fn(y ~ x, data, transform = function(x) x),
+  {
+    input_fn(y ~ x, data, transform = function(features, labels) list(features, labels))
+    input_fn(y ~ x, data, transform = function(features) features)
+  }
+)
+tries(
+  input_csv("a.csv", response = y),
+  input_csv("a.csv", response = "x")
+)
+tries(
+  input_tfrecord("a.tfrecord", columns = list(x = "flot32")),
+  input_tfrecord("a.tfrecord", columns = list(x = "float32[28, 28]"))
+)
+
+# What a model returns ----------------------------------------------------------------------------
+
+tries(
+  coef(dnn),
+  {
+    names <- variable_names(dnn)
+    variable_value(dnn, names[[1]])
+  }
+)
+tries(fitted(model), predict(model, newdata = data)$predictions)
+tries(residuals(model), data$y - predict(model, newdata = data)$predictions)
+tries(generics::augment(model, 1), generics::augment(model, data))
+tries(
+  generics::tidy(tfdistribute_mlp(data["x"], data$y, epochs = 1)),
+  generics::glance(tfdistribute_mlp(data["x"], data$y, epochs = 1))
+)
+tries(
+  {
+    writeLines("model", path)
+    load_estimator(path)
+  },
+  {
+    save_estimator(model, path, overwrite = TRUE)
+    load_estimator(path)
+  },
+  path = tempfile()
+)
+tries(
+  as_python(hook_progress_bar()),
+  {
+    train(model, input_fn(y ~ x, data), hooks = hook_progress_bar())
+    train_spec(input_fn(y ~ x, data), hooks = hook_progress_bar())
+  }
+)
+
+# Plans, clusters and streams ----------------------------------------------------------------------
+
+tries(
+  check_cluster(),
+  {
+    check_cluster(address_cluster(chief = "127.0.0.1:2222"))
+    check_cluster(local_cluster(workers = 2))
+    check_cluster(as_tf_config(address_cluster(chief = "127.0.0.1:2222"))[[1]])
+  }
+)
+tries(
+  write_manifest(model, train_spec(input_fn(y ~ x, data))),
+  {
+    on <- function(config) {
+      linear_regressor(column_numeric("x"), model_dir = "gs://bucket/model", config = config)
+    }
+    spec <- train_spec(input_fn(y ~ x, data, batch_size = 2, epochs = NULL), max_steps = 1)
+    kubernetes <- run_config(
+      strategy_multi_worker(),
+      cluster = kubernetes_cluster(image = "a", workers = 2)
+    )
+    write_manifest(on(kubernetes), spec, path = tempfile())
+    vertex <- vertex_cluster(
+      project = "project",
+      location = "europe-west4",
+      image = "a",
+      staging = "gs://b/c",
+      workers = 2
+    )
+    write_manifest(
+      on(run_config(strategy_multi_worker(), cluster = vertex)),
+      spec,
+      path = tempfile()
+    )
+  }
+)
+tries(
+  write_manifest(model),
+  {
+    cluster <- kubernetes_cluster(image = "a", workers = 2)
+    config <- run_config(strategy_multi_worker(), cluster = cluster)
+    there <- linear_regressor(column_numeric("x"), model_dir = "gs://bucket/model", config = config)
+    spec <- train_spec(input_fn(y ~ x, data, batch_size = 2, epochs = NULL), max_steps = 1)
+    write_manifest(there, spec, path = tempfile())
+  }
+)
+# Tests of plans measure.
+tries(
+  {
+    generator <- input_generator(function() data, response = "y")
+    plan_training(model, train_spec(generator), cluster = local_cluster(2), measure = TRUE)
+  },
+  plan_training(
+    model,
+    train_spec(input_fn(y ~ x, data, batch_size = 2)),
+    cluster = local_cluster(2)
+  )
+)
+tries(
+  plan_training(
+    model,
+    train_spec(input_fn(y ~ x, data)),
+    cluster = address_cluster(chief = "127.0.0.1:2222"),
+    measure = TRUE
+  ),
+  {
+    plan_training(model, train_spec(input_fn(y ~ x, data)), cluster = local_cluster(2))
+    plan_training(model, train_spec(input_fn(y ~ x, data)), cluster = ssh_cluster(c("a", "b")))
+  }
+)
+tries(use_python("/nowhere/python", required = TRUE), tfdistribute_sitrep())
+
+tries(as_tf_config(local_cluster(2), "worker 0"), as_tf_config(local_cluster(2)))
+tries(train(model, input_fn(y ~ x, data), data = data), train(model, y ~ x, data = data))
+tries(evaluate(model, input_fn(y ~ x, data), data = data), evaluate(model, input_fn(y ~ x, data)))
+tries(
+  tfdistribute:::abort_no_description("cars.tfd", simpleError("it is not of an estimator.")),
+  {
+    save_estimator(model, path)
+    load_estimator(path)
+  },
+  path = tempfile()
+)
+tries(evaluate(model, input_fn(y ~ x, data), data = data), evaluate(model, input_fn(y ~ x, data)))
+tries(
+  tfdistribute:::abort_no_description("cars.tfd", simpleError("it is not of an estimator.")),
+  {
+    save_estimator(model, path)
+    load_estimator(path)
+  },
+  path = tempfile()
+)
+tries(
+  {
+    keras_model <- tf$keras$Sequential(list(tf$keras$layers$Dense(1L, activation = function(x) x)))
+    keras_model$compile(optimizer = "sgd", loss = "mse")
+    keras_model_to_estimator(keras_model)
+  },
+  {
+    keras_model <- function() {
+      layer <- tf$keras$layers$Dense(1L, activation = function(x) x, input_shape = list(1L))
+      built <- tf$keras$Sequential(list(layer))
+      built$compile(optimizer = "sgd", loss = "mse")
+      built
+    }
+    train(keras_model_to_estimator(keras_model), y ~ x, data = data, steps = 1)
+  }
+)
+tries(
+  linear_regressor(column_numeric("x"), config = as_python(run_config())),
+  linear_regressor(column_numeric("x"), config = run_config(strategy_mirrored(), seed = 1))
+)
+tries(train(data, model), train(model, y ~ x, data = data))
+tries(
+  evaluate(model, input_fn(y ~ x, data), steps = 1, cluster = local_cluster(2)),
+  evaluate(model, input_fn(y ~ x, data), steps = 1)
+)
+tries(
+  predict(model, data, as_iterable = TRUE, cluster = local_cluster(2)),
+  predict(model, data, as_iterable = TRUE)
+)
+tries(
+  tfdistribute_fit(matrix(c(1, 2, 3, 4), 2), c(1, 2)),
+  tfdistribute_fit(
+    matrix(c(1, 2, 3, 4), 2, dimnames = list(NULL, c("a", "b"))),
+    c(1, 2),
+    epochs = 1
+  )
+)
+batch <- function(returned) {
+  function() {
+    left <- list(returned)
+    function() {
+      batch <- if (length(left) > 0) left[[1]]
+      left <<- list()
+      batch
+    }
+  }
+}
+for (wrong in list(list(x = 1), list(x = NA, y = 1), 3, list(1, 2))) {
+  tries(
+    train(model, input_generator(batch(wrong), response = "y", features = "x")),
+    train(model, input_generator(batch(data), response = "y", features = "x")),
+    batch = batch,
+    wrong = wrong
+  )
+}
+tries(
+  distribute(structure(list(estimator = 3), class = "tf_estimator"), run_config()),
+  distribute(model, run_config())
+)
