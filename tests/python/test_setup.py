@@ -25,7 +25,7 @@ case "$1 $2" in
   *) exec {python} -c "import sys, types
 sys.version_info, sys.modules['pip'] = (3, {minor}, 1, 'final', 0), types.ModuleType('pip')
 import sysconfig
-sysconfig.get_config_var = lambda name: True
+sysconfig.get_config_var = dict(Py_ENABLE_SHARED=1).get
 $2" ;;
 esac
 """

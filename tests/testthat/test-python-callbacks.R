@@ -87,7 +87,7 @@ test_that("errors in model functions teach R's way", {
   remedy <- if (isNamespaceLoaded("tensorflow")) {
     "give one of its tensors"
   } else {
-    "not numbers of one kind"
+    "numbers of one kind"
   }
   expect_match(rlang::cnd_message(error), remedy)
 })

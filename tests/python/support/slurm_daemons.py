@@ -148,9 +148,18 @@ def _write_conf(home: Path, node_timeout_s: int) -> Path:
     host = socket.gethostname()
     known = {"home": home, "host": host, "node_timeout_s": node_timeout_s, "grace_s": GRACE_S}
     conf.write_text(_CONF.format(**known, **ports))
+    if _version() >= (24, 5):
+        # It would need the machine's cgroups, which a container may not have.
+        (home / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
     (home / "munge.key").write_bytes(os.urandom(128))
     (home / "munge.key").chmod(0o600)
     return conf
+
+
+def _version() -> tuple[int, ...]:
+    slurmd = shutil.which("slurmd", path=_PATH) or "slurmd"
+    said = subprocess.run((slurmd, "-V"), capture_output=True, text=True, check=True, timeout=30)
+    return tuple(map(int, said.stdout.split()[1].split(".")[:2]))
 
 
 def _start(slurm: Slurm, conf: Path) -> None:
