@@ -93,6 +93,14 @@ def test_rows_of_tables_are_updated_as_without_it(tmp_path: Path, optimizer: str
     assert_equal({**WIDE_AND_DEEP, **both}, tmp_path, table())
 
 
+def test_a_table_whose_places_would_take_long_is_not_compiled(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(engine.step.compiled.rows, "MOST_ROWS", 19)
+    with pytest.raises(UnsupportedError, match="has more than 19 rows"):
+        trained(WIDE_AND_DEEP, tmp_path, 7, data=table(), compile=True)
+
+
 def noted(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     """Record why trainings are not compiled, or None."""
     reasons: list[str | None] = []

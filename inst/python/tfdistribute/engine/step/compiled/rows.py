@@ -17,6 +17,8 @@ raw = tf.raw_ops
 
 _SAME = ("Identity", "Reshape", "Cast")
 _SIZES = ("Shape", "Size")
+# A run begins with new places, which takes 0.03 s for so many rows.
+MOST_ROWS = 2**24
 
 
 class NotCompilableError(Exception):
@@ -37,7 +39,10 @@ def _rows(table: Any) -> int:
     source = walk.behind(table, ("Identity",)).op
     if source.type != "VarHandleOp":
         raise NotCompilableError(f"the size of the table {source.name!r} is not known")
-    return source.get_attr("shape").dim[0].size
+    rows = source.get_attr("shape").dim[0].size
+    if rows > MOST_ROWS:
+        raise NotCompilableError(f"the table {source.name!r} has more than {MOST_ROWS} rows")
+    return rows
 
 
 def _table(unique: Any, step: Collection[str]) -> Any:
