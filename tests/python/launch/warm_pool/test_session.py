@@ -456,9 +456,13 @@ def test_what_a_process_says_that_ends_before_it_reads_its_task_is_in_the_log(tm
     assert state["failure"]["log_tail"].endswith("no such package")
 
 
-def test_a_process_that_ends_while_it_waits_is_not_started_again_and_again(tmp_path: Path):
+# A process is not ready, either, when it has closed its channel and its exit code is not there yet.
+@pytest.mark.parametrize("end", ["exit", "exec <&-; sleep 1"])
+def test_a_process_that_ends_while_it_waits_is_not_started_again_and_again(
+    tmp_path: Path, end: str
+):
     starts = tmp_path / "starts"
-    ends = ["/bin/sh", "-c", f"echo start >> {starts}"]
+    ends = ["/bin/sh", "-c", f"echo start >> {starts}; {end}"]
     session._started["directory"] = described(tmp_path, {}, command=ends)
     session.keep("directory")
     assert soon(starts.exists)

@@ -91,11 +91,10 @@ class PreparedProcess(LocalProcess):
 
     @property
     def is_ready(self) -> bool:
-        """Whether it only waits for its task, or has ended."""
+        """Whether it only waits for its task. It is not ready if it has ended, which its exit code shows later."""
         if not self._is_ready:
             with contextlib.suppress(OSError):
-                self._channel.recv(1)
-                self._is_ready = True
+                self._is_ready = bool(self._channel.recv(1))
         return self._is_ready
 
     def begin(self, options: StartOptions) -> bool:
