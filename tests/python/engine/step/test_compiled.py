@@ -96,8 +96,8 @@ def test_rows_of_tables_are_updated_as_without_it(tmp_path: Path, optimizer: str
 def test_a_table_whose_places_would_take_long_is_not_compiled(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    monkeypatch.setattr(engine.step.compiled.rows, "MOST_ROWS", 19)
-    with pytest.raises(UnsupportedError, match="has more than 19 rows"):
+    monkeypatch.setattr(engine.step.compiled.rows, "MOST_ROWS", 60)
+    with pytest.raises(UnsupportedError, match="its tables have more than 60 rows"):
         trained(WIDE_AND_DEEP, tmp_path, 7, data=table(), compile=True)
 
 
@@ -237,19 +237,70 @@ def prints(features: Any, labels: Any, mode: str) -> Any:
         return descent(mode, tf.reduce_mean(tf.square(features["x"] @ kernel - labels)))
 
 
-def counts_words(features: Any, labels: Any, mode: str) -> Any:
-    kernel = v1.get_variable("kernel", [4, 1])
-    different = tf.size(tf.unique(tf.cast(features["x"][:, 0] > 0, tf.int32))[0])
-    loss = tf.reduce_mean(tf.square(features["x"] @ kernel - labels))
-    return descent(mode, loss * tf.cast(different, tf.float32))
+def distinct(use: Any = None, of_gradients: Any = None) -> Any:
+    """Return a model function that uses the distinct numbers of the rows of a table, or gradients, in one more way."""
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        table = tf.Variable([[0.1], [0.2]], name="table")
+        counts = tf.Variable([0.0, 0.0], trainable=False, name="counts")
+        numbers, positions = tf.unique(tf.cast(features["x"][:, 0] > 0, tf.int32))
+        rows = tf.gather(table, numbers)
+        loss = tf.reduce_mean(tf.square(tf.gather(rows, positions) - labels))
+        used = use(numbers, positions, rows, counts) if use else tf.no_op()
+        if tf.is_tensor(used):
+            loss *= tf.cast(used, tf.float32)
+        (gradient,) = tf.gradients(loss, [table])
+        values = of_gradients(gradient.values) if of_gradients else gradient.values
+        updated = table.scatter_add(tf.IndexedSlices(-0.1 * values, gradient.indices))
+        train_op = tf.group(updated, used, v1.train.get_global_step().assign_add(1))
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    return model_fn
 
 
-def shrinks_rows(features: Any, labels: Any, mode: str) -> Any:
-    table = v1.get_variable("table", [2, 1], use_resource=True)
-    numbers, positions = tf.unique(tf.cast(features["x"][:, 0] > 0, tf.int32))
-    rows = tf.gather(table, numbers)
-    loss = tf.reduce_mean(tf.square(tf.gather(rows, positions) - labels))
-    return descent(mode, loss + tf.reduce_sum(tf.square(rows)))
+def add(counts: Any, numbers: Any, updates: Any) -> Any:
+    return tf.raw_ops.ResourceScatterAdd(resource=counts.handle, indices=numbers, updates=updates)
+
+
+USES = {
+    "number of values": distinct(lambda numbers, *_: tf.size(numbers)),
+    "number of rows": distinct(lambda numbers, positions, rows, _: tf.shape(rows)[0]),
+    "last position": distinct(lambda numbers, positions, *_: tf.reduce_max(positions) + 1),
+    "sum of rows": distinct(lambda numbers, positions, rows, _: tf.reduce_sum(rows)),
+    "counts": distinct(
+        lambda numbers, positions, rows, counts: add(counts, numbers, tf.ones([tf.size(numbers)]))
+    ),
+    "counts by one": distinct(lambda numbers, positions, rows, counts: add(counts, numbers, 1.0)),
+    "mean of gradients": distinct(
+        of_gradients=lambda values: values / tf.reduce_mean(tf.abs(values))
+    ),
+    "norms of rows": distinct(
+        of_gradients=lambda values: values / tf.norm(values, axis=1, keepdims=True)
+    ),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_step_that_uses_distinct_values_otherwise_than_in_a_lookup_is_not_compiled(
+    tmp_path: Path, use: str
+):
+    with pytest.raises(UnsupportedError, match="Unique .* has a result whose size depends on"):
+        trained(custom(USES[use]), tmp_path, 7, compile=True)
+
+
+def test_a_table_of_unknown_size_is_not_compiled(tmp_path: Path):
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        table = tf.Variable([[0.1], [0.2]], shape=tf.TensorShape(None), name="table")
+        numbers, positions = tf.unique(tf.cast(features["x"][:, 0] > 0, tf.int32))
+        rows = tf.gather(tf.gather(table, numbers), positions)
+        return descent(mode, tf.reduce_mean(tf.square(tf.reshape(rows, [-1, 1]) - labels)))
+
+    with pytest.raises(UnsupportedError, match="size of the table 'table' is not known"):
+        trained(custom(model_fn), tmp_path, 7, compile=True)
+
+
+def test_a_lookup_of_distinct_values_is_compiled(tmp_path: Path):
+    assert_equal(custom(distinct()), tmp_path)
 
 
 EVERY_STEP = {"kind": "session_run", "after_run": lambda context, values: None}
@@ -261,8 +312,6 @@ EVERY_STEP = {"kind": "session_run", "after_run": lambda context, values: None}
         (calls_python, "none", [], "XLA does not have .*PyFunc"),
         (draws, "none", [], "StatefulTruncatedNormal .* draws other numbers"),
         (prints, "none", [], "PrintV2 .* prints"),
-        (counts_words, "none", [], "Unique .* has a result whose size depends on values"),
-        (shrinks_rows, "none", [], "Unique .* has a result whose size depends on values"),
         (models.dense_with_sgd, "none", [EVERY_STEP], "looks at every step"),
         (models.dense_with_sgd, "mirrored", [], "more than one device"),
     ],

@@ -77,21 +77,12 @@ def behind(tensor: Any, kinds: Collection[str]) -> Any:
     return last
 
 
-def readers(tensor: Any, kinds: Collection[str]) -> Iterator[tuple[Any, int]]:
-    """Iterate over the operations that read a tensor, and over the inputs at which they do, by position.
-
-    Operations of these types are passed, from their first input to their first output.
-    """
-    for each in reach([tensor.ref()], lambda ref: _passed(ref.deref(), kinds)):
-        for operation in each.deref().consumers():
-            position = [source.name for source in operation.inputs].index(each.deref().name)
-            if operation.type not in kinds or position != 0:
+def readers(tensor: Any) -> Iterator[tuple[Any, int]]:
+    """Iterate over the operations that read a tensor, and over the positions of the inputs at which they do."""
+    for operation in {each.name: each for each in tensor.consumers()}.values():
+        for position, source in enumerate(operation.inputs):
+            if source.name == tensor.name:
                 yield operation, position
-
-
-def _passed(tensor: Any, kinds: Collection[str]) -> list[Any]:
-    users_of_it = [each for each in tensor.consumers() if each.type in kinds]
-    return [each.outputs[0].ref() for each in users_of_it if each.inputs[0].name == tensor.name]
 
 
 def outside_inputs(operations: Collection[Any]) -> dict[str, Any]:

@@ -139,9 +139,9 @@ def _clone_layer(layer: Any) -> Any:
     # A configuration has only the names of functions, under which Keras finds its own functions only.
     config = layer.get_config()
     for name, value in config.items():
-        function = getattr(layer, name, None)
-        if isinstance(value, (str, dict)) and inspect.isfunction(function):
-            package = function.__module__.partition(".")[0]
+        function = getattr(layer, name, None) if isinstance(value, (str, dict)) else None
+        if inspect.isfunction(function):
+            package = (function.__module__ or "").partition(".")[0]
             config[name] = value if package in ("keras", "tf_keras", "tensorflow") else function
     return type(layer).from_config(config)
 

@@ -20,8 +20,9 @@ from tfdistribute.engine.graph import functions, rebuild
 from tfdistribute.engine.repairs import replicated_variables
 from tfdistribute.engine.step import loop, passes
 from tfdistribute.engine.step.compiled import operations as compiled_operations
+from tfdistribute.engine.step.compiled.lookups import NotCompilableError
 from tfdistribute.engine.step.compiled.operations import Replacements
-from tfdistribute.engine.step.compiled.rows import NotCompilableError, Rows, make_places
+from tfdistribute.engine.step.compiled.rows import Rows, make_places
 from tfdistribute.engine.step.program import StepProgram
 from tfdistribute.environment import changed_variable
 from tfdistribute.errors import UnsupportedError, said_by_tensorflow

@@ -13,7 +13,7 @@ import tensorflow as tf
 from tensorflow.python.framework import tensor_util
 
 from tfdistribute.engine.step.compiled import rows as table_rows
-from tfdistribute.engine.step.compiled.rows import NotCompilableError
+from tfdistribute.engine.step.compiled.lookups import NotCompilableError
 
 raw = tf.raw_ops
 

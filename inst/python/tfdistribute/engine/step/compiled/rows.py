@@ -12,88 +12,29 @@ from typing import Any
 import tensorflow as tf
 
 from tfdistribute.engine.graph import walk
+from tfdistribute.engine.step.compiled import lookups
+from tfdistribute.engine.step.compiled.lookups import NotCompilableError
 
 raw = tf.raw_ops
 
-_SAME = ("Identity", "Reshape", "Cast")
-_SIZES = ("Shape", "Size")
 # A run begins with new places, which takes 0.03 s for so many rows.
 MOST_ROWS = 2**24
 
 
-class NotCompilableError(Exception):
-    """A step cannot be compiled, for the reason in the text."""
-
-
 def make_places(operations: Collection[Any]) -> dict[str, Any]:
-    """Return the places of tables, by the operations that find equal rows with them.
-
-    NotCompilableError if such an operation is not part of a lookup or an update.
-    """
-    step = {each.name for each in operations}
-    unique = [each for each in operations if each.type == "Unique"]
-    return {each.name: tf.zeros([_rows(_table(each, step))], tf.int32) for each in unique}
+    """Return the places of tables, by the operations that find equal rows with them; or NotCompilableError."""
+    rows = {name: _rows(table) for name, table in lookups.tables(operations).items()}
+    if sum(rows.values()) > MOST_ROWS:
+        raise NotCompilableError(f"its tables have more than {MOST_ROWS} rows")
+    return {name: tf.zeros([count], tf.int32) for name, count in rows.items()}
 
 
 def _rows(table: Any) -> int:
     source = walk.behind(table, ("Identity",)).op
-    if source.type != "VarHandleOp":
+    shape = tf.TensorShape(source.get_attr("shape") if source.type == "VarHandleOp" else None)
+    if not shape.is_fully_defined():
         raise NotCompilableError(f"the size of the table {source.name!r} is not known")
-    rows = source.get_attr("shape").dim[0].size
-    if rows > MOST_ROWS:
-        raise NotCompilableError(f"the table {source.name!r} has more than {MOST_ROWS} rows")
-    return rows
-
-
-def _table(unique: Any, step: Collection[str]) -> Any:
-    """Return the table whose rows are looked up, or updated, once each.
-
-    Other operations would find equal rows among them.
-    """
-    tables = []
-    for reader, position in _readers(unique.outputs[0], step):
-        if _INDICES.get(reader.type) == position and _is_by_row(reader, unique, step):
-            tables.append(reader.inputs[0])
-        elif reader.type not in _SIZES or _becomes_number(reader, step):
-            tables.clear()
-            break
-    if not tables:
-        raise NotCompilableError(
-            f"Unique {unique.name!r} has a result whose size depends on values"
-        )
-    return tables[0]
-
-
-def _readers(tensor: Any, step: Collection[str]) -> list[tuple[Any, int]]:
-    # Optimizers remove equal rows again.
-    readers = walk.readers(tensor, (*_SAME, "Unique"))
-    return [(each, position) for each, position in readers if each.name in step]
-
-
-def _is_by_row(reader: Any, unique: Any, step: Collection[str]) -> bool:
-    """Return whether an operation updates rows, or looks them up for the rows of the batch and nothing else."""
-    return reader.type != "ResourceGather" or all(
-        user.type == "Shape"
-        or (
-            user.type == "GatherV2"
-            and walk.behind(user.inputs[1], _SAME).name == unique.outputs[1].name
-        )
-        for user, _ in _readers(reader.outputs[0], step)
-    )
-
-
-def _becomes_number(size: Any, step: Collection[str]) -> bool:
-    """Return whether a size is used as other than a size."""
-    whole = walk.descendants([size], False, lambda each: not _is_whole(each))
-    return any(
-        reader.type == "Cast" and reader.name in step and not _is_whole(reader)
-        for each in whole
-        for reader in walk.users(each)
-    )
-
-
-def _is_whole(operation: Any) -> bool:
-    return all(each.dtype.is_integer for each in operation.outputs)
+    return shape[0]
 
 
 class Rows:
@@ -111,9 +52,9 @@ class Rows:
         update = None if known is None else known(operation, inputs)
         if update is None:
             return None
-        index = _INDICES[operation.type]
+        index = lookups.INDICES[operation.type]
         indices, gradient = inputs[index], inputs[index - 1]
-        unique = walk.behind(operation.inputs[index], _SAME).op
+        unique = walk.behind(operation.inputs[index], lookups.COPIES).op
         if unique.name not in self._representatives:
             raise NotCompilableError(f"{operation.type} {operation.name!r} may update a row twice")
         # Only rows that stand for others have gradients, which are sums.
@@ -171,15 +112,5 @@ _UPDATES: dict[str, Callable[[Any, list[Any]], Update | None]] = {
     "ResourceSparseApplyAdagradV2": _adagrad,
     "ResourceSparseApplyFtrl": _ftrl,
     "ResourceSparseApplyFtrlV2": _ftrl,
-}
-# The input of an operation that holds the numbers of rows. Additions take equal rows, all but one of which are zero.
-_INDICES = {
-    "ResourceGather": 1,
-    "ResourceScatterAdd": 1,
-    "ResourceScatterSub": 1,
-    "ResourceSparseApplyAdagrad": 4,
-    "ResourceSparseApplyAdagradV2": 5,
-    "ResourceSparseApplyFtrl": 4,
-    "ResourceSparseApplyFtrlV2": 4,
 }
 CHANGED = frozenset(("Unique", *_UPDATES))
