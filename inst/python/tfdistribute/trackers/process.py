@@ -40,13 +40,18 @@ End = Callable[[float], "str | None"]
 
 
 class TrackerProcess:
-    """A process that logs to a tracker until ``finish``, or until this process ends.
+    """A process that logs to a tracker until ``finish``, or until this process ends, with additional ``environment``.
 
     ``values`` are ``tracker``, ``model_dir`` and ``parameters``, and the keys that ``main`` of the module reads. Raises
     BackendError if the tracker's package is missing, and RunConfigError if it cannot open a run.
     """
 
-    def __init__(self, values: Mapping[str, Any], module: str = __name__) -> None:
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        module: str = __name__,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         root = str(Path(__file__).parents[2])
         engine = ["tfdistribute.engine"] if is_remote(str(values["model_dir"])) else []
         self._process = subprocess.Popen(
@@ -55,6 +60,7 @@ class TrackerProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            env={**os.environ, **(environment or {})},
         )
         try:
             self._send(values)

@@ -46,7 +46,7 @@ _TICK_S = 0.2
 _MOST_AGE_S = 3600.0
 
 _ENDED = (
-    *("", "LOST", "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL"),
+    *("", "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL"),
     *("DEAD", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"),
 )
 
@@ -57,6 +57,9 @@ _SCHEDULERS: dict[str, Scheduler] = {"slurm_id": scheduler, "ray_id": ray}
 
 # The last answer of the scheduler by job, with its time.
 _answers: dict[str, tuple[float, QueueEntry | None]] = {}
+
+# Jobs whose supervisors this process has killed.
+_killed: set[str] = set()
 
 
 def takes(cluster: Cluster) -> bool:
@@ -97,14 +100,15 @@ def new_directory(cluster: Cluster, model_dir: str | None, working_directory: st
         scheduler.check_available()
     parent = jobs_directory(model_dir, working_directory)
     for job in _jobs_in(parent):
-        has_ended = state_of(job)["ended"] is not None
-        if has_ended and not private_directory.is_locked(job["directory"]):
+        state = state_of(job)
+        if state["ended"] is not None and not private_directory.is_locked(job["directory"]):
             # Its supervisor was killed after it had written the result.
             private_directory.remove(job["directory"])
         elif model_dir is not None and job["model_dir"] == model_dir:
             raise ModelDirectoryError(
                 f'`model_dir` "{model_dir}" is in use: {title_of(job)} trains there.',
-                "Wait until it has ended, stop it by job_stop(job_find(model_dir)), or use another `model_dir`.",
+                "Wait until it has ended, stop it by job_stop(job_find(model_dir)), or use another `model_dir`."
+                + _remedy_of_silence(job, state),
                 argument="model_dir",
                 value=model_dir,
             )
@@ -142,20 +146,26 @@ def submit_job(job: Job) -> dict[str, Any]:
         write_job(job)
         private_directory.release(job.directory)
         field = "slurm_id" if isinstance(job.cluster, SlurmCluster) else "ray_id"
+        its = _SCHEDULERS[field]
         handle = {
             "id": job.id,
             "pid": None,
             "slurm_id": None,
-            field: _SCHEDULERS[field].submit(job, logs),
+            field: its.KEY.format(job.id),
             "logs": logs,
             "model_dir": job.model_dir,
             "verb": job.verb,
             "max_steps": job.max_steps,
             "directory": job.directory,
         }
+        path = os.path.join(job.directory, SUBMISSION_FILE)
+        if handle[field]:
+            # The session may end while it submits the job.
+            storage.write_object(path, handle)
+        handle[field] = its.submit(job, logs)
         # A job that has ended has removed its directory.
         with contextlib.suppress(FileNotFoundError):
-            storage.write_object(os.path.join(job.directory, SUBMISSION_FILE), handle)
+            storage.write_object(path, handle)
     except BaseException:
         private_directory.remove(job.directory)
         raise
@@ -199,30 +209,47 @@ def state_of(job: Handle) -> dict[str, Any]:
     message = f"{named} was submitted."
     queued: dict[str, Any] = {"state": QUEUED, "message": message, "ended": None, "failure": None}
     values = {**unknown_state(job), **queued, **(state or {})}
-    its = _scheduler_of(job)[0]
-    # The directory is as new as its last state.
-    if entry is None and _age_s(str(job["directory"])) <= its.GONE_S:
-        return {**values, "notes": [*values["notes"], f"{its.NAME} does not answer."]}
-    entry = entry or QueueEntry("LOST")
+    if entry is None:
+        # The job may run where its cluster cannot be asked.
+        return {**values, "notes": [*values["notes"], _silence(job)]}
     if entry.waits:
         why = f" ({entry.reason})" if entry.reason else ""
         return {**values, "state": QUEUED, "message": f"{named} waits{why}."}
     if entry.state not in _ENDED:
         return values
-    # A supervisor that has written no state cannot have written a result.
-    result = None if state is None else _result_soon(job)
+    # A supervisor that has written no state cannot have written a result. One that has ended has removed its files,
+    # but a network file system may still show the directory.
+    submission = os.path.join(str(job["directory"]), SUBMISSION_FILE)
+    has_begun = state is not None or storage.read_object(submission) is None
+    result = _result_soon(job) if has_begun else None
     return result or _conclude(job, values, entry)
+
+
+def _silence(job: Handle) -> str:
+    return f"{_scheduler_of(job)[0].NAME} does not answer."
+
+
+def _remedy_of_silence(job: Handle, state: Mapping[str, Any]) -> str:
+    if _silence(job) not in state["notes"]:
+        return ""
+    return f' {_silence(job)} If its cluster is gone, so is the job: remove "{job["directory"]}".'
 
 
 def stop(job: Handle, wait_s: float) -> dict[str, Any]:
     """Let the chief save a checkpoint and the job end. With ``wait_s=0``, only send the request."""
+    result = result_of(job)
+    if result is not None:
+        return result
     its, key = _scheduler_of(job)
     entry = its.queue_entry(key)
     if entry is None or entry.state != "RUNNING" or not its.signal_batch(key, "TERM"):
         its.cancel(key)
     if not _has_ended(job, wait_s) and wait_s > 0:
         its.cancel(key)
-        _has_ended(job, _END_S)
+        if not _has_ended(job, _END_S):
+            _killed.add(str(job["id"]))
+            its.signal_batch(key, "KILL")
+            _has_ended(job, _END_S)
     state = state_of(job)
     if state["state"] == "failed" and result_of(job) is None:
         # The signal came before the supervisor was there.
@@ -258,14 +285,12 @@ def _entry(job: Handle) -> QueueEntry | None:
 
 def _result_soon(job: Handle) -> dict[str, Any] | None:
     end = time.monotonic() + _VISIBLE_S
-    while (result := result_of(job)) is None and os.path.isdir(str(job["directory"])):
-        if time.monotonic() > end:
-            return None
+    while (result := result_of(job)) is None and time.monotonic() < end:
         time.sleep(_TICK_S)
         with contextlib.suppress(OSError):
             # A network file system looks again when a directory is listed.
             os.listdir(str(job["logs"]))
-    return result or result_of(job)
+    return result
 
 
 def _conclude(job: Handle, values: dict[str, Any], entry: QueueEntry) -> dict[str, Any]:
@@ -274,7 +299,7 @@ def _conclude(job: Handle, values: dict[str, Any], entry: QueueEntry) -> dict[st
     output = os.path.join(logs, _scheduler_of(job)[0].OUTPUT.format(number_of(job)))
     rows = [{**row, "pid": None} for row in values["tasks"]]
     ended: dict[str, Any] = {"ended": time.time(), "tasks": rows}
-    if entry.state == "CANCELLED":
+    if entry.state == "CANCELLED" or str(job["id"]) in _killed:
         ended |= {"state": "stopped", "message": f"{named} was cancelled."}
     else:
         state = entry.state or "forgotten"

@@ -25,11 +25,11 @@ from tfdistribute.launch.places.transport import (
 
 NAME: str = "Ray"
 OUTPUT: str = "ray-{}.out"
-# Supervisors end when Ray does not answer, long before this time.
-GONE_S = 60.0
+# Without the address of the cluster, which is not known before the supervisor is there.
+KEY: str = "{}@"
 
 _MODULE = "tfdistribute.launch.engines.ray_supervisor"
-_CALL_S = 60.0
+_CALL_S = {"start_supervisor": 150.0, "send_signal": 60.0}
 _HEAD = "The head node of Ray"
 
 
@@ -41,7 +41,7 @@ def submit(job: Job, logs: str) -> str:
     source = finder_source(
         "tfdistribute.launch.detached.supervisor", (), cluster.rscript, job.environment
     )
-    said = _call(
+    said, address = _call(
         cluster,
         len(cluster.names_of_hosts),
         "start_supervisor",
@@ -53,7 +53,9 @@ def submit(job: Job, logs: str) -> str:
     )
     if said is not None and os.path.isdir(job.directory):
         raise _problem(job, str(said).strip())
-    return f"{job.id}@{cluster.address}"
+    # "auto" is another cluster on another machine. Those outside the cluster only reach its address for clients.
+    address = cluster.address if cluster.address.startswith("ray://") else address
+    return f"{KEY.format(job.id)}{address}"
 
 
 def _problem(job: Job, said: str) -> ClusterError:
@@ -61,7 +63,7 @@ def _problem(job: Job, said: str) -> ClusterError:
         return ClusterError(
             f'{_HEAD} does not see "{job.directory}".',
             "Use a `model_dir`, or for remote storage a working directory, that all nodes share with this machine "
-            "under the same path.",
+            "under the same path, or wait for the end of the job with `wait = TRUE`.",
             argument="model_dir",
             value=job.model_dir,
         )
@@ -83,18 +85,17 @@ def queue_entry(key: str) -> QueueEntry | None:
 
 
 def signal_batch(key: str, name: str) -> bool:
-    try:
-        return _send_signal(key, getattr(signal, f"SIG{name}"))
-    except ClusterError:
-        return False
+    return _send_signal(key, getattr(signal, f"SIG{name}"))
 
 
 def cancel(key: str) -> None:
-    _send_signal(key, signal.SIGKILL)
+    signal_batch(key, "TERM")
 
 
 def _send_signal(key: str, number: int) -> bool:
     name, _, address = key.partition("@")
+    if not address:
+        raise ClusterError(f"The job {name} is still being submitted.")
     cluster = RayCluster(address=address, workers=1)
     return bool(_call(cluster, 0, "send_signal", name=_name(name), number=int(number)))
 
@@ -119,7 +120,7 @@ def _call(cluster: RayCluster, members: int, method: str, **arguments: Any) -> A
             capture_output=True,
             text=True,
             check=False,
-            timeout=_CALL_S,
+            timeout=_CALL_S[method],
         )
         said = done.stderr.strip()
         for news in map(json.loads, done.stdout.splitlines()):
@@ -128,7 +129,7 @@ def _call(cluster: RayCluster, members: int, method: str, **arguments: Any) -> A
             if "value" in news:
                 return news["value"]
     except subprocess.TimeoutExpired:
-        said = f"it did not answer in {_CALL_S:g} seconds"
+        said = f"it did not answer in {_CALL_S[method]:g} seconds"
     raise ClusterError(
         f'The connection to Ray at "{cluster.address}" ended: {_last_line(said)}.',
         argument="address",

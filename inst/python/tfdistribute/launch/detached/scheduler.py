@@ -27,8 +27,8 @@ class Scheduler(Protocol):
     NAME: str
     # Output of a supervisor in the directory of the logs.
     OUTPUT: str
-    # A job is over if its supervisor writes no state, and the scheduler does not answer, for so long.
-    GONE_S: float
+    # The key of a job with an id while it is submitted; empty if it is not known.
+    KEY: str
 
     def submit(self, job: Job, logs: str) -> str: ...
 
@@ -40,4 +40,6 @@ class Scheduler(Protocol):
         """Send a signal to the supervisor of a running job only; return whether that was possible."""
         ...
 
-    def cancel(self, key: str, /) -> None: ...
+    def cancel(self, key: str, /) -> None:
+        """Take a waiting job from the queue, and ask the supervisor of a running one to end."""
+        ...

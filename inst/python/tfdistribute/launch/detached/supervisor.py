@@ -34,7 +34,7 @@ def run(job: Job, allocation: Allocation) -> dict[str, Any]:
     """Run a job with its tracker and return its last state."""
     try:
         if job.tracking is not None:
-            allocation.tracker = TrackerProcess(job.tracking)
+            allocation.tracker = TrackerProcess(job.tracking, environment=job.environment)
         return supervise(job, allocation=allocation)
     except TfdistributeError as error:
         failure = {**failures.error_failure(error), "log_tail": None}

@@ -19,16 +19,32 @@ NOT_SEEN = "found no directory"
 
 _NAMESPACE = "tfdistribute"
 _ANSWER_S = 40.0
+# A tracker may take 90 s to open its run before the first state.
+_START_S = 120.0
+# The driver may end before it starts the supervisor in its actor.
+_UNUSED_S = 60.0
 _HEAD = {"node:__internal_head__": 0.001}
 
 
 class SupervisorActor:
-    def start(self, options: Sequence[str], source: str, directory: str, output: str) -> str | None:
-        """Return when the job has a state; if the supervisor ends before, what it has printed."""
-        if not os.path.isdir(directory):
-            return NOT_SEEN
+    def __init__(self) -> None:
+        self._unused = threading.Timer(_UNUSED_S, os._exit, (0,))
+        self._unused.daemon = True
+        self._unused.start()
+
+    def start(
+        self, options: Sequence[str], source: str, directory: str, output: str
+    ) -> tuple[str | None, str]:
+        """Return, when the job has a state, None and the address of the cluster.
+
+        If the supervisor ends before, the first value is what it has printed.
+        """
+        self._unused.cancel()
         address = importlib.import_module("ray").get_runtime_context().gcs_address
-        with open(output, "wb") as log:
+        if not os.path.isdir(directory):
+            return NOT_SEEN, address
+        # The file is new: a link that another user of model_dir has left there is not followed.
+        with open(output, "xb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, *options, directory, address],
                 stdin=subprocess.PIPE,
@@ -42,9 +58,9 @@ class SupervisorActor:
         threading.Thread(target=self._end_with_supervisor, daemon=True).start()
         while not os.path.exists(os.path.join(directory, "state.json")):
             if self._process.poll() is not None:
-                return Path(output).read_text(encoding="utf-8", errors="replace")
+                return Path(output).read_text(encoding="utf-8", errors="replace"), address
             time.sleep(0.05)
-        return None
+        return None, address
 
     def send_signal(self, number: int) -> bool:
         self._process.send_signal(number)
@@ -62,7 +78,7 @@ def open_engine(fields: Mapping[str, Any], members: int) -> RaySupervisors:
 
 
 class RaySupervisors(RayEngine):
-    def start_supervisor(self, name: str, **arguments: Any) -> str | None:
+    def start_supervisor(self, name: str, **arguments: Any) -> tuple[str | None, str]:
         ray = self._ray
         # The head node may have another version of this package.
         ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -72,10 +88,13 @@ class RaySupervisors(RayEngine):
             .remote()
         )
         try:
-            return ray.get(actor.start.remote(**arguments), timeout=_ANSWER_S)
+            said, address = ray.get(actor.start.remote(**arguments), timeout=_START_S)
         except BaseException:
             ray.kill(actor)
             raise
+        if said is not None:
+            ray.kill(actor)
+        return said, address
 
     def send_signal(self, name: str, number: int) -> bool:
         """Return whether the supervisor is running; 0 is no signal."""
@@ -85,5 +104,5 @@ class RaySupervisors(RayEngine):
             return False
         try:
             return self._ray.get(actor.send_signal.remote(number), timeout=_ANSWER_S)
-        except self._ray.exceptions.RayActorError:
+        except self._ray.exceptions.ActorDiedError:
             return False

@@ -1,4 +1,4 @@
-"""Trackers of jobs, each in a process of the session or, in Slurm, of the supervisor."""
+"""Trackers of jobs, each in a process of the session or, inside a cluster, of the supervisor."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import shlex
@@ -24,8 +23,7 @@ _UNKNOWN_JOB = "Invalid job id"
 
 NAME: str = "Slurm"
 OUTPUT: str = "slurm-{}.out"
-# Jobs go on while Slurm does not answer.
-GONE_S = math.inf
+KEY: str = ""
 
 # Fast startup, as for every supervisor: Python ignores environment variables and installed packages.
 _CODE = (
