@@ -26,8 +26,8 @@
 #' the other functions for [jobs] work as usual. [job_stop()] also needs `ray` and the address of the cluster. The files
 #' of the job are in `model_dir`, or for remote storage in the working directory of this session, which the head node
 #' must then share. The head node runs the supervisor with the Python of Ray and as your user. If Ray does not answer,
-#' such as after the loss of the head node, the job keeps its last state, with a note. If its cluster is gone, remove its
-#' directory in `model_dir/.jobs`, and a new training continues from the newest checkpoint.
+#' for example after the loss of the head node, the job keeps its last state, with a note. If its cluster is gone,
+#' remove its directory in `model_dir/.jobs`, and a new training continues from the newest checkpoint.
 #' @section Safety:
 #' During the job, a port of this machine is open. Each actor connects to it and shows a token that only the actors of
 #' the job get. The description of the model, the data and the variables in `environment` travel over this connection.
