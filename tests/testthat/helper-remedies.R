@@ -61,7 +61,7 @@ code_in <- function(text) {
   )
   # What a remedy replaces is not typed.
   text <- gsub("`", "", text)
-  text <- gsub("in place of \\S+|([Ll]eave out|without) \\w+ = \\S+", "", text)
+  text <- gsub("in place of \\S+|([Ll]eave out|without) \\w+(\\(\\)| = \\S+)", "", text)
   code <- unlist(regmatches(text, gregexpr(pattern, text, perl = TRUE)))
   grep("[A-Za-z_.][(]|\\[| = | <- |[$]", code, value = TRUE)
 }

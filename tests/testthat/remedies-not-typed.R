@@ -27,6 +27,7 @@ not_typed <- list(
     "Set `staging` to remote storage",
     "Start the script",
     "Start this script",
+    "Use a `model_dir`, or for remote storage a working directory, that all nodes",
     "Work on a login node",
     "See `sinfo`",
     "check_cluster() shows"
@@ -39,6 +40,8 @@ not_typed <- list(
   ),
   "needs recipes" = c("Remove these rows, for example with step", "Remove these rows, or replace"),
   "needs a TPU" = c(
+    "Let the dataset repeat",
+    "Make it dense in the dataset",
     "Read factors as numbers",
     "Use `eval_distribute = NULL`.",
     "Use `precision = \"float32\"`",
@@ -60,15 +63,16 @@ not_typed <- list(
     "Train again with `compile",
     "Use `compile = \"auto\"`",
     "Use `network = \"open\"` in local_cluster()",
+    "Use strategy_multi_worker(), or a model of tf.keras",
     "Use strategy_multi_worker(), or a smaller",
     "Wait until it has ended"
   ),
-  "needs Keras 3" = "Use strategy_multi_worker(), or a model of tf.keras",
   "is code of Python" = c(
     "Give a name or a list, such as list(\"adam\"",
     "Give what optimizer.minimize()",
     "Let estimator() call it",
     "Start processes of their own",
+    "For two layers",
     "Train with one device",
     "Train with train_and_evaluate() of"
   ),
@@ -81,28 +85,5 @@ not_typed <- list(
     "Make the column with column_embedding",
     "Save the model again",
     "Train it again, and keep it"
-  ),
-  "only its names are checked" = c(
-    "Choose fewer in `features`",
-    "Compile the model with reduction",
-    "For two layers",
-    "Give `input`",
-    "Give a response in input_fn().",
-    "Give an input, such as",
-    "Give an input_fn() with",
-    "Give column_categorical_with_identity() more",
-    "Give the feature as strings",
-    "Let a function return a dataset",
-    "Let the dataset repeat",
-    "Let the function return a dataset",
-    "Let the function return one matrix",
-    "Make it dense in the dataset",
-    "Return the mean over the examples",
-    "Turn it into numbers, as tf",
-    "Use `eval_distribute = NULL`; the",
-    "Use input_arrow()",
-    "Use input_parquet()",
-    "Write all files with one type",
-    "Write the file again; verify"
   )
 )

@@ -223,15 +223,6 @@ tries(
   },
   path = tempfile()
 )
-tries(evaluate(model, input_fn(y ~ x, data), data = data), evaluate(model, input_fn(y ~ x, data)))
-tries(
-  tfdistribute:::abort_no_description("cars.tfd", simpleError("it is not of an estimator.")),
-  {
-    save_estimator(model, path)
-    load_estimator(path)
-  },
-  path = tempfile()
-)
 tries(
   {
     keras_model <- tf$keras$Sequential(list(tf$keras$layers$Dense(1L, activation = function(x) x)))

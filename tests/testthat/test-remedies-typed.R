@@ -40,14 +40,12 @@ test_that("what errors of Python offer works", {
   skip_if_no_tensorflow()
   models <- local_models()
   sys.source(test_path("remedies-python.R"), models)
+  sys.source(test_path("remedies-python-inputs.R"), models)
   sys.source(test_path("remedies-columns.R"), models)
   sys.source(test_path("remedies-functions.R"), models)
 })
 
 test_that("what errors of jobs and other processes offer works", {
-  if (Sys.getenv("ROWS") != "") {
-    skip("a")
-  }
   leave_to_check()
   skip_if_no_tensorflow()
   sys.source(test_path("remedies-jobs.R"), local_models())
