@@ -54,7 +54,7 @@ _USES: dict[int, tuple[tuple[str, Collection[int], int | None], ...]] = {
         ("UnsortedSegmentSum", (1,), GRADIENT),
     ),
     GRADIENT: (
-        ("Identity Reshape Cast CheckNumerics CheckNumericsV2", (0,), GRADIENT),
+        (" ".join((*COPIES, "CheckNumerics", "CheckNumericsV2")), (0,), GRADIENT),
         ("Shape ShapeN Size", (0,), SIZE),
         ("Neg Square RealDiv DivNoNan Sum", (0,), GRADIENT),
         ("Mul", (0, 1), GRADIENT),
