@@ -116,6 +116,10 @@ class _Variables:
     def add_state(self) -> None:
         self.state = [self._make(each) for each in self.start.state]
 
+    def trained(self) -> list[Any]:
+        """List all variables of a training, after ``add_state()``."""
+        return [*self.weights, *self.others, *self.state]
+
     def evaluation_weights(self) -> list[Any]:
         averages = self.start.averages
         if averages is None:
@@ -143,13 +147,9 @@ class _Variables:
         return any(variable is each for each in self.start.others)
 
     def load(self) -> Any:
-        pairs = [
-            *zip(self.weights, self.start.weights, strict=True),
-            *zip(self.others, self.start.others, strict=True),
-            *zip(self.state, self.start.state, strict=True),
-        ]
-        first = [self.start.initial[id(variable)] for _, variable in pairs]
-        return load_values([held for held, _ in pairs], first)
+        start = self.start
+        values = [start.initial[id(each)] for each in (*start.weights, *start.others, *start.state)]
+        return load_values(self.trained(), values)
 
 
 def _call_model(
@@ -211,11 +211,7 @@ def _training(
     gradients = _sum_over_replicas(tf.gradients(loss, weights), held.weights)
     step = v1.train.get_or_create_global_step()
     trained, state = optimizer.apply(state, gradients, weights, tf.convert_to_tensor(step))
-    pairs = [
-        *zip(held.weights, trained, strict=True),
-        *zip(held.others, others, strict=True),
-        *zip(held.state, state, strict=True),
-    ]
+    pairs = list(zip(held.trained(), [*trained, *others, *state], strict=True))
     # Nothing is written when the input ends, and the step is counted after it was read.
     with tf.control_dependencies([loss]):
         updates = [variable.assign(value, read_value=False) for variable, value in pairs]

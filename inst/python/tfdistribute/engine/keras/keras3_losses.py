@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.eager import context
 
+from tfdistribute.engine.keras.models import by_output
 from tfdistribute.engine.keras.parts import ROW_LOSS, KerasParts, nothing, responses
 from tfdistribute.errors import InputError, UnsupportedError
 
@@ -28,13 +29,13 @@ def loss_of_rows(
 ) -> tuple[Any, dict[str, Any]]:
     get_loss = importlib.import_module("keras.src.trainers.compile_utils").get_loss
     known, weights = parts.known, targets[1]
-    labels = _by_name(parts, targets[0])
-    shares = _loss_weights(parts)
+    labels = _labels(parts, targets)
+    shares = by_output(known.compiled.get("loss_weights"), list(known.outputs))
     losses: dict[str, Any] = {}
     for name, output in zip(known.outputs, outputs, strict=True):
         if known.losses.get(name) is None:
             continue
-        if name not in labels:
+        if labels[name] is None:
             raise InputError(
                 f'The input has no response for the output "{name}" of the Keras model, which has a loss.',
                 "Let a function return a dataset with a named list of responses (see input_dataset()).",
@@ -43,7 +44,10 @@ def loss_of_rows(
             )
         loss = get_loss(known.losses[name], labels[name], output)
         losses[name] = loss(labels[name], output, sample_weight=weights)
-    terms = [value * shares.get(name, 1.0) for name, value in losses.items()]
+    terms = [
+        value if shares[name] is None else value * float(shares[name])
+        for name, value in losses.items()
+    ]
     # Keras divides losses of rows by the number of replicas, but not these.
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
     terms += [tf.cast(penalty, tf.float32) / replicas for penalty in penalties]
@@ -52,25 +56,8 @@ def loss_of_rows(
     return tf.add_n([tf.cast(term, tf.float32) for term in terms]), losses
 
 
-def _by_name(parts: KerasParts, labels: Any) -> dict[str, Any]:
-    values = responses(parts.known, labels)
-    names = list(parts.known.outputs)
-    if isinstance(values, Mapping):
-        return dict(values)
-    if isinstance(values, (list, tuple)):
-        return dict(zip(names, values, strict=True))
-    return {names[0]: values}
-
-
-def _loss_weights(parts: KerasParts) -> dict[str, float]:
-    weights, names = parts.known.compiled.get("loss_weights"), list(parts.known.outputs)
-    if weights is None:
-        return {}
-    if isinstance(weights, Mapping):
-        return {str(name): float(weight) for name, weight in weights.items()}
-    if isinstance(weights, (list, tuple)):
-        return dict(zip(names, map(float, weights), strict=True))
-    return dict.fromkeys(names, float(weights))
+def _labels(parts: KerasParts, targets: tuple[Any, Any]) -> dict[str, Any]:
+    return by_output(responses(parts.known, targets[0]), list(parts.known.outputs))
 
 
 def evaluation(
@@ -100,8 +87,7 @@ def _metrics(
     metrics = getattr(parts.known.model, "_compile_metrics", None)
     if metrics is None:
         return {}
-    labels = _by_name(parts, targets[0])
-    values = [labels[name] for name in parts.known.outputs]
+    values = list(_labels(parts, targets).values())
     one = len(outputs) == 1
     truth, predicted = (values[0], outputs[0]) if one else (values, list(outputs))
     with context.eager_mode():

@@ -13,9 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import tensorflow as tf
-
-from tfdistribute.engine.keras.models import KerasFacts, by_output, unusable
+from tfdistribute.engine.keras.models import KerasFacts, read_facts, unusable
 from tfdistribute.errors import ModelError
 
 # Layers that hold tables or tensors of eager mode, which a graph of TensorFlow 1 cannot read.
@@ -53,27 +51,13 @@ def load(path: str, custom_objects: Mapping[str, Any]) -> Any:
 def describe(model: Any) -> KerasFacts:
     """Read the facts of a Keras 3 model; ModelError if an Estimator cannot train it."""
     _check(model)
-    names = _output_names(model)
+    inputs = [tensor.name for tensor in model.inputs]
+    # A Sequential model's only output has the name of its last layer.
+    outputs = getattr(model, "output_names", None) or [model.layers[-1].name]
     # The arguments as the user gave them: get_compile_config() has only their serialised form.
     compiled = dict(model._compile_config.config)
-    loss = compiled.get("loss")
-    return KerasFacts(
-        model=model,
-        inputs=tuple(
-            (tensor.name, tuple(tensor.shape[1:]), tf.as_dtype(tensor.dtype).name)
-            for tensor in model.inputs
-        ),
-        outputs={
-            name: tuple(tensor.shape[1:]) for name, tensor in zip(names, model.outputs, strict=True)
-        },
-        losses=by_output(loss, names),
-        weights=tuple(
-            (name, tuple(weight.shape))
-            for name, weight in zip(variable_names(model.weights), model.weights, strict=True)
-        ),
-        compiled=compiled,
-        is_keras_3=True,
-    )
+    names = inputs, outputs, variable_names(model.weights)
+    return read_facts(model, names, compiled, is_keras_3=True)
 
 
 def variable_names(variables: Sequence[Any]) -> list[str]:
@@ -111,12 +95,6 @@ def _keras() -> Any:
             'Install Keras 3 with `pip install "keras>=3"`, for TensorFlow 2.16 or newer.',
             argument="keras_model",
         ) from error
-
-
-def _output_names(model: Any) -> list[str]:
-    names = getattr(model, "output_names", None)
-    # A Sequential model's only output has the name of its last layer.
-    return list(names) if names else [model.layers[-1].name]
 
 
 def _check(model: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,28 +48,41 @@ class KerasFacts:
 def describe(model: Any) -> KerasFacts:
     """Read the facts of a model; ModelError if it cannot be cloned into an Estimator's graph."""
     _check(model)
-    compiled, names = model._get_compile_args(), list(model.output_names)
-    shapes = [tuple(tensor.shape[1:]) for tensor in tf.nest.flatten(model.outputs)]
-    read = zip(model.input_names, tf.nest.flatten(model.inputs), strict=True)
+    weights = [weight.name.partition(":")[0] for weight in model.weights]
+    names = model.input_names, model.output_names, weights
+    return read_facts(model, names, model._get_compile_args())
+
+
+def read_facts(
+    model: Any,
+    names: tuple[Sequence[str], Sequence[str], Sequence[str]],
+    compiled: Mapping[str, Any],
+    is_keras_3: bool = False,
+) -> KerasFacts:
+    """Read the facts of a model with these ``names`` of inputs, outputs and weights."""
+    inputs = zip(names[0], tf.nest.flatten(model.inputs), strict=True)
+    outputs = zip(names[1], tf.nest.flatten(model.outputs), strict=True)
     return KerasFacts(
         model=model,
-        inputs=tuple((name, tuple(tensor.shape[1:]), tensor.dtype.name) for name, tensor in read),
-        outputs=dict(zip(names, shapes, strict=True)),
-        losses=by_output(compiled["loss"], names),
+        inputs=tuple(
+            (name, tuple(each.shape[1:]), tf.as_dtype(each.dtype).name) for name, each in inputs
+        ),
+        outputs={name: tuple(each.shape[1:]) for name, each in outputs},
+        losses=by_output(compiled.get("loss"), list(names[1])),
         weights=tuple(
-            (weight.name.partition(":")[0], tuple(weight.shape.as_list()))
-            for weight in model.weights
+            (name, tuple(each.shape)) for name, each in zip(names[2], model.weights, strict=True)
         ),
         compiled=compiled,
+        is_keras_3=is_keras_3,
     )
 
 
-def by_output(losses: Any, names: list[str]) -> dict[str, Any]:
-    if isinstance(losses, Mapping):
-        return {name: losses.get(name) for name in names}
-    if isinstance(losses, (list, tuple)):
-        return dict(zip(names, losses, strict=True))
-    return dict.fromkeys(names, losses)
+def by_output(values: Any, names: list[str]) -> dict[str, Any]:
+    if isinstance(values, Mapping):
+        return {name: values.get(name) for name in names}
+    if isinstance(values, (list, tuple)):
+        return dict(zip(names, values, strict=True))
+    return dict.fromkeys(names, values)
 
 
 def _check(model: Any) -> None:
