@@ -17,65 +17,41 @@ from tensorflow.python.ops import summary_ops_v2, variable_scope
 
 
 class GraphState:
-    """The state of one graph for one thread, which need not exist.
+    """The state of one graph, as the calling thread has it or as a replica's own thread would begin with it.
 
-    ``graph`` must have called ``switch_to_thread_local()``; ``graph_local`` are its attributes. ``inherited`` are the
-    states that replicas inherit from the calling thread.
+    ``graph`` must have called ``switch_to_thread_local()``. A new thread inherits the states of summaries and caches,
+    as ``_MirroredReplicaThread`` in mirrored_run.py does.
     """
 
-    def __init__(
-        self,
-        graph: ops.Graph,
-        graph_local: threading.local,
-        variable_scopes: dict[str, Any],
-        inherited: list[dict[str, Any]],
-    ) -> None:
+    def __init__(self, graph: ops.Graph, of_new_thread: bool = False) -> None:
+        store, *inherited = _stores()
         self._graph = graph
-        self._graph_local = graph_local
-        self._variable_scopes = variable_scopes
-        self._inherited = inherited
-
-    @classmethod
-    def current(cls, graph: ops.Graph) -> GraphState:
-        """Copy the state of the calling thread; scopes that are entered later do not change the copy."""
-        return cls(
-            graph,
-            graph._thread_local,
-            dict(variable_scope.get_variable_scope_store().__dict__),
-            [dict(local.__dict__) for local in _inherited_locals()],
-        )
-
-    @classmethod
-    def of_new_thread(cls, graph: ops.Graph) -> GraphState:
-        """Make the initial state of a replica's own thread, as ``_MirroredReplicaThread`` in mirrored_run.py does."""
-        fresh_store = type(variable_scope.get_variable_scope_store())()
-        return cls(
-            graph,
-            threading.local(),
-            dict(fresh_store.__dict__),
-            [dict(local.__dict__) for local in _inherited_locals()],
-        )
+        self._graph_local = threading.local() if of_new_thread else graph._thread_local
+        first = type(store)() if of_new_thread else store
+        self._contents = [dict(vars(each)) for each in (first, *inherited)]
 
     @contextlib.contextmanager
     def enter(self) -> Iterator[None]:
         """Give the calling thread this state inside the block, and keep changes for the next time."""
-        outer = GraphState.current(self._graph)
+        outer = GraphState(self._graph)
         self._install()
         try:
             yield
         finally:
-            left = GraphState.current(self._graph)
-            self._variable_scopes, self._inherited = left._variable_scopes, left._inherited
+            self._contents = GraphState(self._graph)._contents
             outer._install()
 
     def _install(self) -> None:
         self._graph._thread_local = self._graph_local
-        stores = [variable_scope.get_variable_scope_store(), *_inherited_locals()]
-        for store, contents in zip(stores, [self._variable_scopes, *self._inherited], strict=True):
+        for store, contents in zip(_stores(), self._contents, strict=True):
             # Module globals and graph collections refer to the stores, so only their contents can be swapped.
-            store.__dict__.clear()
-            store.__dict__.update(contents)
+            vars(store).clear()
+            vars(store).update(contents)
 
 
-def _inherited_locals() -> list[threading.local]:
-    return [summary_ops_v2._summary_state, distribute_utils.caching_scope_local]
+def _stores() -> list[Any]:
+    return [
+        variable_scope.get_variable_scope_store(),
+        summary_ops_v2._summary_state,
+        distribute_utils.caching_scope_local,
+    ]

@@ -136,7 +136,8 @@ class _Dispatcher:
 
     def serve_during(self, work: Callable[[], Any]) -> Any:
         """Run a function on a worker thread, and serve calls here until it returns its result or fails."""
-        # There is more than one worker only if a served function itself starts a session.
+        # A new thread for each run would take twice the time of a small step (``bench/served_calls.py``). There is more
+        # than one worker only if a served function itself starts a session.
         worker = self.workers.pop() if self.workers else _Worker(self.calls)
         done: Future[Any] = Future()
         worker.works.put((done, work))

@@ -121,7 +121,7 @@ class _Replicas:
         # Before this call the graph's devices and control dependencies are not thread-local, and a replica would see
         # those of another.
         self._graph.switch_to_thread_local()
-        self._calls = MergeCalls(strategy, self._graph, GraphState.current(self._graph))
+        self._calls = MergeCalls(strategy, self._graph, GraphState(self._graph))
         self._creators = list(self._graph._variable_creator_stack)
         self._variable_scope = variable_scope.get_variable_scope()
         self._variables: dict[str, list[Any]] = {}
@@ -157,7 +157,7 @@ class _Replicas:
         if index > 0:
             name += f"replica_{index}/"
         replica_id = extended._get_replica_id_in_sync_group(index)
-        with GraphState.of_new_thread(self._graph).enter():
+        with GraphState(self._graph, of_new_thread=True).enter():
             self._graph._variable_creator_stack = list(self._creators)
             with (
                 _ReplicaContext(self._strategy, replica_id, self._calls),
