@@ -12,7 +12,7 @@ from tfdistribute.engine.hooks.step_requirements import (
     EVERY_STEP,
     NO_STEPS,
     StepRequirements,
-    steps_before_trigger,
+    by_own_count,
 )
 
 Function = Callable[..., Any]
@@ -103,68 +103,44 @@ class CallFunctions(tf.estimator.SessionRunHook):
         return None if function is None else function(*arguments)
 
 
-class ShowTensors(tf.estimator.SessionRunHook):
+class ShowTensors(tf.estimator.LoggingTensorHook):
     """Show values of tensors every few steps or seconds.
 
-    Unlike ``tf.estimator.LoggingTensorHook``, it accepts names such as "loss", and shows the last step at the end.
+    Unlike TensorFlow's hook, it accepts names such as "loss", and shows the last step at the end. ``when`` are the
+    arguments ``every_n_iter``, ``every_n_secs`` and ``at_end`` of that hook.
     """
 
     described_as = "hook_logging_tensor(at_end = TRUE)"
 
     def __init__(
-        self,
-        tensors: Mapping[str, Any],
-        show: Callable[[int, dict[str, Any]], Any],
-        *,
-        every_n_iter: int | None,
-        every_n_secs: float | None,
-        at_end: bool,
+        self, tensors: Mapping[str, Any], show: Callable[[int, dict[str, Any]], Any], **when: Any
     ) -> None:
-        self._tensors = tensors
-        self._show = show
-        self._at_end = at_end
-        self._timer = None
-        if every_n_iter is not None or every_n_secs is not None:
-            self._timer = tf.estimator.SecondOrStepTimer(
-                every_secs=every_n_secs, every_steps=every_n_iter
-            )
+        super().__init__({}, **when)
+        self._wanted, self._show = tensors, show
 
     def begin(self) -> None:
+        super().begin()
         graph = tf.compat.v1.get_default_graph()
-        self._fetches = fetches.find_all(self._tensors, graph, "tensors")
+        self._current_tensors = fetches.find_all(self._wanted, graph, "tensors")
         self._step = tf.compat.v1.train.get_or_create_global_step()
-        self._iteration = 0
         self._last: Any = None
-        self._due = False
-        if self._timer is not None:
-            self._timer.reset()
 
     def before_run(self, run_context: Any) -> Any:
-        self._due = self._timer is not None and self._timer.should_trigger_for_step(self._iteration)
-        if not (self._due or self._at_end):
-            return None
-        return tf.estimator.SessionRunArgs(self._fetches)
+        due = super().before_run(run_context)
+        return tf.estimator.SessionRunArgs(self._current_tensors) if self._log_at_end else due
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         self._last = run_values.results
-        if self._due and self._timer is not None:
-            self._timer.update_last_triggered_step(self._iteration)
+        if self._should_trigger:
+            self._timer.update_last_triggered_step(self._iter_count)
             self._show_last(run_context.session)
-        self._iteration += 1
+        self._iter_count += 1
 
     def required_steps(self, loss: Any) -> StepRequirements:
-        if self._at_end:
-            return EVERY_STEP
-        return StepRequirements(
-            lambda step: steps_before_trigger(self._timer, self._iteration - 1),
-            self._note_skipped_steps,
-        )
-
-    def _note_skipped_steps(self, step: int, losses: Sequence[float]) -> None:
-        self._iteration += len(losses)
+        return EVERY_STEP if self._log_at_end else by_own_count(self, loss)
 
     def end(self, session: Any) -> None:
-        if self._at_end and self._last is not None and not self._due:
+        if self._log_at_end and self._last is not None and not self._should_trigger:
             self._show_last(session)
 
     def _show_last(self, session: Any) -> None:

@@ -85,7 +85,7 @@ def by_global_step(hook: Any, _loss: Any) -> StepRequirements:
     return StepRequirements(lambda step: steps_before_trigger(hook._timer, step))
 
 
-def _by_own_count(hook: Any, _loss: Any) -> StepRequirements:
+def by_own_count(hook: Any, _loss: Any) -> StepRequirements:
     def note_skipped_steps(_step: int, losses: Sequence[float]) -> None:
         hook._iter_count += len(losses)
 
@@ -115,7 +115,7 @@ _KNOWN: dict[type, Callable[[Any, Any], StepRequirements]] = {
     v1.train.StepCounterHook: by_global_step,
     v1.train.SummarySaverHook: by_coming_step,
     v1.train.ProfilerHook: by_coming_step,
-    v1.train.LoggingTensorHook: _by_own_count,
+    v1.train.LoggingTensorHook: by_own_count,
     v1.train.NanTensorHook: _of_nan,
     v1.train.StopAtStepHook: at_last_step,
     v1.train.GlobalStepWaiterHook: no_steps_required,
