@@ -30,6 +30,8 @@ def named_matrix(features: Mapping[str, Any]) -> Any:
         return None
     patches.put("named_matrix", matrix, "__class__", _class(type(matrix)))
     matrix.columns = dict(features)
+    for method in ("keys", "values", "items", "get", "copy"):
+        setattr(matrix, method, getattr(matrix.columns, method))
     return matrix
 
 
@@ -62,21 +64,6 @@ class _NamedColumns:
 
     def __len__(self) -> int:
         return len(self.columns)
-
-    def keys(self) -> Any:
-        return self.columns.keys()
-
-    def values(self) -> Any:
-        return self.columns.values()
-
-    def items(self) -> Any:
-        return self.columns.items()
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self.columns.get(name, default)
-
-    def copy(self) -> dict[str, Any]:
-        return dict(self.columns)
 
 
 @cache
