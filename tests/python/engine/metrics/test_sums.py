@@ -84,7 +84,6 @@ def measured(
         scores = tf.compat.v1.placeholder(tf.float32, [None])
         value, update = metric(tf, labels, scores)
         hook = engine.metrics.AddStates(engine.metrics.sum_states({"metric": value}), exchange)
-        hook.begin()
         with tf.compat.v1.Session() as session:
             session.run(tf.compat.v1.local_variables_initializer())
             hook.after_create_session(session, None)

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-v1 = tf.compat.v1
-
 # What one process has added to each state, by the name of its variable.
 States = dict[str, np.ndarray[Any, Any]]
 
@@ -27,16 +25,6 @@ class AddStates(tf.estimator.SessionRunHook):
         self._variables = {variable.op.name: variable for variable in variables}
         self._exchange = exchange
 
-    def begin(self) -> None:
-        self._given = {
-            name: v1.placeholder(variable.dtype.base_dtype, name=f"{name}_of_all")
-            for name, variable in self._variables.items()
-        }
-        self._assign = [
-            variable.assign(self._given[name], read_value=False)
-            for name, variable in self._variables.items()
-        ]
-
     def after_create_session(self, session: Any, coord: Any) -> None:
         self._initial: States = session.run(self._variables)
 
@@ -45,7 +33,5 @@ class AddStates(tf.estimator.SessionRunHook):
         added = {name: states[name] - self._initial[name] for name in states}
         of_all = self._exchange(added)
         if of_all is not None:
-            values = {
-                self._given[name]: self._initial[name] + of_all[name] for name in self._variables
-            }
-            session.run(self._assign, values)
+            for name, variable in self._variables.items():
+                variable.load(self._initial[name] + of_all[name], session)
