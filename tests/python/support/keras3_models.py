@@ -96,10 +96,11 @@ def built(name: str = "dense", optimizer: str = "sgd", **options: Any) -> Any:
     return model
 
 
-def two_headed() -> Any:
+def two_headed(**options: Any) -> Any:
     model = _two_inputs()
-    losses = {"price": "mse", "other": keras.losses.Huber()}
-    model.compile("adam", losses, loss_weights={"price": 1.0, "other": 0.5})
+    loss = {"price": "mse", "other": keras.losses.Huber()}
+    options = options or {"loss": loss, "loss_weights": {"price": 1.0, "other": 0.5}}
+    model.compile("adam", **options)
     return model
 
 

@@ -16,7 +16,7 @@ from support.keras_models import PRICE, ROWS, settings, source
 from support.sampling import sampled
 
 from tfdistribute.engine.keras import keras3_estimator
-from tfdistribute.errors import ModelError, UnsupportedError
+from tfdistribute.errors import InputError, ModelError, UnsupportedError
 from tfdistribute.training import concatenate, predict
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_keras_model, export_savedmodel
@@ -165,6 +165,27 @@ def test_several_inputs_and_outputs_have_their_own_losses(tmp_path: Path) -> Non
     found = evaluate(estimator, settings(), from_function(rows))
     expected = model.evaluate(rows(), verbose=0, return_dict=True)
     assert {key: found[key] for key in expected} == pytest.approx(expected, rel=1e-5)
+
+
+def test_an_output_without_a_response_is_neither_trained_nor_measured(tmp_path: Path) -> None:
+    def batches() -> Any:
+        priced = k3.two_responses().map(lambda features, labels: (features, labels["price"]))
+        return priced.take(ROWS // k3.BATCH)
+
+    rows = from_function(batches)
+    model = k3.two_headed(loss={"price": "mse"}, metrics={"price": ["mae"]})
+    estimator = k3.described(tmp_path / "m", model)
+    train(estimator, settings(), rows)
+    predicted = concatenate(predict(estimator, settings(), rows))["price"]
+    expected = np.mean(np.abs(predicted.ravel() - PRICE))
+    assert evaluate(estimator, settings(), rows)["price_mae"] == pytest.approx(expected, rel=1e-5)
+    model = k3.two_headed(loss={"price": "mse"}, metrics={"other": ["mae"]})
+    estimator = k3.described(tmp_path / "n", model)
+    train(estimator, settings(), rows)
+    with pytest.raises(
+        InputError, match='no response for the output "other" .*, which has a metric'
+    ):
+        evaluate(estimator, settings(), rows)
 
 
 # A program without this package: it serves the SavedModel, loads the Keras file, and reads its weights into the model.

@@ -36,12 +36,7 @@ def loss_of_rows(
         if known.losses.get(name) is None:
             continue
         if labels[name] is None:
-            raise InputError(
-                f'The input has no response for the output "{name}" of the Keras model, which has a loss.',
-                "Let a function return a dataset with a named list of responses (see input_dataset()).",
-                argument="response",
-                value=name,
-            )
+            raise _without_response(name, "a loss")
         loss = get_loss(known.losses[name], labels[name], output)
         losses[name] = loss(labels[name], output, sample_weight=weights)
     terms = [
@@ -54,6 +49,15 @@ def loss_of_rows(
     if not terms:
         raise nothing("no loss", "Give compile() a loss.")
     return tf.add_n([tf.cast(term, tf.float32) for term in terms]), losses
+
+
+def _without_response(name: str, why: str) -> InputError:
+    return InputError(
+        f'The input has no response for the output "{name}" of the Keras model, which has {why}.',
+        "Let a function return a dataset with a named list of responses (see input_dataset()).",
+        argument="response",
+        value=name,
+    )
 
 
 def _labels(parts: KerasParts, targets: tuple[Any, Any]) -> dict[str, Any]:
@@ -87,7 +91,12 @@ def _metrics(
     metrics = getattr(parts.known.model, "_compile_metrics", None)
     if metrics is None:
         return {}
-    values = list(_labels(parts, targets).values())
+    labels = _labels(parts, targets)
+    # Keras wants a response for each output, and compares only those of outputs with metrics.
+    values = [
+        output if label is None else label
+        for label, output in zip(labels.values(), outputs, strict=True)
+    ]
     one = len(outputs) == 1
     truth, predicted = (values[0], outputs[0]) if one else (values, list(outputs))
     with context.eager_mode():
@@ -98,6 +107,10 @@ def _metrics(
                 for side in (truth, predicted)
             ]
             metrics.build(*shapes)
+        flat = (metrics._flat_metrics, metrics._flat_weighted_metrics)
+        for (name, label), *measured in zip(labels.items(), *flat, strict=True):
+            if label is None and any(each is not None for each in measured):
+                raise _without_response(name, "a metric")
         metrics.reset_state()
         initial = [variable.numpy() for variable in metrics.variables]
     held = [
