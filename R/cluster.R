@@ -198,7 +198,7 @@ show_task <- function(task) {
 
 #' @export
 `$<-.tfdistribute_cluster` <- function(x, name, value) {
-  constructor <- if (x$kind == "addresses") "cluster" else paste0(x$kind, "_cluster")
+  constructor <- if (x$kind == "addresses") "address_cluster" else paste0(x$kind, "_cluster")
   fields <- unclass_list(x)
   changed <- change_field(fields, name, value, constructor)
   if ("source" %in% names(x)) {
