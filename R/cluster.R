@@ -211,11 +211,6 @@ show_task <- function(task) {
 `[[<-.tfdistribute_cluster` <- `$<-.tfdistribute_cluster`
 
 #' @export
-print.tfdistribute_cluster <- function(x, ...) {
-  print_description(x, format(x, ...))
-}
-
-#' @export
 format.tfdistribute_addresses_cluster <- function(x, ...) {
   shown <- Filter(length, unclass(x)[cluster_roles])
   shown <- vapply(shown, paste, "", collapse = ", ")

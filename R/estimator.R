@@ -157,11 +157,6 @@ check_estimator <- function(object, argument = rlang::caller_arg(object)) {
 # Printing ------------------------------------------------------------------------------------------
 
 #' @export
-print.tfdistribute_estimator <- function(x, ...) {
-  print_description(x, format(x, ...))
-}
-
-#' @export
 format.tfdistribute_estimator <- function(x, ...) {
   shown <- describe_fields(x)
   labels <- format(names(shown))

@@ -58,25 +58,11 @@ is_hook <- function(x) {
 }
 
 #' @export
-`$<-.tfdistribute_hook` <- function(x, name, value) {
-  constructor <- paste0("hook_", x$kind)
-  change_field(unclass_list(x), name, value, constructor)
-}
-
-#' @export
-`[[<-.tfdistribute_hook` <- `$<-.tfdistribute_hook`
-
-#' @export
 format.tfdistribute_hook <- function(x, ...) {
   fields <- Filter(Negate(is.null), unclass(x)[-1])
   fields <- fields[lengths(fields) > 0 | vapply(fields, is_python_object, NA)]
   values <- vapply(fields, format_field, "")
   paste0("hook_", x$kind, "(", paste(names(fields), values, sep = " = ", collapse = ", "), ")")
-}
-
-#' @export
-print.tfdistribute_hook <- function(x, ...) {
-  print_description(x, paste("<hook>", format(x)))
 }
 
 format_field <- function(value) {

@@ -238,11 +238,6 @@ as_wire.tfdistribute_in_memory_input <- function(x) {
 `[[<-.tfdistribute_input` <- `$<-.tfdistribute_input`
 
 #' @export
-print.tfdistribute_input <- function(x, ...) {
-  print_description(x, format(x, ...))
-}
-
-#' @export
 format.tfdistribute_in_memory_input <- function(x, ...) {
   shown <- vapply(x$columns, show_column, "")
   is_response <- names(x$columns) %in% x$response

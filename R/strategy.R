@@ -28,19 +28,6 @@
 #' @name strategies
 NULL
 
-#' @export
-print.tfdistribute_strategy <- function(x, ...) {
-  print_description(x, paste("<strategy>", format(x)))
-}
-
-#' @export
-`$<-.tfdistribute_strategy` <- function(x, name, value) {
-  change_field(unclass_list(x), name, value, paste0("strategy_", x$kind))
-}
-
-#' @export
-`[[<-.tfdistribute_strategy` <- `$<-.tfdistribute_strategy`
-
 # "GPU:0", "/gpu:1" and "/device:CPU:1" as TensorFlow writes them: "/device:GPU:0".
 canonical_device <- function(name, argument = rlang::caller_arg(name)) {
   pattern <- "^(/job:localhost)?(/replica:0)?(/task:0)?/?(device:)?(cpu|gpu):([0-9]{1,4})$"

@@ -115,16 +115,3 @@ format.tfdistribute_tracker <- function(x, ...) {
   fields <- Filter(Negate(is.null), unclass_list(x))
   paste0("track_", x$kind, "(", toString(format_fields(fields[names(fields) != "kind"])), ")")
 }
-
-#' @export
-print.tfdistribute_tracker <- function(x, ...) {
-  print_description(x, paste("<tracker>", format(x)))
-}
-
-#' @export
-`$<-.tfdistribute_tracker` <- function(x, name, value) {
-  change_field(unclass_list(x), name, value, paste0("track_", x$kind))
-}
-
-#' @export
-`[[<-.tfdistribute_tracker` <- `$<-.tfdistribute_tracker`

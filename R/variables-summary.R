@@ -41,11 +41,6 @@ summary.tfdistribute_estimator <- function(object, ...) {
 }
 
 #' @export
-print.tfdistribute_model_summary <- function(x, ...) {
-  print_description(x, format(x, ...))
-}
-
-#' @export
 format.tfdistribute_model_summary <- function(x, ...) {
   weights <- x$weights
   metrics <- x$evaluation[setdiff(names(x$evaluation), "global_step")]
