@@ -293,3 +293,26 @@ check_python_object <- function(value, expected, argument = rlang::caller_arg(va
   }
   value
 }
+
+# Of two arguments, in a list with both names, exactly one must be given, or at most one if none is `required`.
+check_one_given <- function(given, required = TRUE, kind = "argument", example = NULL) {
+  count <- sum(!vapply(given, is.null, NA))
+  if (count == 2 || (count == 0 && required)) {
+    names <- names(given)
+    abort_tfdistribute(
+      kind,
+      problem = if (count == 0) {
+        "Neither `{names[[1]]}` nor `{names[[2]]}` was given."
+      } else {
+        "`{names[[1]]}` ({show_value(given[[1]])}) and `{names[[2]]}` ({show_value(given[[2]])}) cannot both be given."
+      },
+      remedy = if (count == 2) {
+        "Leave one of them out."
+      } else {
+        c("Give one of them", if (!is.null(example)) ", as in {example}", ".")
+      },
+      argument = names[[1]],
+      value = if (count == 2) show_value(given[[1]])
+    )
+  }
+}

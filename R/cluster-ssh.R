@@ -113,18 +113,8 @@ host_pattern <- paste0(
 )
 
 check_hosts <- function(hosts, hostfile) {
-  if (is.null(hosts) == is.null(hostfile)) {
-    abort_tfdistribute(
-      "argument",
-      problem = if (is.null(hosts)) {
-        "Neither `hosts` nor `hostfile` names hosts."
-      } else {
-        "`hosts` and `hostfile` both name hosts."
-      },
-      remedy = "Use one of them, such as ssh_cluster(c(\"node-a\", \"node-b\")).",
-      argument = "hosts"
-    )
-  }
+  example <- "ssh_cluster(c(\"node-a\", \"node-b\"))"
+  check_one_given(list(hosts = hosts, hostfile = hostfile), example = example)
   argument <- if (is.null(hosts)) "hostfile" else "hosts"
   hosts <- if (is.null(hosts)) read_hostfile(check_path(hostfile)) else check_strings(hosts)
   is_host <- grepl(host_pattern, hosts, useBytes = TRUE, perl = TRUE) &

@@ -92,7 +92,7 @@ keras_model_to_estimator <- function(
   ...
 ) {
   check_call()
-  check_one_keras_model(keras_model, keras_model_path)
+  check_one_given(list(keras_model = keras_model, keras_model_path = keras_model_path))
   is_object <- is_keras_model(keras_model)
   if (is_object) {
     check_compiled(keras_model)
@@ -107,22 +107,6 @@ keras_model_to_estimator <- function(
     estimator["path"] <- write_keras_model(keras_model, estimator$model_dir, custom_objects)
   }
   estimator
-}
-
-check_one_keras_model <- function(keras_model, keras_model_path) {
-  if (is.null(keras_model) != is.null(keras_model_path)) {
-    return(invisible())
-  }
-  abort_tfdistribute(
-    "argument",
-    problem = if (is.null(keras_model)) {
-      "`keras_model` and `keras_model_path` are both NULL."
-    } else {
-      "`keras_model` and `keras_model_path` are both given."
-    },
-    remedy = "Give one of them.",
-    argument = "keras_model"
-  )
 }
 
 # A model of Keras 2 (keras.src.engine.training.Model, in another module for each version) or of Keras 3.

@@ -100,23 +100,6 @@ as_python.tfdistribute_hook <- function(x, ...) {
 
 # Checks that hooks share ------------------------------------------------------------------------
 
-# Exactly one of two arguments, in a list with both names.
-check_one_given <- function(given) {
-  count <- sum(!vapply(given, is.null, NA))
-  if (count != 1) {
-    abort_tfdistribute(
-      "argument",
-      problem = if (count == 0) {
-        "Neither `{names(given)[[1]]}` nor `{names(given)[[2]]}` was given."
-      } else {
-        "`{names(given)[[1]]}` and `{names(given)[[2]]}` cannot both be given."
-      },
-      remedy = if (count == 0) "Give one of them." else "Leave one of them out.",
-      argument = names(given)[[1]]
-    )
-  }
-}
-
 check_tensor <- function(value, argument = rlang::caller_arg(value)) {
   if (is_python_object(value)) {
     return(value)

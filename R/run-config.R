@@ -237,18 +237,8 @@ format_settings <- function(x) {
 
 # Settings that exclude each other, in TensorFlow or here.
 check_together <- function(steps, secs, experimental_distribute, device_fn, strategy) {
-  if (!is.null(steps) && !is.null(secs)) {
-    abort_tfdistribute(
-      "run_config",
-      problem = c(
-        "`save_checkpoints_steps` ({show_value(steps)}) and `save_checkpoints_secs` ",
-        "({show_value(secs)}) cannot both be set."
-      ),
-      remedy = "Set one of them; the other is then off.",
-      argument = "save_checkpoints_steps",
-      value = show_value(steps)
-    )
-  }
+  intervals <- list(save_checkpoints_steps = steps, save_checkpoints_secs = secs)
+  check_one_given(intervals, required = FALSE, kind = "run_config")
   if (!is.null(experimental_distribute)) {
     abort_tfdistribute(
       "run_config",
