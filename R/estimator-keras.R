@@ -235,14 +235,3 @@ abort_unwritable <- function(reason, parent = NULL) {
     parent = parent
   )
 }
-
-#' @export
-format.tfdistribute_keras_estimator <- function(x, ...) {
-  x["custom_objects"] <- list(names(x$custom_objects))
-  # By the names of the arguments, in their order.
-  arguments <- c(keras_model = "function", keras_model_path = "path")
-  named <- match(arguments, names(x), nomatch = 0)
-  names(x)[named] <- names(arguments)[named > 0]
-  class(x) <- "tfdistribute_estimator"
-  format(x, ...)
-}

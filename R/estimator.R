@@ -70,11 +70,14 @@ estimator_arguments <- c(
   `function` = "keras_model"
 )
 
+argument_names <- function(fields) {
+  ifelse(fields %in% names(estimator_arguments), estimator_arguments[fields], fields)
+}
+
 #' @export
 `$<-.tfdistribute_estimator` <- function(x, name, value) {
   arguments <- unclass_list(x)
-  renamed <- names(arguments) %in% names(estimator_arguments)
-  names(arguments)[renamed] <- estimator_arguments[names(arguments)[renamed]]
+  names(arguments) <- argument_names(names(arguments))
   is_temporary <- isTRUE(attr(x, "temporary"))
   unset <- c(if (is_temporary) "model_dir", if (length(x$model_class) == 0) "class")
   arguments[unset] <- NULL
@@ -172,7 +175,7 @@ format.tfdistribute_estimator <- function(x, ...) {
 }
 
 describe_fields <- function(x) {
-  fields <- setdiff(names(x), c("kind", "model_dir", "config"))
+  fields <- setdiff(names(x), c("kind", "model_class", "model_dir", "config"))
   for (part in c("linear", "dnn")) {
     # Settings of a part without columns have no effect.
     if (length(x[[paste0(part, "_feature_columns")]]) == 0) {
@@ -185,7 +188,8 @@ describe_fields <- function(x) {
     function(name) !is.null(x[[name]]) && !identical(x[[name]], usual[[name]]),
     fields
   )
-  shown <- lapply(rlang::set_names(fields), function(name) describe_field(x[[name]]))
+  shown <- lapply(fields, function(name) describe_field(x[[name]]))
+  names(shown) <- argument_names(fields)
   shown <- Filter(nzchar, shown)
   shown$model_dir <- paste0(x$model_dir, if (isTRUE(attr(x, "temporary"))) " (temporary)")
   strategy <- x$config$strategy
@@ -199,7 +203,9 @@ describe_field <- function(value) {
   } else if (inherits(value, c("tfdistribute_optimizer", "tfdistribute_warm_start"))) {
     format(value)
   } else if (is.function(value)) {
-    "a function"
+    show_function(value)
+  } else if (is.list(value) && !is.object(value)) {
+    toString(names(value) %||% if (length(value) > 0) paste(length(value), "values"))
   } else if (is.atomic(value)) {
     toString(value)
   } else {

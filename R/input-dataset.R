@@ -116,9 +116,8 @@ check_dataset_function <- function(fn, argument) {
 
 #' @export
 format.tfdistribute_dataset_function_input <- function(x, ...) {
-  formals <- if (is_python_object(x$`function`)) NULL else names(formals(args(x$`function`)))
   c(
-    paste0("<input> function(", toString(formals), ")"),
+    paste("<input>", show_function(x$`function`)),
     "  each of its batches is one replica's"
   )
 }

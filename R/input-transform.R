@@ -163,5 +163,5 @@ show_function <- function(x) {
   if (is_python_object(x)) {
     return("a Python function")
   }
-  paste0("function(", paste(names(formals(args(x))), collapse = ", "), ")")
+  paste0("function(", toString(names(formals(args(x)))), ")")
 }
