@@ -149,23 +149,13 @@ check_platform_name <- function(
   } else {
     check_string(value, argument = argument)
   }
-  is_name <- matches_whole(texts, pattern)
-  if (!all(is_name)) {
-    wrong <- texts[!is_name][[1]]
-    abort_tfdistribute(
-      "cluster",
-      problem = "`{argument}` holds {show_value(wrong)}, which {platform} does not accept.",
-      remedy = "Write it as in \"{example}\".",
-      argument = argument,
-      value = wrong
-    )
-  }
-  texts
-}
-
-matches_whole <- function(texts, pattern) {
-  grepl(paste0("^(", pattern, ")$"), texts, useBytes = TRUE, perl = TRUE) &
-    !grepl("\n", texts, useBytes = TRUE)
+  check_texts(
+    texts,
+    matches_whole(texts, pattern),
+    why = "{platform} does not accept",
+    remedy = "Write it as in \"{example}\".",
+    argument = argument
+  )
 }
 
 check_volumes <- function(volumes) {

@@ -108,8 +108,8 @@ is_on_hosts <- function(cluster) {
 
 # As in cluster/ssh.py, no characters that ssh or a shell would interpret.
 host_pattern <- paste0(
-  "^([A-Za-z0-9_][A-Za-z0-9._-]{0,63}@)?",
-  "[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$"
+  "([A-Za-z0-9_][A-Za-z0-9._-]{0,63}@)?",
+  "[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?"
 )
 
 check_hosts <- function(hosts, hostfile) {
@@ -117,22 +117,16 @@ check_hosts <- function(hosts, hostfile) {
   check_one_given(list(hosts = hosts, hostfile = hostfile), example = example)
   argument <- if (is.null(hosts)) "hostfile" else "hosts"
   hosts <- if (is.null(hosts)) read_hostfile(check_path(hostfile)) else check_strings(hosts)
-  is_host <- grepl(host_pattern, hosts, useBytes = TRUE, perl = TRUE) &
-    !grepl("\n", hosts, useBytes = TRUE)
-  if (!all(is_host)) {
-    wrong <- hosts[!is_host][[1]]
-    abort_tfdistribute(
-      "cluster",
-      problem = "`{argument}` holds {show_value(wrong)}, which is not the name of a host.",
-      remedy = paste0(
-        "Write \"host\" or \"user@host\" with letters, digits, dots and hyphens; a port belongs into ",
-        "~/.ssh/config."
-      ),
-      argument = argument,
-      value = wrong
-    )
-  }
-  hosts
+  check_texts(
+    hosts,
+    matches_whole(hosts, host_pattern),
+    why = "is not the name of a host",
+    remedy = c(
+      "Write \"host\" or \"user@host\" with letters, digits, dots and hyphens; a port belongs into ",
+      "~/.ssh/config."
+    ),
+    argument = argument
+  )
 }
 
 # Lines such as "node-a slots=2", as MPI and DeepSpeed write them. The host is repeated for each slot.
@@ -168,42 +162,30 @@ read_hostfile <- function(path) {
 
 check_host_addresses <- function(host_addresses, hosts) {
   named <- check_named_strings(host_addresses)
-  unknown <- setdiff(names(named), hosts)
-  if (length(unknown) > 0) {
-    abort_tfdistribute(
-      "cluster",
-      problem = "`host_addresses` names {show_value(unknown[[1]])}, which is not one of `hosts`.",
-      remedy = "Use the names {toString(utils::head(unique(hosts), 5))}.",
-      argument = "host_addresses",
-      value = unknown[[1]]
-    )
-  }
+  check_texts(
+    names(named),
+    names(named) %in% hosts,
+    why = "is not one of `hosts`",
+    remedy = "Use the names {toString(utils::head(unique(hosts), 5))}.",
+    argument = "host_addresses"
+  )
   texts <- as.character(unlist(named))
   has_port <- grepl(":[A-Za-z0-9]*$", texts) & !grepl("]$", texts)
-  wrong <- texts[has_port | !grepl(address_pattern, texts, useBytes = TRUE, perl = TRUE)]
-  if (length(wrong) > 0) {
-    abort_tfdistribute(
-      "cluster",
-      problem = "`host_addresses` holds {show_value(wrong[[1]])}, which is not an address without a port.",
-      remedy = "Write a name or an IP address, such as c(\"node-a\" = \"10.0.0.1\").",
-      argument = "host_addresses",
-      value = wrong[[1]]
-    )
-  }
+  check_texts(
+    texts,
+    !has_port & matches_whole(texts, address_pattern),
+    why = "is not an address without a port",
+    remedy = "Write a name or an IP address, such as c(\"node-a\" = \"10.0.0.1\").",
+    argument = "host_addresses"
+  )
   named
 }
 
 check_variables <- function(environment) {
   named <- check_named_strings(environment)
-  wrong <- grep("^[A-Za-z_][A-Za-z0-9_]*$", names(named), value = TRUE, invert = TRUE)
-  if (length(wrong) > 0) {
-    abort_tfdistribute(
-      "argument",
-      problem = "`environment` names {show_value(wrong[[1]])}, which is not a variable.",
-      argument = "environment",
-      value = wrong[[1]]
-    )
-  }
+  is_variable <- grepl("^[A-Za-z_][A-Za-z0-9_]*$", names(named))
+  why <- "is not the name of a variable"
+  check_texts(names(named), is_variable, why, argument = "environment", kind = "argument")
   named
 }
 

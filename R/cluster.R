@@ -84,33 +84,23 @@ check_addresses <- function(value, argument = rlang::caller_arg(value)) {
   is_text <- function(each) is.character(each) && length(each) == 1
   texts <- is.list(value) && !is.object(value) && all(vapply(value, is_text, NA))
   addresses <- check_strings(if (texts) unlist(value) else value, argument = argument)
-  # Bytes, so that the letters of a locale do not count as letters.
-  is_address <- grepl(address_pattern, addresses, useBytes = TRUE, perl = TRUE) &
-    !grepl("\n", addresses, useBytes = TRUE)
-  wrong <- addresses[!is_address]
-  if (length(wrong) > 0) {
-    abort_tfdistribute(
-      "cluster",
-      problem = "`{argument}` holds {show_value(wrong[[1]])}, which is not an address.",
-      remedy = "Write \"host:port\" with letters, digits, dots and hyphens.",
-      argument = argument,
-      value = wrong[[1]]
-    )
-  }
+  check_texts(
+    addresses,
+    matches_whole(addresses, address_pattern),
+    why = "is not an address",
+    remedy = "Write \"host:port\" with letters, digits, dots and hyphens.",
+    argument = argument
+  )
   # A missing port is a row of check_cluster().
   ports <- sub(":", "", sub(address_pattern, "\\3", addresses, perl = TRUE), fixed = TRUE)
   is_port <- grepl("^0*[1-9][0-9]{0,4}$", ports) & suppressWarnings(as.numeric(ports)) < 65536
-  wrong <- addresses[nzchar(ports) & !is_port]
-  if (length(wrong) > 0) {
-    abort_tfdistribute(
-      "cluster",
-      problem = "The address {show_value(wrong[[1]])} has no port from 1 to 65535.",
-      remedy = "Write \"host:port\", such as \"host-a:2222\".",
-      argument = argument,
-      value = wrong[[1]]
-    )
-  }
-  addresses
+  check_texts(
+    addresses,
+    !nzchar(ports) | is_port,
+    why = "has no port from 1 to 65535",
+    remedy = "Write \"host:port\", such as \"host-a:2222\".",
+    argument = argument
+  )
 }
 
 # The evaluator does not listen, and a task without a port has no address yet.

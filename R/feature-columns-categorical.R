@@ -192,16 +192,8 @@ check_vocabulary <- function(value, argument = rlang::caller_arg(value)) {
     abort_argument(categories, "strings or whole numbers, such as levels(x)", argument)
   }
   categories <- if (is_integer) as.integer(categories) else as_utf8(categories, argument)
-  twice <- anyDuplicated(categories)
-  if (twice > 0) {
-    abort_tfdistribute(
-      "model",
-      problem = "`{argument}` lists {show_value(categories[[twice]])} twice.",
-      remedy = "List each category once, for example with unique().",
-      argument = argument,
-      value = show_value(categories[[twice]])
-    )
-  }
+  remedy <- "Name each category once, for example with unique()."
+  check_distinct(categories, remedy, argument, "model")
   categories
 }
 

@@ -126,16 +126,7 @@ check_tensors <- function(value, argument = rlang::caller_arg(value), lists = FA
   })
   own <- vapply(seq_along(tensors), function(i) tensor_name(tensors[[i]], i), "")
   names <- ifelse(nzchar(given), given, own)
-  twice <- anyDuplicated(names)
-  if (twice > 0) {
-    abort_tfdistribute(
-      "argument",
-      problem = "`{argument}` has the name {show_value(names[[twice]])} twice.",
-      remedy = "Name each tensor once.",
-      argument = argument,
-      value = names[[twice]]
-    )
-  }
+  check_distinct(names, "Name each tensor once.", argument, "argument")
   stats::setNames(tensors, names)
 }
 
