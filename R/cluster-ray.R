@@ -107,7 +107,5 @@ check_ray_address <- function(address) {
 
 #' @export
 format.tfdistribute_ray_cluster <- function(x, ...) {
-  address <- paste0("  address    ", x$address)
-  placement <- paste0("  placement  ", x$placement)
-  format_engine(x, "actor", "nodes", address, format_share(x), placement)
+  format_engine(x, "actor", "nodes", address = x$address, placement = x$placement)
 }

@@ -213,34 +213,12 @@ check_named_strings <- function(value, argument = rlang::caller_arg(value)) {
 
 #' @export
 format.tfdistribute_ssh_cluster <- function(x, ...) {
-  c(
-    interpolate(
-      "<ssh_cluster> {sum(count_tasks(x))} process{?es} on {length(unique(x$hosts))} host{?s}"
-    ),
-    paste0("  ", show_task_names(x)),
-    format_fewest_workers(x),
-    paste0("  hosts      ", toString(first_of(unique(x$hosts), 8))),
-    paste0("  devices    ", x$devices_per_worker, " for each process that trains"),
-    format_watched(x, "hosts"),
-    format_variables(x)
+  hosts <- unique(x$hosts)
+  format_started(
+    x,
+    paste("process{?es} on", several(length(hosts), "host")),
+    hosts = toString(first_of(hosts, 8)),
+    devices = show_devices(x),
+    watched = show_watched(x, "hosts")
   )
-}
-
-format_watched <- function(x, hosts) {
-  interpolate(c(
-    "  watched    {format(x$start_timeout_s)} s for the first step, ",
-    "{format(x$stall_timeout_s)} s for any other, {x$restarts} restart{?s}, ",
-    "{hosts} lost after {format(x$lease_s)} s"
-  ))
-}
-
-format_fewest_workers <- function(x) {
-  if (length(x$workers) == 2) {
-    paste0("  workers    at least ", x$workers[[1]], ", if hosts are lost")
-  }
-}
-
-# Values may be secret.
-format_variables <- function(x) {
-  if (length(x$environment) > 0) paste0("  variables  ", toString(names(x$environment)))
 }

@@ -200,6 +200,36 @@ show_task <- function(task) {
 #' @export
 `[[<-.tfdistribute_cluster` <- `$<-.tfdistribute_cluster`
 
+# The lines of a printed cluster whose tasks are started for a job. `what` is a template for the words after the number
+# of tasks, and `...` are values by their labels.
+format_started <- function(x, what, ...) {
+  values <- list(
+    workers = if (length(x$workers) == 2) {
+      paste0("at least ", x$workers[[1]], ", if hosts are lost")
+    },
+    ...,
+    # The values of variables may be secret.
+    variables = if (length(x$environment) > 0) toString(names(x$environment))
+  )
+  c(
+    interpolate(c("<{x$kind}_cluster> {sum(count_tasks(x))} ", what)),
+    paste0("  ", show_task_names(x)),
+    sprintf("  %-10s %s", rep(names(values), lengths(values)), unlist(values))
+  )
+}
+
+show_devices <- function(x) {
+  paste(x$devices_per_worker, "for each process that trains")
+}
+
+show_watched <- function(x, hosts = NULL) {
+  interpolate(c(
+    "{format(x$start_timeout_s)} s for the first step, ",
+    "{format(x$stall_timeout_s)} s for any other, {x$restarts} restart{?s}",
+    if (!is.null(hosts)) ", {hosts} lost after {format(x$lease_s)} s"
+  ))
+}
+
 #' @export
 format.tfdistribute_addresses_cluster <- function(x, ...) {
   shown <- Filter(length, unclass(x)[cluster_roles])
@@ -228,6 +258,9 @@ cluster_checks <- rlang::exprs(
   ps = check_count(ps, minimum = 0L, maximum = most_processes),
   evaluator = check_flag(evaluator),
   devices_per_worker = check_count(devices_per_worker),
+  # The maximum as in cluster/engines/engine.py.
+  cpus_per_worker = check_count(cpus_per_worker, maximum = 10000L),
+  gpus_per_worker = check_count(gpus_per_worker, minimum = 0L, maximum = 10000L),
   rscript = check_string(rscript),
   python = check_string(python, null = TRUE),
   libraries = check_some_strings(libraries),
