@@ -109,9 +109,9 @@ check_positive <- function(value, null = FALSE, argument = rlang::caller_arg(val
   as.double(value)
 }
 
-check_flag <- function(value, argument = rlang::caller_arg(value)) {
-  if (!is.logical(value) || length(value) != 1 || is.na(value)) {
-    abort_argument(value, "TRUE or FALSE", argument)
+check_flag <- function(value, argument = rlang::caller_arg(value), auto = FALSE) {
+  if (!rlang::is_bool(value) && !(auto && identical(value, "auto"))) {
+    abort_argument(value, if (auto) "TRUE, FALSE or \"auto\"" else "TRUE or FALSE", argument)
   }
   value
 }

@@ -100,8 +100,9 @@ input_checks <- rlang::exprs(
   impute = check_table_impute(impute, response),
   batch_size = check_count(batch_size),
   epochs = check_count(epochs, null = TRUE),
-  shuffle = check_shuffle(shuffle),
-  seed = check_seed(seed),
+  # NULL if the verb decides.
+  shuffle = if (!is.null(shuffle) && !identical(shuffle, "auto")) check_flag(shuffle, auto = TRUE),
+  seed = check_count(seed, minimum = -.Machine$integer.max, null = TRUE),
   factors = if (!is.null(factors)) check_choice(factors, c("labels", "codes")),
   columns = check_record_columns(columns),
   verify = check_flag(verify),

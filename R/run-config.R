@@ -198,7 +198,7 @@ run_config <- function(
         c("float32", "mixed_bfloat16", "mixed_float16")
       ),
       micro_batches = check_count(micro_batches),
-      compile = check_compile(compile),
+      compile = check_flag(compile, auto = TRUE),
       track = check_tracker(track)
     ),
     class = "tfdistribute_run_config"
@@ -271,13 +271,6 @@ check_steps <- function(value, minimum = 1L, null = TRUE, argument = rlang::call
     )
   }
   as.integer(value)
-}
-
-check_compile <- function(compile) {
-  if (!identical(compile, "auto") && !isTRUE(compile) && !isFALSE(compile)) {
-    abort_argument(compile, "TRUE, FALSE or \"auto\"", "compile")
-  }
-  compile
 }
 
 check_device_fn <- function(device_fn) {
