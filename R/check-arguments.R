@@ -8,12 +8,15 @@ abort_argument <- function(
   expected,
   argument = rlang::caller_arg(value),
   kind = "argument",
+  remedy = NULL,
   .envir = parent.frame()
 ) {
   expected <- interpolate(expected, .envir)
+  remedy <- interpolate(remedy, .envir)
   abort_tfdistribute(
     kind,
     problem = "`{argument}` must be {expected}, not {show_value(value)}.",
+    remedy = if (!is.null(remedy)) "{remedy}",
     argument = argument,
     value = show_value(value)
   )
@@ -254,13 +257,14 @@ check_class <- function(
   class,
   expected,
   null = FALSE,
-  argument = rlang::caller_arg(value)
+  argument = rlang::caller_arg(value),
+  remedy = NULL
 ) {
   if (null && is.null(value)) {
     return(NULL)
   }
   if (!inherits(value, class) || !is.list(value) || length(value) == 0) {
-    abort_argument(value, "{expected}{or_null(null)}", argument)
+    abort_argument(value, "{expected}{or_null(null)}", argument, remedy = remedy)
   }
   value
 }

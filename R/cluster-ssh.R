@@ -132,12 +132,7 @@ check_hosts <- function(hosts, hostfile) {
 # Lines such as "node-a slots=2", as MPI and DeepSpeed write them. The host is repeated for each slot.
 read_hostfile <- function(path) {
   if (!file.exists(path)) {
-    abort_tfdistribute(
-      "argument",
-      problem = "`hostfile` {show_value(path)} does not exist.",
-      argument = "hostfile",
-      value = path
-    )
+    abort_argument(path, "the path of a file that exists", "hostfile")
   }
   lines <- trimws(sub("#.*", "", readLines(path, warn = FALSE)))
   lines <- lines[nzchar(lines)]

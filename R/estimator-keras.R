@@ -132,16 +132,14 @@ check_model_builder <- function(keras_model) {
     return(NULL)
   }
   if (!is.function(keras_model)) {
-    abort_tfdistribute(
-      "argument",
-      problem = "`keras_model` must be a compiled Keras model, not {show_value(keras_model)}.",
+    abort_argument(
+      keras_model,
+      "a compiled Keras model",
       remedy = if (is.character(keras_model)) {
         "Give the path of a saved model as `keras_model_path`."
       } else {
         "Give a model of Keras 2 or Keras 3, or a function that builds and compiles one."
-      },
-      argument = "keras_model",
-      value = show_value(keras_model)
+      }
     )
   }
   check_formals(
@@ -160,12 +158,7 @@ check_saved_model <- function(keras_model_path) {
     return(path)
   }
   if (!file.exists(path)) {
-    abort_tfdistribute(
-      "argument",
-      problem = "`keras_model_path` \"{path}\" does not exist.",
-      argument = "keras_model_path",
-      value = path
-    )
+    abort_argument(path, "the path of a file that exists", "keras_model_path")
   }
   normalizePath(path)
 }

@@ -38,12 +38,8 @@ NULL
 # `config`. Its attribute `temporary` is TRUE if `model_dir` is chosen here.
 new_estimator <- function(kind, ..., model_dir = NULL, config = NULL) {
   if (is_python_object(config)) {
-    abort_tfdistribute(
-      "argument",
-      problem = "`config` must be what run_config() returns, not {show_kind(config)}.",
-      remedy = "Give its settings to run_config(), as in run_config(strategy_mirrored(), seed = 1).",
-      argument = "config"
-    )
+    remedy <- "Give its settings to run_config(), as in run_config(strategy_mirrored(), seed = 1)."
+    abort_argument(config, "what run_config() returns", remedy = remedy)
   }
   config <- check_class(config, "tfdistribute_run_config", "what run_config() returns", null = TRUE)
   directory <- chosen_model_dir(model_dir, config$model_dir)
@@ -144,16 +140,15 @@ check_estimator <- function(object, argument = rlang::caller_arg(object)) {
   if (inherits(object, "tfdistribute_estimator")) {
     return(object)
   }
-  abort_tfdistribute(
-    "argument",
-    problem = "`{argument}` must be an estimator, not {show_value(object)}.",
+  abort_argument(
+    object,
+    "an estimator",
+    argument,
     remedy = if (rlang::is_formula(object) || is_data(object)) {
       "The model is the first argument, and data comes after it."
     } else {
       "Make one with dnn_regressor() or another function of ?estimators."
-    },
-    argument = argument,
-    value = show_value(object)
+    }
   )
 }
 

@@ -41,16 +41,8 @@ check_hooks <- function(value, argument = rlang::caller_arg(value)) {
   if (is.null(value) || length(others) == 0) {
     return(unname(as.list(hooks)))
   }
-  abort_tfdistribute(
-    "argument",
-    problem = c(
-      "`{argument}` must be a hook, a list of hooks or NULL, ",
-      "not {show_value(others[[1]])}."
-    ),
-    remedy = "Make hooks with hook_early_stopping() or another function of ?hooks.",
-    argument = argument,
-    value = show_value(others[[1]])
-  )
+  remedy <- "Make hooks with hook_early_stopping() or another function of ?hooks."
+  abort_argument(others[[1]], "a hook, a list of hooks or NULL", argument, remedy = remedy)
 }
 
 is_hook <- function(x) {

@@ -30,12 +30,8 @@
 input_dataset <- function(fn, weights = NULL, transform = NULL, ...) {
   check_call()
   if (!is.function(fn)) {
-    abort_tfdistribute(
-      "input",
-      problem = "`fn` must be a function that returns a tf.data.Dataset, not {show_kind(fn)}.",
-      remedy = "Give a function; data in R goes to input_fn().",
-      argument = "fn"
-    )
+    remedy <- "Give a function; data in R goes to input_fn()."
+    abort_argument(fn, "a function that returns a tf.data.Dataset", kind = "input", remedy = remedy)
   }
   check_dataset_function(fn, "fn")
   weights <- check_weights(weights, NULL, NULL)

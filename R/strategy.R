@@ -88,16 +88,8 @@ check_device_names <- function(devices) {
 }
 
 check_strategy <- function(value, argument = rlang::caller_arg(value)) {
-  if (is.null(value) || inherits(value, "tfdistribute_strategy")) {
-    return(value)
-  }
-  abort_tfdistribute(
-    "argument",
-    problem = "`{argument}` must be a strategy or NULL, not {show_value(value)}.",
-    remedy = "Make one with strategy_mirrored() or another strategy_*() function.",
-    argument = argument,
-    value = show_value(value)
-  )
+  remedy <- "Make one with strategy_mirrored() or another strategy_*() function."
+  check_class(value, "tfdistribute_strategy", "a strategy", TRUE, argument, remedy)
 }
 
 check_per_replica <- function(devices_per_replica, devices = NULL) {
