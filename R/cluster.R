@@ -240,11 +240,8 @@ format.tfdistribute_addresses_cluster <- function(x, ...) {
   if (!is.null(x$source)) {
     shown[["read from"]] <- x$source
   }
-  shown[["watched"]] <- paste0(
-    format(x$start_timeout_s),
-    " s for a task to answer, ",
-    format(x$stall_timeout_s),
-    " s for any step"
+  shown[["watched"]] <- interpolate(
+    "{format(x$start_timeout_s)} s for a task to answer, {format(x$stall_timeout_s)} s for any step"
   )
   c(
     interpolate("<cluster> {sum(count_tasks(x))} task{?s}"),

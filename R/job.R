@@ -192,14 +192,11 @@ format_tasks <- function(tasks) {
   }
   facts <- Map(
     function(state, step, speed) {
-      paste(
-        c(
-          state,
-          if (!is.na(step)) paste("step", step),
-          if (!is.na(speed)) paste(format_count(speed), "examples/s")
-        ),
-        collapse = ", "
-      )
+      toString(c(
+        state,
+        if (!is.na(step)) paste("step", step),
+        if (!is.na(speed)) paste(format_count(speed), "examples/s")
+      ))
     },
     tasks$state,
     tasks$step,
