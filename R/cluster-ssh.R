@@ -137,19 +137,10 @@ read_hostfile <- function(path) {
   lines <- trimws(sub("#.*", "", readLines(path, warn = FALSE)))
   lines <- lines[nzchar(lines)]
   is_line <- grepl("^\\S+(\\s+slots\\s*=\\s*[1-9][0-9]{0,3})?$", lines)
-  if (!all(is_line) || length(lines) == 0) {
-    wrong <- if (length(lines) > 0) lines[!is_line][[1]] else ""
-    abort_tfdistribute(
-      "argument",
-      problem = if (nzchar(wrong)) {
-        "`hostfile` has the line {show_value(wrong)}, which does not name a host."
-      } else {
-        "`hostfile` {show_value(path)} names no host."
-      },
-      remedy = "Write lines such as \"node-a\" or \"node-a slots=2\".",
-      argument = "hostfile",
-      value = wrong
-    )
+  remedy <- "Write lines such as \"node-a\" or \"node-a slots=2\"."
+  check_texts(lines, is_line, "does not name a host", remedy, "hostfile", "argument")
+  if (length(lines) == 0) {
+    abort_argument(path, "a file with names of hosts", "hostfile", remedy = remedy)
   }
   slots <- ifelse(grepl("slots", lines), sub(".*=\\s*", "", lines), "1")
   rep(sub("\\s.*", "", lines), as.integer(slots))

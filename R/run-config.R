@@ -199,7 +199,7 @@ run_config <- function(
       ),
       micro_batches = check_count(micro_batches),
       compile = check_flag(compile, auto = TRUE),
-      track = check_tracker(track)
+      track = check_class(track, "tfdistribute_tracker", "track_mlflow() or track_wandb()", TRUE)
     ),
     class = "tfdistribute_run_config"
   )
@@ -274,17 +274,7 @@ check_steps <- function(value, minimum = 1L, null = TRUE, argument = rlang::call
 }
 
 check_device_fn <- function(device_fn) {
-  check_function(device_fn, null = TRUE)
-  arguments <- if (!is.null(device_fn)) names(formals(args(device_fn)))
-  if (!is.null(device_fn) && length(arguments) != 1) {
-    abort_tfdistribute(
-      "argument",
-      problem = "`device_fn` must take one argument, an operation, not {length(arguments)}.",
-      remedy = "Write function(op) and return a device's name.",
-      argument = "device_fn"
-    )
-  }
-  device_fn
+  check_callback(device_fn, "op", remedy = "Write function(op) and return a device's name.")
 }
 
 format_setting <- function(value, name) {

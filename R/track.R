@@ -94,10 +94,6 @@ new_tracker <- function(kind, ...) {
   new_description("tracker", kind, ...)
 }
 
-check_tracker <- function(track) {
-  check_class(track, "tfdistribute_tracker", "track_mlflow() or track_wandb()", null = TRUE)
-}
-
 check_tracked_cluster <- function(track, cluster) {
   if (!is.null(track) && is_managed(cluster)) {
     abort_tfdistribute(
