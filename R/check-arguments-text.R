@@ -1,4 +1,4 @@
-# Checks that strings are text. Python reads only UTF-8. R would stop at strings that are marked as "bytes", and would
+# Checks of the text in strings. Python reads only UTF-8. R would stop at strings that are marked as "bytes", and would
 # pass on other untranslatable strings as different text, such as "a<ff>b".
 
 as_utf8 <- function(strings, argument) {
@@ -65,6 +65,50 @@ check_column_text <- function(values, name) {
     kind = "input",
     argument = name
   )
+}
+
+# Whether a pattern describes the whole text, in bytes, so that the letters of a locale do not count as letters.
+matches_whole <- function(texts, pattern) {
+  grepl(paste0("^(", pattern, ")$"), texts, useBytes = TRUE, perl = TRUE) &
+    !grepl("\n", texts, useBytes = TRUE)
+}
+
+# Check that all texts are `accepted`. `why` and `remedy` are templates for the first text that is not.
+check_texts <- function(
+  texts,
+  accepted,
+  why,
+  remedy = NULL,
+  argument = rlang::caller_arg(texts),
+  kind = "cluster",
+  .envir = parent.frame()
+) {
+  if (!all(accepted)) {
+    wrong <- texts[!accepted][[1]]
+    why <- interpolate(why, .envir)
+    remedy <- interpolate(remedy, .envir)
+    abort_tfdistribute(
+      kind,
+      problem = "`{argument}` holds {show_value(wrong)}, which {why}.",
+      remedy = if (!is.null(remedy)) "{remedy}",
+      argument = argument,
+      value = wrong
+    )
+  }
+  texts
+}
+
+check_distinct <- function(values, remedy, argument, kind) {
+  twice <- anyDuplicated(values)
+  if (twice > 0) {
+    abort_tfdistribute(
+      kind,
+      problem = "`{argument}` names {show_value(values[[twice]])} twice.",
+      remedy = remedy,
+      argument = argument,
+      value = as.character(values[[twice]])
+    )
+  }
 }
 
 abort_not_text <- function(text, subject, remedy, kind, argument, .envir = parent.frame()) {

@@ -8,12 +8,15 @@ abort_argument <- function(
   expected,
   argument = rlang::caller_arg(value),
   kind = "argument",
+  remedy = NULL,
   .envir = parent.frame()
 ) {
   expected <- interpolate(expected, .envir)
+  remedy <- interpolate(remedy, .envir)
   abort_tfdistribute(
     kind,
     problem = "`{argument}` must be {expected}, not {show_value(value)}.",
+    remedy = if (!is.null(remedy)) "{remedy}",
     argument = argument,
     value = show_value(value)
   )
@@ -109,9 +112,9 @@ check_positive <- function(value, null = FALSE, argument = rlang::caller_arg(val
   as.double(value)
 }
 
-check_flag <- function(value, argument = rlang::caller_arg(value)) {
-  if (!is.logical(value) || length(value) != 1 || is.na(value)) {
-    abort_argument(value, "TRUE or FALSE", argument)
+check_flag <- function(value, argument = rlang::caller_arg(value), auto = FALSE) {
+  if (!rlang::is_bool(value) && !(auto && identical(value, "auto"))) {
+    abort_argument(value, if (auto) "TRUE, FALSE or \"auto\"" else "TRUE or FALSE", argument)
   }
   value
 }
@@ -254,13 +257,14 @@ check_class <- function(
   class,
   expected,
   null = FALSE,
-  argument = rlang::caller_arg(value)
+  argument = rlang::caller_arg(value),
+  remedy = NULL
 ) {
   if (null && is.null(value)) {
     return(NULL)
   }
   if (!inherits(value, class) || !is.list(value) || length(value) == 0) {
-    abort_argument(value, "{expected}{or_null(null)}", argument)
+    abort_argument(value, "{expected}{or_null(null)}", argument, remedy = remedy)
   }
   value
 }
@@ -292,4 +296,27 @@ check_python_object <- function(value, expected, argument = rlang::caller_arg(va
     abort_argument(value, "{expected} or NULL", argument)
   }
   value
+}
+
+# Of two arguments, in a list with both names, exactly one must be given, or at most one if none is `required`.
+check_one_given <- function(given, required = TRUE, kind = "argument", example = NULL) {
+  count <- sum(!vapply(given, is.null, NA))
+  if (count == 2 || (count == 0 && required)) {
+    names <- names(given)
+    abort_tfdistribute(
+      kind,
+      problem = if (count == 0) {
+        "Neither `{names[[1]]}` nor `{names[[2]]}` was given."
+      } else {
+        "`{names[[1]]}` ({show_value(given[[1]])}) and `{names[[2]]}` ({show_value(given[[2]])}) cannot both be given."
+      },
+      remedy = if (count == 2) {
+        "Leave one of them out."
+      } else {
+        c("Give one of them", if (!is.null(example)) ", as in {example}", ".")
+      },
+      argument = names[[1]],
+      value = if (count == 2) show_value(given[[1]])
+    )
+  }
 }

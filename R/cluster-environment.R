@@ -51,16 +51,14 @@ cluster_from_environment <- function(start_timeout_s = 60, stall_timeout_s = 300
   if (is.null(found)) {
     return(NULL)
   }
-  unknown <- setdiff(names(found$cluster), cluster_roles)
-  if (length(unknown) > 0) {
-    abort_tfdistribute(
-      "cluster",
-      problem = "{found$source} has {show_value(unknown[[1]])}, which is not a role of a cluster.",
-      remedy = "Use only {toString(cluster_roles)}.",
-      argument = found$source,
-      value = unknown[[1]]
-    )
-  }
+  roles <- names(found$cluster)
+  check_texts(
+    roles,
+    roles %in% cluster_roles,
+    why = "is not a role of a cluster",
+    remedy = "Use only {toString(cluster_roles)}.",
+    argument = found$source
+  )
   task <- if (!is.null(found$task_type)) list(type = found$task_type, index = found$task_index)
   others <- list(task = task, start_timeout_s = start_timeout_s, stall_timeout_s = stall_timeout_s)
   described <- do.call(address_cluster, c(lapply(found$cluster, as.character), others))

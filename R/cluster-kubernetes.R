@@ -149,23 +149,13 @@ check_platform_name <- function(
   } else {
     check_string(value, argument = argument)
   }
-  is_name <- matches_whole(texts, pattern)
-  if (!all(is_name)) {
-    wrong <- texts[!is_name][[1]]
-    abort_tfdistribute(
-      "cluster",
-      problem = "`{argument}` holds {show_value(wrong)}, which {platform} does not accept.",
-      remedy = "Write it as in \"{example}\".",
-      argument = argument,
-      value = wrong
-    )
-  }
-  texts
-}
-
-matches_whole <- function(texts, pattern) {
-  grepl(paste0("^(", pattern, ")$"), texts, useBytes = TRUE, perl = TRUE) &
-    !grepl("\n", texts, useBytes = TRUE)
+  check_texts(
+    texts,
+    matches_whole(texts, pattern),
+    why = "{platform} does not accept",
+    remedy = "Write it as in \"{example}\".",
+    argument = argument
+  )
 }
 
 check_volumes <- function(volumes) {
@@ -198,27 +188,25 @@ check_staging <- function(staging, null = FALSE) {
 
 #' @export
 format.tfdistribute_kubernetes_cluster <- function(x, ...) {
-  c(
-    interpolate(
-      "<kubernetes_cluster> {sum(count_tasks(x))} container{?s} of a {x$job_kind} in {x$namespace}"
-    ),
-    paste0("  ", show_task_names(x)),
-    paste0("  image      ", x$image),
-    if (!is.null(x$queue)) paste0("  queue      ", x$queue),
-    if (x$gpus > 0) interpolate("  GPUs       {x$gpus} for each container that trains"),
-    if (!is.null(x$cpus)) paste0("  cores      ", format(x$cpus), " for each container"),
-    if (!is.null(x$memory)) paste0("  memory     ", x$memory, " for each container"),
-    if (length(x$volumes) > 0) paste0("  volumes    ", toString(names(x$volumes))),
-    format_managed(x)
+  format_managed(
+    x,
+    "of a {x$job_kind} in {x$namespace}",
+    image = x$image,
+    queue = x$queue,
+    GPUs = if (x$gpus > 0) paste(x$gpus, "for each container that trains"),
+    cores = if (!is.null(x$cpus)) paste(format(x$cpus), "for each container"),
+    memory = if (!is.null(x$memory)) paste(x$memory, "for each container"),
+    volumes = if (length(x$volumes) > 0) toString(names(x$volumes))
   )
 }
 
-format_managed <- function(x) {
+format_managed <- function(x, where, ...) {
   limit <- if (!is.null(x$time_limit_s)) paste0(", ends after ", format(x$time_limit_s), " s")
-  c(
-    if (!is.null(x$staging)) paste0("  staging    ", x$staging),
-    # Values may be secret.
-    if (length(x$environment) > 0) paste0("  variables  ", toString(names(x$environment))),
-    paste0("  waits      ", format(x$start_timeout_s), " s for the other containers", limit)
+  format_started(
+    x,
+    paste("container{?s}", where),
+    ...,
+    staging = x$staging,
+    waits = paste0(format(x$start_timeout_s), " s for the other containers", limit)
   )
 }

@@ -85,17 +85,13 @@ local_cluster <- function(
 
 #' @export
 format.tfdistribute_local_cluster <- function(x, ...) {
-  c(
-    interpolate("<local_cluster> {sum(count_tasks(x))} process{?es} on this machine"),
-    paste0("  ", show_task_names(x)),
-    paste0("  devices    ", x$devices_per_worker, " for each process that trains"),
-    if (!is.null(x$memory_limit_mb)) {
-      paste0("  memory     ", format(x$memory_limit_mb), " MB of each GPU at most")
-    },
-    interpolate(c(
-      "  watched    {format(x$start_timeout_s)} s for the first step, ",
-      "{format(x$stall_timeout_s)} s for any other, {x$restarts} restart{?s}"
-    )),
-    if (x$network != "auto") paste0("  network    ", x$network)
+  limit <- x$memory_limit_mb
+  format_started(
+    x,
+    "process{?es} on this machine",
+    devices = show_devices(x),
+    memory = if (!is.null(limit)) paste(format(limit), "MB of each GPU at most"),
+    watched = show_watched(x),
+    network = if (x$network != "auto") x$network
   )
 }

@@ -65,6 +65,5 @@ mirai_cluster <- function(
 
 #' @export
 format.tfdistribute_mirai_cluster <- function(x, ...) {
-  profile <- if (!is.null(x$profile)) paste0("  profile    ", x$profile)
-  format_engine(x, "daemon", "daemons", profile, format_share(x))
+  format_engine(x, "daemon", "daemons", profile = x$profile)
 }

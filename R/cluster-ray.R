@@ -92,27 +92,20 @@ ray_cluster <- function(
 }
 
 # As in cluster/engines/ray.py.
-ray_address_pattern <- "^(auto|(ray://)?([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\]):[0-9]{1,5})$"
+ray_address_pattern <- "auto|(ray://)?([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\]):[0-9]{1,5}"
 
 check_ray_address <- function(address) {
   address <- check_string(address)
-  if (!grepl(ray_address_pattern, address, useBytes = TRUE, perl = TRUE) || grepl("\n", address)) {
-    abort_tfdistribute(
-      "argument",
-      problem = "`address` is {show_value(address)}, which is not the address of a Ray cluster.",
-      remedy = paste0(
-        "Use \"auto\", \"host:port\" with the port of the head node (6379), or \"ray://host:port\" (10001)."
-      ),
-      argument = "address",
-      value = address
-    )
-  }
-  address
+  check_texts(
+    address,
+    matches_whole(address, ray_address_pattern),
+    why = "is not the address of a Ray cluster",
+    remedy = "Use \"auto\", \"host:port\" with the port of the head node (6379), or \"ray://host:port\" (10001).",
+    kind = "argument"
+  )
 }
 
 #' @export
 format.tfdistribute_ray_cluster <- function(x, ...) {
-  address <- paste0("  address    ", x$address)
-  placement <- paste0("  placement  ", x$placement)
-  format_engine(x, "actor", "nodes", address, format_share(x), placement)
+  format_engine(x, "actor", "nodes", address = x$address, placement = x$placement)
 }

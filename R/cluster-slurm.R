@@ -151,16 +151,13 @@ format.tfdistribute_slurm_cluster <- function(x, ...) {
     x$options
   )
   time <- if (is.null(x$time_limit)) "of the partition" else x$time_limit
-  c(
-    interpolate(
-      "<slurm_cluster> {sum(count_tasks(x))} process{?es} on {x$nodes} node{?s} of Slurm"
-    ),
-    paste0("  ", show_task_names(x)),
-    paste0("  time limit ", time, if (x$requeue) ", queues again when the time is up"),
-    if (length(asked) > 0) paste0("  options    ", toString(asked)),
-    if (length(x$setup) > 0) paste0("  setup      ", x$setup),
-    paste0("  devices    ", x$devices_per_worker, " for each process that trains"),
-    format_watched(x, "nodes"),
-    format_variables(x)
+  format_started(
+    x,
+    paste("process{?es} on", several(x$nodes, "node"), "of Slurm"),
+    `time limit` = paste0(time, if (x$requeue) ", queues again when the time is up"),
+    options = if (length(asked) > 0) toString(asked),
+    setup = x$setup,
+    devices = show_devices(x),
+    watched = show_watched(x, "nodes")
   )
 }

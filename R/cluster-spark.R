@@ -113,5 +113,5 @@ sparklyr_address <- function(sc) {
 format.tfdistribute_spark_cluster <- function(x, ...) {
   # Without what may be secret.
   session <- if (startsWith(x$sc, "sc:")) sub("/?;.*$", "", x$sc) else "on this machine"
-  format_engine(x, "task", "executors", paste0("  session    ", session), format_share(x))
+  format_engine(x, "task", "executors", session = session)
 }

@@ -108,69 +108,39 @@ is_on_hosts <- function(cluster) {
 
 # As in cluster/ssh.py, no characters that ssh or a shell would interpret.
 host_pattern <- paste0(
-  "^([A-Za-z0-9_][A-Za-z0-9._-]{0,63}@)?",
-  "[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$"
+  "([A-Za-z0-9_][A-Za-z0-9._-]{0,63}@)?",
+  "[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?"
 )
 
 check_hosts <- function(hosts, hostfile) {
-  if (is.null(hosts) == is.null(hostfile)) {
-    abort_tfdistribute(
-      "argument",
-      problem = if (is.null(hosts)) {
-        "Neither `hosts` nor `hostfile` names hosts."
-      } else {
-        "`hosts` and `hostfile` both name hosts."
-      },
-      remedy = "Use one of them, such as ssh_cluster(c(\"node-a\", \"node-b\")).",
-      argument = "hosts"
-    )
-  }
+  example <- "ssh_cluster(c(\"node-a\", \"node-b\"))"
+  check_one_given(list(hosts = hosts, hostfile = hostfile), example = example)
   argument <- if (is.null(hosts)) "hostfile" else "hosts"
   hosts <- if (is.null(hosts)) read_hostfile(check_path(hostfile)) else check_strings(hosts)
-  is_host <- grepl(host_pattern, hosts, useBytes = TRUE, perl = TRUE) &
-    !grepl("\n", hosts, useBytes = TRUE)
-  if (!all(is_host)) {
-    wrong <- hosts[!is_host][[1]]
-    abort_tfdistribute(
-      "cluster",
-      problem = "`{argument}` holds {show_value(wrong)}, which is not the name of a host.",
-      remedy = paste0(
-        "Write \"host\" or \"user@host\" with letters, digits, dots and hyphens; a port belongs into ",
-        "~/.ssh/config."
-      ),
-      argument = argument,
-      value = wrong
-    )
-  }
-  hosts
+  check_texts(
+    hosts,
+    matches_whole(hosts, host_pattern),
+    why = "is not the name of a host",
+    remedy = c(
+      "Write \"host\" or \"user@host\" with letters, digits, dots and hyphens; a port belongs into ",
+      "~/.ssh/config."
+    ),
+    argument = argument
+  )
 }
 
 # Lines such as "node-a slots=2", as MPI and DeepSpeed write them. The host is repeated for each slot.
 read_hostfile <- function(path) {
   if (!file.exists(path)) {
-    abort_tfdistribute(
-      "argument",
-      problem = "`hostfile` {show_value(path)} does not exist.",
-      argument = "hostfile",
-      value = path
-    )
+    abort_argument(path, "the path of a file that exists", "hostfile")
   }
   lines <- trimws(sub("#.*", "", readLines(path, warn = FALSE)))
   lines <- lines[nzchar(lines)]
   is_line <- grepl("^\\S+(\\s+slots\\s*=\\s*[1-9][0-9]{0,3})?$", lines)
-  if (!all(is_line) || length(lines) == 0) {
-    wrong <- if (length(lines) > 0) lines[!is_line][[1]] else ""
-    abort_tfdistribute(
-      "argument",
-      problem = if (nzchar(wrong)) {
-        "`hostfile` has the line {show_value(wrong)}, which does not name a host."
-      } else {
-        "`hostfile` {show_value(path)} names no host."
-      },
-      remedy = "Write lines such as \"node-a\" or \"node-a slots=2\".",
-      argument = "hostfile",
-      value = wrong
-    )
+  remedy <- "Write lines such as \"node-a\" or \"node-a slots=2\"."
+  check_texts(lines, is_line, "does not name a host", remedy, "hostfile", "argument")
+  if (length(lines) == 0) {
+    abort_argument(path, "a file with names of hosts", "hostfile", remedy = remedy)
   }
   slots <- ifelse(grepl("slots", lines), sub(".*=\\s*", "", lines), "1")
   rep(sub("\\s.*", "", lines), as.integer(slots))
@@ -178,42 +148,30 @@ read_hostfile <- function(path) {
 
 check_host_addresses <- function(host_addresses, hosts) {
   named <- check_named_strings(host_addresses)
-  unknown <- setdiff(names(named), hosts)
-  if (length(unknown) > 0) {
-    abort_tfdistribute(
-      "cluster",
-      problem = "`host_addresses` names {show_value(unknown[[1]])}, which is not one of `hosts`.",
-      remedy = "Use the names {toString(utils::head(unique(hosts), 5))}.",
-      argument = "host_addresses",
-      value = unknown[[1]]
-    )
-  }
+  check_texts(
+    names(named),
+    names(named) %in% hosts,
+    why = "is not one of `hosts`",
+    remedy = "Use the names {toString(utils::head(unique(hosts), 5))}.",
+    argument = "host_addresses"
+  )
   texts <- as.character(unlist(named))
   has_port <- grepl(":[A-Za-z0-9]*$", texts) & !grepl("]$", texts)
-  wrong <- texts[has_port | !grepl(address_pattern, texts, useBytes = TRUE, perl = TRUE)]
-  if (length(wrong) > 0) {
-    abort_tfdistribute(
-      "cluster",
-      problem = "`host_addresses` holds {show_value(wrong[[1]])}, which is not an address without a port.",
-      remedy = "Write a name or an IP address, such as c(\"node-a\" = \"10.0.0.1\").",
-      argument = "host_addresses",
-      value = wrong[[1]]
-    )
-  }
+  check_texts(
+    texts,
+    !has_port & matches_whole(texts, address_pattern),
+    why = "is not an address without a port",
+    remedy = "Write a name or an IP address, such as c(\"node-a\" = \"10.0.0.1\").",
+    argument = "host_addresses"
+  )
   named
 }
 
 check_variables <- function(environment) {
   named <- check_named_strings(environment)
-  wrong <- grep("^[A-Za-z_][A-Za-z0-9_]*$", names(named), value = TRUE, invert = TRUE)
-  if (length(wrong) > 0) {
-    abort_tfdistribute(
-      "argument",
-      problem = "`environment` names {show_value(wrong[[1]])}, which is not a variable.",
-      argument = "environment",
-      value = wrong[[1]]
-    )
-  }
+  is_variable <- grepl("^[A-Za-z_][A-Za-z0-9_]*$", names(named))
+  why <- "is not the name of a variable"
+  check_texts(names(named), is_variable, why, argument = "environment", kind = "argument")
   named
 }
 
@@ -241,34 +199,12 @@ check_named_strings <- function(value, argument = rlang::caller_arg(value)) {
 
 #' @export
 format.tfdistribute_ssh_cluster <- function(x, ...) {
-  c(
-    interpolate(
-      "<ssh_cluster> {sum(count_tasks(x))} process{?es} on {length(unique(x$hosts))} host{?s}"
-    ),
-    paste0("  ", show_task_names(x)),
-    format_fewest_workers(x),
-    paste0("  hosts      ", toString(first_of(unique(x$hosts), 8))),
-    paste0("  devices    ", x$devices_per_worker, " for each process that trains"),
-    format_watched(x, "hosts"),
-    format_variables(x)
+  hosts <- unique(x$hosts)
+  format_started(
+    x,
+    paste("process{?es} on", several(length(hosts), "host")),
+    hosts = toString(first_of(hosts, 8)),
+    devices = show_devices(x),
+    watched = show_watched(x, "hosts")
   )
-}
-
-format_watched <- function(x, hosts) {
-  interpolate(c(
-    "  watched    {format(x$start_timeout_s)} s for the first step, ",
-    "{format(x$stall_timeout_s)} s for any other, {x$restarts} restart{?s}, ",
-    "{hosts} lost after {format(x$lease_s)} s"
-  ))
-}
-
-format_fewest_workers <- function(x) {
-  if (length(x$workers) == 2) {
-    paste0("  workers    at least ", x$workers[[1]], ", if hosts are lost")
-  }
-}
-
-# Values may be secret.
-format_variables <- function(x) {
-  if (length(x$environment) > 0) paste0("  variables  ", toString(names(x$environment)))
 }

@@ -74,14 +74,11 @@ write_tf_config <- function(cluster, task) {
   roles <- Filter(length, unclass(cluster)[setdiff(cluster_roles, "evaluator")])
   lists <- vapply(roles, function(each) paste0('"', each, '"', collapse = ", "), "")
   structure(
-    paste0(
-      '{"cluster": {',
+    sprintf(
+      '{"cluster": {%s}, "task": {"type": "%s", "index": %d}}',
       paste0('"', names(roles), '": [', lists, "]", collapse = ", "),
-      '}, "task": {"type": "',
       task$type,
-      '", "index": ',
-      task$index,
-      "}}"
+      task$index
     ),
     class = "tfdistribute_tf_config_text"
   )

@@ -113,14 +113,11 @@ format.tfdistribute_vertex_cluster <- function(x, ...) {
   accelerators <- if (!is.null(x$accelerator)) {
     paste0(", ", x$accelerators, " ", x$accelerator, " for each that trains")
   }
-  c(
-    interpolate(
-      "<vertex_cluster> {sum(count_tasks(x))} container{?s} on Vertex AI in {x$location}"
-    ),
-    paste0("  ", show_task_names(x)),
-    paste0("  project    ", x$project),
-    paste0("  image      ", x$image),
-    paste0("  machines   ", x$machine_type, accelerators),
-    format_managed(x)
+  format_managed(
+    x,
+    "on Vertex AI in {x$location}",
+    project = x$project,
+    image = x$image,
+    machines = paste0(x$machine_type, accelerators)
   )
 }

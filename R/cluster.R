@@ -84,33 +84,23 @@ check_addresses <- function(value, argument = rlang::caller_arg(value)) {
   is_text <- function(each) is.character(each) && length(each) == 1
   texts <- is.list(value) && !is.object(value) && all(vapply(value, is_text, NA))
   addresses <- check_strings(if (texts) unlist(value) else value, argument = argument)
-  # Bytes, so that the letters of a locale do not count as letters.
-  is_address <- grepl(address_pattern, addresses, useBytes = TRUE, perl = TRUE) &
-    !grepl("\n", addresses, useBytes = TRUE)
-  wrong <- addresses[!is_address]
-  if (length(wrong) > 0) {
-    abort_tfdistribute(
-      "cluster",
-      problem = "`{argument}` holds {show_value(wrong[[1]])}, which is not an address.",
-      remedy = "Write \"host:port\" with letters, digits, dots and hyphens.",
-      argument = argument,
-      value = wrong[[1]]
-    )
-  }
+  check_texts(
+    addresses,
+    matches_whole(addresses, address_pattern),
+    why = "is not an address",
+    remedy = "Write \"host:port\" with letters, digits, dots and hyphens.",
+    argument = argument
+  )
   # A missing port is a row of check_cluster().
   ports <- sub(":", "", sub(address_pattern, "\\3", addresses, perl = TRUE), fixed = TRUE)
   is_port <- grepl("^0*[1-9][0-9]{0,4}$", ports) & suppressWarnings(as.numeric(ports)) < 65536
-  wrong <- addresses[nzchar(ports) & !is_port]
-  if (length(wrong) > 0) {
-    abort_tfdistribute(
-      "cluster",
-      problem = "The address {show_value(wrong[[1]])} has no port from 1 to 65535.",
-      remedy = "Write \"host:port\", such as \"host-a:2222\".",
-      argument = argument,
-      value = wrong[[1]]
-    )
-  }
-  addresses
+  check_texts(
+    addresses,
+    !nzchar(ports) | is_port,
+    why = "has no port from 1 to 65535",
+    remedy = "Write \"host:port\", such as \"host-a:2222\".",
+    argument = argument
+  )
 }
 
 # The evaluator does not listen, and a task without a port has no address yet.
@@ -198,7 +188,7 @@ show_task <- function(task) {
 
 #' @export
 `$<-.tfdistribute_cluster` <- function(x, name, value) {
-  constructor <- if (x$kind == "addresses") "cluster" else paste0(x$kind, "_cluster")
+  constructor <- if (x$kind == "addresses") "address_cluster" else paste0(x$kind, "_cluster")
   fields <- unclass_list(x)
   changed <- change_field(fields, name, value, constructor)
   if ("source" %in% names(x)) {
@@ -210,9 +200,34 @@ show_task <- function(task) {
 #' @export
 `[[<-.tfdistribute_cluster` <- `$<-.tfdistribute_cluster`
 
-#' @export
-print.tfdistribute_cluster <- function(x, ...) {
-  print_description(x, format(x, ...))
+# The lines of a printed cluster whose tasks are started for a job. `what` is a template for the words after the number
+# of tasks, and `...` are values by their labels.
+format_started <- function(x, what, ...) {
+  values <- list(
+    workers = if (length(x$workers) == 2) {
+      paste0("at least ", x$workers[[1]], ", if hosts are lost")
+    },
+    ...,
+    # The values of variables may be secret.
+    variables = if (length(x$environment) > 0) toString(names(x$environment))
+  )
+  c(
+    interpolate(c("<{x$kind}_cluster> {sum(count_tasks(x))} ", what)),
+    paste0("  ", show_task_names(x)),
+    sprintf("  %-10s %s", rep(names(values), lengths(values)), unlist(values))
+  )
+}
+
+show_devices <- function(x) {
+  paste(x$devices_per_worker, "for each process that trains")
+}
+
+show_watched <- function(x, hosts = NULL) {
+  interpolate(c(
+    "{format(x$start_timeout_s)} s for the first step, ",
+    "{format(x$stall_timeout_s)} s for any other, {x$restarts} restart{?s}",
+    if (!is.null(hosts)) ", {hosts} lost after {format(x$lease_s)} s"
+  ))
 }
 
 #' @export
@@ -225,11 +240,8 @@ format.tfdistribute_addresses_cluster <- function(x, ...) {
   if (!is.null(x$source)) {
     shown[["read from"]] <- x$source
   }
-  shown[["watched"]] <- paste0(
-    format(x$start_timeout_s),
-    " s for a task to answer, ",
-    format(x$stall_timeout_s),
-    " s for any step"
+  shown[["watched"]] <- interpolate(
+    "{format(x$start_timeout_s)} s for a task to answer, {format(x$stall_timeout_s)} s for any step"
   )
   c(
     interpolate("<cluster> {sum(count_tasks(x))} task{?s}"),
@@ -243,6 +255,9 @@ cluster_checks <- rlang::exprs(
   ps = check_count(ps, minimum = 0L, maximum = most_processes),
   evaluator = check_flag(evaluator),
   devices_per_worker = check_count(devices_per_worker),
+  # The maximum as in cluster/engines/engine.py.
+  cpus_per_worker = check_count(cpus_per_worker, maximum = 10000L),
+  gpus_per_worker = check_count(gpus_per_worker, minimum = 0L, maximum = 10000L),
   rscript = check_string(rscript),
   python = check_string(python, null = TRUE),
   libraries = check_some_strings(libraries),

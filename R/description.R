@@ -19,6 +19,38 @@ checked_fields <- function(checks, ..., .frame) {
   fields[union(setdiff(names(own), names(checks)), intersect(names(checks), names(fields)))]
 }
 
+# Methods that several families share.
+#' @rawNamespace
+#' S3method("$<-", tfdistribute_hook, set_field)
+#' S3method("$<-", tfdistribute_strategy, set_field)
+#' S3method("$<-", tfdistribute_tracker, set_field)
+#' S3method("[[<-", tfdistribute_hook, set_field)
+#' S3method("[[<-", tfdistribute_strategy, set_field)
+#' S3method("[[<-", tfdistribute_tracker, set_field)
+#' S3method(print, tfdistribute_cluster, print_lines)
+#' S3method(print, tfdistribute_estimator, print_lines)
+#' S3method(print, tfdistribute_history_summary, print_lines)
+#' S3method(print, tfdistribute_input, print_lines)
+#' S3method(print, tfdistribute_model_summary, print_lines)
+#' S3method(print, tfdistribute_hook, print_line)
+#' S3method(print, tfdistribute_optimizer, print_line)
+#' S3method(print, tfdistribute_strategy, print_line)
+#' S3method(print, tfdistribute_tracker, print_line)
+NULL
+
+print_lines <- function(x, ...) {
+  print_description(x, format(x, ...))
+}
+
+# A line such as <strategy> mirrored over 2 devices, after the family.
+print_line <- function(x, ...) {
+  print_description(x, paste0("<", family_of(x), "> ", format(x)))
+}
+
+family_of <- function(x) {
+  sub("^tfdistribute_", "", utils::tail(class(x), 1))
+}
+
 # Print the lines of a description. A list that has only the class of a description is printed as a list.
 print_description <- function(x, lines) {
   lines <- tryCatch(lines, error = function(error) NULL)
@@ -63,4 +95,9 @@ change_field <- function(arguments, name, value, constructor) {
   }
   arguments[name] <- list(value)
   do.call(constructor, arguments[intersect(names(arguments), known)])
+}
+
+set_field <- function(x, name, value) {
+  constructor <- c(hook = "hook_", strategy = "strategy_", tracker = "track_")[[family_of(x)]]
+  change_field(unclass_list(x), name, value, paste0(constructor, x$kind))
 }

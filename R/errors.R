@@ -133,6 +133,9 @@ show_value <- function(value) {
   if (is.function(value)) {
     return("a function")
   }
+  if (is.list(value) && !is.object(value)) {
+    return("a list")
+  }
   if (!is.atomic(value)) {
     return(paste0("an object of class ", class(value)[[1]]))
   }

@@ -96,16 +96,7 @@ check_label_vocabulary <- function(label_vocabulary, n_classes) {
   }
   labels <- if (is.factor(label_vocabulary)) levels(label_vocabulary) else label_vocabulary
   labels <- check_strings(labels, argument = "label_vocabulary")
-  twice <- anyDuplicated(labels)
-  if (twice > 0) {
-    abort_tfdistribute(
-      "model",
-      problem = "`label_vocabulary` names {show_value(labels[[twice]])} twice.",
-      remedy = "Name each class once.",
-      argument = "label_vocabulary",
-      value = labels[[twice]]
-    )
-  }
+  check_distinct(labels, "Name each class once.", "label_vocabulary", "model")
   if (length(labels) != n_classes) {
     abort_tfdistribute(
       "model",

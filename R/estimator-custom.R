@@ -172,14 +172,3 @@ model_fn_wire <- function(model_fn, params) {
     spec_wire(returned, mode)
   }
 }
-
-#' @export
-format.tfdistribute_custom_estimator <- function(x, ...) {
-  taken <- if (is_python_object(x$model_fn)) "..." else names(formals(args(x$model_fn)))
-  x["model_fn"] <- paste0("function(", toString(taken), ")")
-  if (length(x$params) > 0) {
-    x["params"] <- list(names(x$params) %||% paste(length(x$params), "values"))
-  }
-  x["model_class"] <- list(NULL)
-  NextMethod()
-}

@@ -86,12 +86,8 @@ check_hidden_units <- function(value, argument = rlang::caller_arg(value)) {
   if (
     inherits(value, c("tfdistribute_feature_column", "tfdistribute_feature_columns", "formula"))
   ) {
-    abort_tfdistribute(
-      "argument",
-      problem = "`{argument}` must be whole numbers of at least 1, not {show_kind(value)}.",
-      remedy = "Name the arguments, as in {argument} = c(64, 32).",
-      argument = argument
-    )
+    remedy <- "Name the arguments, as in {argument} = c(64, 32)."
+    abort_argument(value, "whole numbers of at least 1", argument, remedy = remedy)
   }
   check_counts(value, argument = argument)
 }

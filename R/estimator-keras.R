@@ -92,7 +92,7 @@ keras_model_to_estimator <- function(
   ...
 ) {
   check_call()
-  check_one_keras_model(keras_model, keras_model_path)
+  check_one_given(list(keras_model = keras_model, keras_model_path = keras_model_path))
   is_object <- is_keras_model(keras_model)
   if (is_object) {
     check_compiled(keras_model)
@@ -107,22 +107,6 @@ keras_model_to_estimator <- function(
     estimator["path"] <- write_keras_model(keras_model, estimator$model_dir, custom_objects)
   }
   estimator
-}
-
-check_one_keras_model <- function(keras_model, keras_model_path) {
-  if (is.null(keras_model) != is.null(keras_model_path)) {
-    return(invisible())
-  }
-  abort_tfdistribute(
-    "argument",
-    problem = if (is.null(keras_model)) {
-      "`keras_model` and `keras_model_path` are both NULL."
-    } else {
-      "`keras_model` and `keras_model_path` are both given."
-    },
-    remedy = "Give one of them.",
-    argument = "keras_model"
-  )
 }
 
 # A model of Keras 2 (keras.src.engine.training.Model, in another module for each version) or of Keras 3.
@@ -148,16 +132,14 @@ check_model_builder <- function(keras_model) {
     return(NULL)
   }
   if (!is.function(keras_model)) {
-    abort_tfdistribute(
-      "argument",
-      problem = "`keras_model` must be a compiled Keras model, not {show_value(keras_model)}.",
+    abort_argument(
+      keras_model,
+      "a compiled Keras model",
       remedy = if (is.character(keras_model)) {
         "Give the path of a saved model as `keras_model_path`."
       } else {
         "Give a model of Keras 2 or Keras 3, or a function that builds and compiles one."
-      },
-      argument = "keras_model",
-      value = show_value(keras_model)
+      }
     )
   }
   check_formals(
@@ -176,12 +158,7 @@ check_saved_model <- function(keras_model_path) {
     return(path)
   }
   if (!file.exists(path)) {
-    abort_tfdistribute(
-      "argument",
-      problem = "`keras_model_path` \"{path}\" does not exist.",
-      argument = "keras_model_path",
-      value = path
-    )
+    abort_argument(path, "the path of a file that exists", "keras_model_path")
   }
   normalizePath(path)
 }
@@ -250,15 +227,4 @@ abort_unwritable <- function(reason, parent = NULL) {
     argument = "keras_model",
     parent = parent
   )
-}
-
-#' @export
-format.tfdistribute_keras_estimator <- function(x, ...) {
-  x["custom_objects"] <- list(names(x$custom_objects))
-  # By the names of the arguments, in their order.
-  arguments <- c(keras_model = "function", keras_model_path = "path")
-  named <- match(arguments, names(x), nomatch = 0)
-  names(x)[named] <- names(arguments)[named > 0]
-  class(x) <- "tfdistribute_estimator"
-  format(x, ...)
 }

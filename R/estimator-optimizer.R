@@ -142,8 +142,3 @@ format.tfdistribute_optimizer <- function(x, ...) {
   )
   paste0(x$name, if (length(settings) > 0) paste0(" (", toString(settings), ")"))
 }
-
-#' @export
-print.tfdistribute_optimizer <- function(x, ...) {
-  print_description(x, paste("<optimizer>", format(x)))
-}

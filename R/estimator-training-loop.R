@@ -150,19 +150,3 @@ call_taken <- function(step, arguments) {
   }
   rlang::exec(step, !!!arguments)
 }
-
-#' @export
-format.tfdistribute_training_loop_estimator <- function(x, ...) {
-  for (name in c("build_parts", "train_step", "eval_step", "predict_step")) {
-    step <- x[[name]]
-    x[name] <- list(
-      if (!is.null(step)) paste0("function(", toString(names(formals(args(step)))), ")")
-    )
-  }
-  names(x)[names(x) == "build_parts"] <- "build"
-  if (length(x$params) > 0) {
-    x["params"] <- list(names(x$params) %||% paste(length(x$params), "values"))
-  }
-  x["model_class"] <- list(NULL)
-  NextMethod()
-}

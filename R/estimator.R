@@ -38,12 +38,8 @@ NULL
 # `config`. Its attribute `temporary` is TRUE if `model_dir` is chosen here.
 new_estimator <- function(kind, ..., model_dir = NULL, config = NULL) {
   if (is_python_object(config)) {
-    abort_tfdistribute(
-      "argument",
-      problem = "`config` must be what run_config() returns, not {show_kind(config)}.",
-      remedy = "Give its settings to run_config(), as in run_config(strategy_mirrored(), seed = 1).",
-      argument = "config"
-    )
+    remedy <- "Give its settings to run_config(), as in run_config(strategy_mirrored(), seed = 1)."
+    abort_argument(config, "what run_config() returns", remedy = remedy)
   }
   config <- check_class(config, "tfdistribute_run_config", "what run_config() returns", null = TRUE)
   directory <- chosen_model_dir(model_dir, config$model_dir)
@@ -70,11 +66,14 @@ estimator_arguments <- c(
   `function` = "keras_model"
 )
 
+argument_names <- function(fields) {
+  ifelse(fields %in% names(estimator_arguments), estimator_arguments[fields], fields)
+}
+
 #' @export
 `$<-.tfdistribute_estimator` <- function(x, name, value) {
   arguments <- unclass_list(x)
-  renamed <- names(arguments) %in% names(estimator_arguments)
-  names(arguments)[renamed] <- estimator_arguments[names(arguments)[renamed]]
+  names(arguments) <- argument_names(names(arguments))
   is_temporary <- isTRUE(attr(x, "temporary"))
   unset <- c(if (is_temporary) "model_dir", if (length(x$model_class) == 0) "class")
   arguments[unset] <- NULL
@@ -141,25 +140,19 @@ check_estimator <- function(object, argument = rlang::caller_arg(object)) {
   if (inherits(object, "tfdistribute_estimator")) {
     return(object)
   }
-  abort_tfdistribute(
-    "argument",
-    problem = "`{argument}` must be an estimator, not {show_value(object)}.",
+  abort_argument(
+    object,
+    "an estimator",
+    argument,
     remedy = if (rlang::is_formula(object) || is_data(object)) {
       "The model is the first argument, and data comes after it."
     } else {
       "Make one with dnn_regressor() or another function of ?estimators."
-    },
-    argument = argument,
-    value = show_value(object)
+    }
   )
 }
 
 # Printing ------------------------------------------------------------------------------------------
-
-#' @export
-print.tfdistribute_estimator <- function(x, ...) {
-  print_description(x, format(x, ...))
-}
 
 #' @export
 format.tfdistribute_estimator <- function(x, ...) {
@@ -177,7 +170,7 @@ format.tfdistribute_estimator <- function(x, ...) {
 }
 
 describe_fields <- function(x) {
-  fields <- setdiff(names(x), c("kind", "model_dir", "config"))
+  fields <- setdiff(names(x), c("kind", "model_class", "model_dir", "config"))
   for (part in c("linear", "dnn")) {
     # Settings of a part without columns have no effect.
     if (length(x[[paste0(part, "_feature_columns")]]) == 0) {
@@ -190,7 +183,8 @@ describe_fields <- function(x) {
     function(name) !is.null(x[[name]]) && !identical(x[[name]], usual[[name]]),
     fields
   )
-  shown <- lapply(rlang::set_names(fields), function(name) describe_field(x[[name]]))
+  shown <- lapply(fields, function(name) describe_field(x[[name]]))
+  names(shown) <- argument_names(fields)
   shown <- Filter(nzchar, shown)
   shown$model_dir <- paste0(x$model_dir, if (isTRUE(attr(x, "temporary"))) " (temporary)")
   strategy <- x$config$strategy
@@ -204,7 +198,9 @@ describe_field <- function(value) {
   } else if (inherits(value, c("tfdistribute_optimizer", "tfdistribute_warm_start"))) {
     format(value)
   } else if (is.function(value)) {
-    "a function"
+    show_function(value)
+  } else if (is.list(value) && !is.object(value)) {
+    toString(names(value) %||% if (length(value) > 0) paste(length(value), "values"))
   } else if (is.atomic(value)) {
     toString(value)
   } else {

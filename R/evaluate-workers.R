@@ -8,12 +8,8 @@ read_by_job <- function(cluster, verb, object, input, ...) {
   follow_job(job, show = shows_progress(arguments$hooks))
 }
 
-evaluate_as_task <- function(object, input_fn, ...) {
-  call_backend("evaluate", estimator = object, input = input_fn, as_task = TRUE, ...)
-}
-
-predict_as_task <- function(object, input_fn, ...) {
-  call_backend("predict", estimator = object, input = input_fn, as_task = TRUE, ...)
+read_as_task <- function(verb, object, input_fn, ...) {
+  call_backend(verb, estimator = object, input = input_fn, as_task = TRUE, ...)
 }
 
 check_no_steps <- function(steps) {

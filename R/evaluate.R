@@ -87,7 +87,7 @@ evaluate.tfdistribute_estimator <- function(
   on.exit(remove_rows(arguments$input))
   steps <- check_count(steps, null = TRUE)
   metrics <- if (is.null(cluster)) {
-    rlang::inject(evaluate_here(!!!arguments, steps = steps))
+    rlang::inject(read_here("evaluate", !!!arguments, steps = steps))
   } else {
     check_no_steps(steps)
     rlang::inject(read_by_job(cluster, "evaluate", !!!arguments))
@@ -96,18 +96,12 @@ evaluate.tfdistribute_estimator <- function(
   if (simplify) tibble::as_tibble(metrics) else metrics
 }
 
-evaluate_here <- function(object, input, hooks, ...) {
-  progress <- new_progress(show = shows_progress(hooks))
+# Evaluate or predict in this process, with the checked arguments of the verb.
+read_here <- function(verb, object, input, hooks, ..., show = shows_progress(hooks)) {
+  progress <- new_progress(show = show)
   on.exit(progress$finish())
   listener <- progress$listener
-  call_backend(
-    "evaluate",
-    estimator = object,
-    input = input,
-    hooks = hooks,
-    listener = listener,
-    ...
-  )
+  call_backend(verb, estimator = object, input = input, hooks = hooks, listener = listener, ...)
 }
 
 #' @export

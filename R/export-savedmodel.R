@@ -84,14 +84,7 @@ check_receiver <- function(serving_input_receiver_fn, input) {
     return(serving_input_receiver_fn)
   }
   check_function(serving_input_receiver_fn, null = TRUE)
-  if (!is.null(input)) {
-    abort_tfdistribute(
-      "argument",
-      problem = "`serving_input_receiver_fn` and `input` both describe a request.",
-      remedy = "Give one of them.",
-      argument = "input"
-    )
-  }
+  check_one_given(list(input = input, serving_input_receiver_fn = serving_input_receiver_fn))
   serving_input_receiver_fn
 }
 

@@ -51,7 +51,7 @@ column_categorical_with_vocabulary_list <- function(
   dtype <- check_dtype(dtype, category_dtypes, null = TRUE)
   default_value <- check_count(default_value, minimum = -1L, null = TRUE)
   num_oov_buckets <- check_count(num_oov_buckets, minimum = 0L)
-  check_unlisted(isTRUE(default_value >= 0L), num_oov_buckets)
+  check_unlisted(if (isTRUE(default_value >= 0L)) default_value, num_oov_buckets)
   new_keyed_columns(
     "categorical_with_vocabulary_list",
     keys,
@@ -113,7 +113,7 @@ column_categorical_with_vocabulary_file <- function(
   keys <- select_features(rlang::quos(...))
   num_oov_buckets <- check_count(num_oov_buckets, minimum = 0L)
   default_value <- check_count(default_value, minimum = -1L, null = TRUE)
-  check_unlisted(!is.null(default_value), num_oov_buckets)
+  check_unlisted(default_value, num_oov_buckets)
   new_keyed_columns(
     "categorical_with_vocabulary_file",
     keys,
@@ -192,29 +192,15 @@ check_vocabulary <- function(value, argument = rlang::caller_arg(value)) {
     abort_argument(categories, "strings or whole numbers, such as levels(x)", argument)
   }
   categories <- if (is_integer) as.integer(categories) else as_utf8(categories, argument)
-  twice <- anyDuplicated(categories)
-  if (twice > 0) {
-    abort_tfdistribute(
-      "model",
-      problem = "`{argument}` lists {show_value(categories[[twice]])} twice.",
-      remedy = "List each category once, for example with unique().",
-      argument = argument,
-      value = show_value(categories[[twice]])
-    )
-  }
+  remedy <- "Name each category once, for example with unique()."
+  check_distinct(categories, remedy, argument, "model")
   categories
 }
 
-check_unlisted <- function(has_default, num_oov_buckets) {
-  if (has_default && num_oov_buckets > 0) {
-    abort_tfdistribute(
-      "model",
-      problem = "A column cannot have both `default_value` and `num_oov_buckets`.",
-      remedy = "Give one of them.",
-      argument = "num_oov_buckets",
-      value = show_value(num_oov_buckets)
-    )
-  }
+check_unlisted <- function(default_value, num_oov_buckets) {
+  buckets <- if (num_oov_buckets > 0) num_oov_buckets
+  given <- list(num_oov_buckets = buckets, default_value = default_value)
+  check_one_given(given, required = FALSE, kind = "model")
 }
 
 #' @export

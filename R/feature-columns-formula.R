@@ -37,17 +37,11 @@ note_identifier <- function(name, count) {
     return(invisible())
   }
   rlang::inform(c(
-    "!" = paste0(
-      "`",
-      name,
-      "` has ",
-      count,
-      " labels in ",
-      count,
-      " rows, ",
+    "!" = interpolate(c(
+      "`{name}` has {count} labels in {count} rows, ",
       "so a model learns nothing about other rows from it."
-    ),
-    i = paste0("Leave it out of the formula, as in y ~ . - `", name, "`.")
+    )),
+    i = interpolate("Leave it out of the formula, as in y ~ . - `{name}`.")
   ))
 }
 

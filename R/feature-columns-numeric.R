@@ -47,9 +47,7 @@ column_numeric <- function(
   normalizer_fn <- check_callable(normalizer_fn)
   center <- check_default_numbers(center, prod(shape))
   scale <- check_scale(scale, prod(shape))
-  if (!is.null(normalizer_fn) && !(is.null(center) && is.null(scale))) {
-    check_one_given(list(normalizer_fn = normalizer_fn, center = center %||% scale))
-  }
+  check_one_given(list(normalizer_fn = normalizer_fn, center = center %||% scale), required = FALSE)
   new_keyed_columns(
     "numeric",
     keys,

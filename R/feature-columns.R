@@ -120,9 +120,10 @@ as_feature_columns <- function(value, argument = rlang::caller_arg(value)) {
   check_whole_columns(value, argument)
   if (!is.list(value)) {
     name <- if (is.character(value) && length(value) > 0) show_value(value[[1]])
-    abort_tfdistribute(
-      "argument",
-      problem = "`{argument}` must be feature columns, not {show_value(value)}.",
+    abort_argument(
+      value,
+      "feature columns",
+      argument,
       remedy = if (!is.null(name) && argument == "categorical_column") {
         c(
           "For text write column_categorical_with_hash_bucket({name}, hash_bucket_size = 100), for numbers ",
@@ -132,9 +133,7 @@ as_feature_columns <- function(value, argument = rlang::caller_arg(value)) {
         "For a feature of numbers write column_numeric({name})."
       } else {
         "Make them with column_numeric() or another column_*() function."
-      },
-      argument = argument,
-      value = show_value(value)
+      }
     )
   }
   flat <- lapply(unname(unclass(value)), function(each) {

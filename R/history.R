@@ -132,11 +132,6 @@ summary.tfdistribute_history <- function(object, ...) {
 }
 
 #' @export
-print.tfdistribute_history_summary <- function(x, ...) {
-  print_description(x, format(x, ...))
-}
-
-#' @export
 format.tfdistribute_history_summary <- function(x, ...) {
   metrics <- vapply(x$evaluation[names(x$evaluation) != "global_step"], format_number, "")
   c(

@@ -70,9 +70,7 @@ hook_early_stopping <- function(
   if (data == "training" && monitor != "loss") {
     abort_argument(monitor, "\"loss\" with `data = \"training\"`")
   }
-  if (!is.null(every_n_steps) && !is.null(every_s)) {
-    check_one_given(list(every_n_steps = every_n_steps, every_s = every_s))
-  }
+  check_one_given(list(every_n_steps = every_n_steps, every_s = every_s), required = FALSE)
   more_is_better <- grepl("accuracy|auc|precision|recall", monitor, ignore.case = TRUE)
   new_hook(
     "early_stopping",

@@ -34,9 +34,7 @@ hook_checkpoint_saver <- function(
 ) {
   check_call()
   check_one_given(list(every_s = every_s, every_n_steps = every_n_steps))
-  if (!is.null(saver) && !is.null(scaffold)) {
-    check_one_given(list(saver = saver, scaffold = scaffold))
-  }
+  check_one_given(list(saver = saver, scaffold = scaffold), required = FALSE)
   new_hook(
     "checkpoint_saver",
     checkpoint_dir = check_path(checkpoint_dir),
@@ -79,9 +77,7 @@ hook_summary_saver <- function(
 ) {
   check_call()
   check_one_given(list(every_n_steps = every_n_steps, every_s = every_s))
-  if (!is.null(scaffold) && !is.null(summary_op)) {
-    check_one_given(list(scaffold = scaffold, summary_op = summary_op))
-  }
+  check_one_given(list(scaffold = scaffold, summary_op = summary_op), required = FALSE)
   new_hook(
     "summary_saver",
     every_n_steps = check_count(every_n_steps, null = TRUE),

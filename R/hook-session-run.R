@@ -136,7 +136,12 @@ fetches_wire <- function(before_run) {
   if (length(before_run) == 0) NULL else unclass(before_run)
 }
 
-check_callback <- function(value, parameters, argument = rlang::caller_arg(value)) {
+check_callback <- function(
+  value,
+  parameters,
+  argument = rlang::caller_arg(value),
+  remedy = NULL
+) {
   if (is.null(value)) {
     return(NULL)
   }
@@ -151,6 +156,7 @@ check_callback <- function(value, parameters, argument = rlang::caller_arg(value
     abort_tfdistribute(
       "argument",
       problem = "`{argument}` must be {function_of(parameters)}, not {given}.",
+      remedy = remedy,
       argument = argument,
       value = given
     )

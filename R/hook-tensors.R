@@ -38,10 +38,7 @@ hook_logging_tensor <- function(
 ) {
   check_call()
   at_end <- check_flag(at_end)
-  none_given <- is.null(every_n_steps) && is.null(every_s)
-  if (!(at_end && none_given)) {
-    check_one_given(list(every_n_steps = every_n_steps, every_s = every_s))
-  }
+  check_one_given(list(every_n_steps = every_n_steps, every_s = every_s), required = !at_end)
   new_hook(
     "logging_tensor",
     tensors = check_tensors(tensors),

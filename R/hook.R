@@ -41,16 +41,8 @@ check_hooks <- function(value, argument = rlang::caller_arg(value)) {
   if (is.null(value) || length(others) == 0) {
     return(unname(as.list(hooks)))
   }
-  abort_tfdistribute(
-    "argument",
-    problem = c(
-      "`{argument}` must be a hook, a list of hooks or NULL, ",
-      "not {show_value(others[[1]])}."
-    ),
-    remedy = "Make hooks with hook_early_stopping() or another function of ?hooks.",
-    argument = argument,
-    value = show_value(others[[1]])
-  )
+  remedy <- "Make hooks with hook_early_stopping() or another function of ?hooks."
+  abort_argument(others[[1]], "a hook, a list of hooks or NULL", argument, remedy = remedy)
 }
 
 is_hook <- function(x) {
@@ -58,25 +50,11 @@ is_hook <- function(x) {
 }
 
 #' @export
-`$<-.tfdistribute_hook` <- function(x, name, value) {
-  constructor <- paste0("hook_", x$kind)
-  change_field(unclass_list(x), name, value, constructor)
-}
-
-#' @export
-`[[<-.tfdistribute_hook` <- `$<-.tfdistribute_hook`
-
-#' @export
 format.tfdistribute_hook <- function(x, ...) {
   fields <- Filter(Negate(is.null), unclass(x)[-1])
   fields <- fields[lengths(fields) > 0 | vapply(fields, is_python_object, NA)]
   values <- vapply(fields, format_field, "")
   paste0("hook_", x$kind, "(", paste(names(fields), values, sep = " = ", collapse = ", "), ")")
-}
-
-#' @export
-print.tfdistribute_hook <- function(x, ...) {
-  print_description(x, paste("<hook>", format(x)))
 }
 
 format_field <- function(value) {
@@ -114,23 +92,6 @@ as_python.tfdistribute_hook <- function(x, ...) {
 
 # Checks that hooks share ------------------------------------------------------------------------
 
-# Exactly one of two arguments, in a list with both names.
-check_one_given <- function(given) {
-  count <- sum(!vapply(given, is.null, NA))
-  if (count != 1) {
-    abort_tfdistribute(
-      "argument",
-      problem = if (count == 0) {
-        "Neither `{names(given)[[1]]}` nor `{names(given)[[2]]}` was given."
-      } else {
-        "`{names(given)[[1]]}` and `{names(given)[[2]]}` cannot both be given."
-      },
-      remedy = if (count == 0) "Give one of them." else "Leave one of them out.",
-      argument = names(given)[[1]]
-    )
-  }
-}
-
 check_tensor <- function(value, argument = rlang::caller_arg(value)) {
   if (is_python_object(value)) {
     return(value)
@@ -157,16 +118,7 @@ check_tensors <- function(value, argument = rlang::caller_arg(value), lists = FA
   })
   own <- vapply(seq_along(tensors), function(i) tensor_name(tensors[[i]], i), "")
   names <- ifelse(nzchar(given), given, own)
-  twice <- anyDuplicated(names)
-  if (twice > 0) {
-    abort_tfdistribute(
-      "argument",
-      problem = "`{argument}` has the name {show_value(names[[twice]])} twice.",
-      remedy = "Name each tensor once.",
-      argument = argument,
-      value = names[[twice]]
-    )
-  }
+  check_distinct(names, "Name each tensor once.", argument, "argument")
   stats::setNames(tensors, names)
 }
 

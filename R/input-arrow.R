@@ -44,13 +44,3 @@ input_arrow <- function(
   check_call()
   new_streamed_input("arrow")
 }
-
-#' @export
-as_wire.tfdistribute_arrow_input <- function(x) {
-  table_wire(x)
-}
-
-#' @export
-format.tfdistribute_arrow_input <- function(x, ...) {
-  format_table_input(x, "Arrow files")
-}

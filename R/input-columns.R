@@ -124,17 +124,10 @@ abort_no_type <- function(values, name) {
   )
 }
 
+# The class of values that a column may have, which show_value() would list.
 show_kind <- function(value) {
-  if (is.null(value)) {
-    return("NULL")
-  }
-  if (is.function(value)) {
-    return("a function")
-  }
-  if (is.list(value) && !is.object(value)) {
-    return("a list")
-  }
-  paste("an object of class", class(value)[[1]])
+  is_vector <- is.atomic(value) && !is.null(value)
+  if (is_vector) paste("an object of class", class(value)[[1]]) else show_value(value)
 }
 
 # float32 ends at 3.4e38, and an infinite response results in an infinite loss. Infinite features are allowed, because

@@ -73,13 +73,3 @@ check_delimiter <- function(delim) {
   }
   delim
 }
-
-#' @export
-as_wire.tfdistribute_csv_input <- function(x) {
-  table_wire(x)
-}
-
-#' @export
-format.tfdistribute_csv_input <- function(x, ...) {
-  format_table_input(x, "CSV files", delim = if (x$delimiter != ",") quoted(x$delimiter))
-}

@@ -30,15 +30,11 @@
 input_dataset <- function(fn, weights = NULL, transform = NULL, ...) {
   check_call()
   if (!is.function(fn)) {
-    abort_tfdistribute(
-      "input",
-      problem = "`fn` must be a function that returns a tf.data.Dataset, not {show_kind(fn)}.",
-      remedy = "Give a function; data in R goes to input_fn().",
-      argument = "fn"
-    )
+    remedy <- "Give a function; data in R goes to input_fn()."
+    abort_argument(fn, "a function that returns a tf.data.Dataset", kind = "input", remedy = remedy)
   }
   check_dataset_function(fn, "fn")
-  weights <- check_weights(weights, NULL, NULL)
+  weights <- check_string(weights, null = TRUE)
   source <- new_description("input", "dataset_function", `function` = fn)
   transformed_input(source, weights, transform)
 }
@@ -116,9 +112,8 @@ check_dataset_function <- function(fn, argument) {
 
 #' @export
 format.tfdistribute_dataset_function_input <- function(x, ...) {
-  formals <- if (is_python_object(x$`function`)) NULL else names(formals(args(x$`function`)))
   c(
-    paste0("<input> function(", toString(formals), ")"),
+    paste("<input>", show_function(x$`function`)),
     "  each of its batches is one replica's"
   )
 }

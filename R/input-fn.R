@@ -164,27 +164,6 @@ new_in_memory_input <- function(
   transformed_input(source, weights, .frame$transform)
 }
 
-# TRUE, FALSE, or NULL if the verb decides.
-check_shuffle <- function(shuffle) {
-  if (is.null(shuffle) || identical(shuffle, "auto")) {
-    return(NULL)
-  }
-  if (!is.logical(shuffle) || length(shuffle) != 1 || is.na(shuffle)) {
-    abort_argument(shuffle, "TRUE, FALSE or \"auto\"")
-  }
-  shuffle
-}
-
-check_seed <- function(seed) {
-  if (!is.null(seed) && !(length(seed) == 1 && is_whole(seed))) {
-    abort_argument(
-      seed,
-      "a whole number between {-.Machine$integer.max} and {.Machine$integer.max}, or NULL"
-    )
-  }
-  if (is.null(seed)) NULL else as.integer(seed)
-}
-
 check_chosen <- function(data, features, response) {
   if (length(features) == 0) {
     abort_tfdistribute(
@@ -236,11 +215,6 @@ as_wire.tfdistribute_in_memory_input <- function(x) {
 
 #' @export
 `[[<-.tfdistribute_input` <- `$<-.tfdistribute_input`
-
-#' @export
-print.tfdistribute_input <- function(x, ...) {
-  print_description(x, format(x, ...))
-}
 
 #' @export
 format.tfdistribute_in_memory_input <- function(x, ...) {

@@ -100,8 +100,9 @@ input_checks <- rlang::exprs(
   impute = check_table_impute(impute, response),
   batch_size = check_count(batch_size),
   epochs = check_count(epochs, null = TRUE),
-  shuffle = check_shuffle(shuffle),
-  seed = check_seed(seed),
+  # NULL if the verb decides.
+  shuffle = if (!is.null(shuffle) && !identical(shuffle, "auto")) check_flag(shuffle, auto = TRUE),
+  seed = check_count(seed, minimum = -.Machine$integer.max, null = TRUE),
   factors = if (!is.null(factors)) check_choice(factors, c("labels", "codes")),
   columns = check_record_columns(columns),
   verify = check_flag(verify),
@@ -192,6 +193,16 @@ check_table_impute <- function(impute, response) {
   })
 }
 
+# Methods of the inputs that read tables from files.
+#' @rawNamespace
+#' S3method(as_wire, tfdistribute_arrow_input, table_wire)
+#' S3method(as_wire, tfdistribute_csv_input, table_wire)
+#' S3method(as_wire, tfdistribute_parquet_input, table_wire)
+#' S3method(format, tfdistribute_arrow_input, format_table_input)
+#' S3method(format, tfdistribute_csv_input, format_table_input)
+#' S3method(format, tfdistribute_parquet_input, format_table_input)
+NULL
+
 # The fields, and the function that Python calls when it has skipped rows.
 table_wire <- function(x) {
   fields <- lapply(unclass_list(x), as_wire)
@@ -215,21 +226,12 @@ warn_of_skipped <- function(count, places) {
   ))
 }
 
-format_table_input <- function(x, what, ...) {
+format_table_input <- function(x, ...) {
+  names <- c(arrow = "Arrow files", csv = "CSV files", parquet = "Parquet files")
   format_input(
     x,
-    paste(what, format_paths(x$paths)),
+    paste(names[[x$kind]], format_paths(x$paths)),
     types = if (length(x$types) > 0) format_values(x$types),
-    ...
+    delim = if (isTRUE(x$delimiter != ",")) quoted(x$delimiter)
   )
-}
-
-#' @export
-as_wire.tfdistribute_parquet_input <- function(x) {
-  table_wire(x)
-}
-
-#' @export
-format.tfdistribute_parquet_input <- function(x, ...) {
-  format_table_input(x, "Parquet files")
 }

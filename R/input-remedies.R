@@ -3,13 +3,7 @@
 # Raise the error for an `argument` that must be `expected`. `formula` is the formula that came with the data.
 abort_not_data <- function(x, argument, expected, remedy = NULL, formula = NULL) {
   remedy <- remedy_for_data(x, formula) %||% remedy
-  abort_tfdistribute(
-    "input",
-    problem = "`{argument}` must be {expected}, not {if (is.list(x)) show_kind(x) else show_value(x)}.",
-    remedy = if (!is.null(remedy)) "{remedy}",
-    argument = argument,
-    value = show_value(x)
-  )
+  abort_argument(x, expected, argument, "input", if (!is.null(remedy)) "{remedy}")
 }
 
 remedy_for_data <- function(x, formula) {

@@ -86,11 +86,6 @@ check_transform <- function(transform) {
   transform
 }
 
-check_weights <- function(weights, features, response) {
-  weights <- check_string(weights, null = TRUE)
-  check_weights_apart(weights, features, response)
-}
-
 check_weights_apart <- function(weights, features, response) {
   if (!is.null(weights) && weights %in% c(features, response)) {
     abort_tfdistribute(
@@ -104,7 +99,6 @@ check_weights_apart <- function(weights, features, response) {
       value = weights
     )
   }
-  weights
 }
 
 # Weights in memory are checked immediately. Missing weights are rejected together with missing features.
@@ -163,5 +157,5 @@ show_function <- function(x) {
   if (is_python_object(x)) {
     return("a Python function")
   }
-  paste0("function(", paste(names(formals(args(x))), collapse = ", "), ")")
+  paste0("function(", toString(names(formals(args(x)))), ")")
 }

@@ -42,14 +42,7 @@ follow_job <- function(
 
 # A reader of a job's state that shows each change once.
 job_monitor <- function(job, show, page = NULL) {
-  seen <- new.env(parent = emptyenv())
-  seen$state <- NULL
-  seen$position <- NULL
-  seen$step <- 0L
-  seen$phase <- NULL
-  seen$evaluations <- 0L
-  seen$texts <- character()
-  seen$table <- NULL
+  seen <- rlang::new_environment(list(step = 0L, evaluations = 0L))
   progress <- new_progress(show = show, page = page)
   list(
     read = function() {

@@ -76,18 +76,7 @@ new_job <- function(handle, max_steps, tasks) {
 
 job_wire <- function(job) {
   check_class(job, "tfdistribute_job", "a job from launch()")
-  unclass_list(job)[c(
-    "id",
-    "pid",
-    "directory",
-    "model_dir",
-    "logs",
-    "verb",
-    "slurm_id",
-    "ray_id",
-    "submitted",
-    "max_steps"
-  )]
+  unclass_list(job)[setdiff(names(job), "tasks")]
 }
 
 read_job <- function(job) {
@@ -203,14 +192,11 @@ format_tasks <- function(tasks) {
   }
   facts <- Map(
     function(state, step, speed) {
-      paste(
-        c(
-          state,
-          if (!is.na(step)) paste("step", step),
-          if (!is.na(speed)) paste(format_count(speed), "examples/s")
-        ),
-        collapse = ", "
-      )
+      toString(c(
+        state,
+        if (!is.na(step)) paste("step", step),
+        if (!is.na(speed)) paste(format_count(speed), "examples/s")
+      ))
     },
     tasks$state,
     tasks$step,

@@ -9,16 +9,12 @@
 # 100 MB, and `options`, the places where options are used, by their names. Raises an argument error for Python objects
 # other than modules, external pointers, weak references and connections, which includes the `purpose`.
 find_captures <- function(values, purpose = "sent to the processes of a cluster") {
-  state <- new.env(parent = emptyenv())
-  state$frames <- list()
-  state$globals <- character()
-  state$large <- character()
-  state$options <- list()
-  state$seen <- list()
+  found <- list(frames = list(), globals = character(), large = character(), options = list())
+  state <- rlang::new_environment(c(found, list(seen = list())))
   for (name in names(values)) {
     walk_value(values[[name]], list(root = name, purpose = purpose), state)
   }
-  mget(c("frames", "globals", "large", "options"), envir = state)
+  mget(names(found), envir = state)
 }
 
 # Attributes that are not walked. In objects of data.table and readr, they are pointers that other processes do not

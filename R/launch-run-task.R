@@ -73,17 +73,15 @@ exit_status <- function(expr) {
 perform_task <- function(directory, digest) {
   call_backend("task_event", event = "started")
   task <- read_task(directory, digest)
-  verb <- switch(
-    task$verb,
-    train = train,
-    train_and_evaluate = train_and_evaluate,
-    evaluate = evaluate_as_task,
-    predict = predict_as_task
-  )
   # quit() discards deferred warnings, so they are shown immediately.
   warn <- getOption("warn")
   options(tfdistribute.progress = FALSE, warn = if (warn == 0) 1 else warn)
-  do.call(verb, task$arguments)
+  switch(
+    task$verb,
+    train = do.call(train, task$arguments),
+    train_and_evaluate = do.call(train_and_evaluate, task$arguments),
+    do.call(read_as_task, c(list(task$verb), task$arguments))
+  )
 }
 
 # The backtrace is only available before the stack unwinds.

@@ -101,25 +101,16 @@ format_speeds <- function(speeds) {
   names(shown)[2:3] <- c("examples/s", "of one")
   beyond <- speeds[speeds$workers == 2 * measured$best, ]
   c(
-    paste0(
-      "Speed with a batch of ",
-      format_count(measured$step$examples),
-      ", predicted from a step of one worker (",
-      format_number(1000 * measured$step$step_s),
-      " ms, ",
-      several(measured$cores, "core"),
-      ", ",
-      format_number(measured$step$gradient_bytes / 1e6),
-      " MB of gradients)"
-    ),
+    interpolate(c(
+      "Speed with a batch of {format_count(measured$step$examples)}, predicted from a step of one worker ",
+      "({format_number(1000 * measured$step$step_s)} ms, {several(measured$cores, 'core')}, ",
+      "{format_number(measured$step$gradient_bytes / 1e6)} MB of gradients)"
+    )),
     if (!is.null(network)) {
-      paste0(
-        "and the network (",
-        format_number(1000 * network$round_trip_s),
-        " ms, ",
-        format_number(8e-9 * network$bytes_per_s),
-        " Gbit/s)"
-      )
+      interpolate(c(
+        "and the network ({format_number(1000 * network$round_trip_s)} ms, ",
+        "{format_number(8e-9 * network$bytes_per_s)} Gbit/s)"
+      ))
     },
     paste0("  ", utils::capture.output(print(shown, row.names = FALSE))),
     if (nrow(beyond) > 0) {

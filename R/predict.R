@@ -90,7 +90,9 @@ predict.tfdistribute_estimator <- function(
     hidden_keys = if (is.null(asked)) hidden_outputs
   )
   answer <- if (is.null(cluster)) {
-    rlang::inject(predict_here(!!!arguments, as_iterable = as_iterable))
+    # The user's loop calls a function that returns batches.
+    show <- !as_iterable && shows_progress(arguments$hooks)
+    rlang::inject(read_here("predict", !!!arguments, by_batch = as_iterable, show = show))
   } else {
     check_not_iterable(as_iterable)
     rlang::inject(read_by_job(cluster, "predict", !!!arguments))
@@ -131,21 +133,6 @@ predict_in_spark <- function(object, data, checkpoint_path, predict_keys) {
   name <- basename(tempfile("tfdistribute_"))
   call_backend("spark_view", table = predicted, name = name)
   dplyr::tbl(sparklyr::spark_connection(data), name)
-}
-
-predict_here <- function(object, input, hooks, as_iterable, ...) {
-  # The user's loop calls a function that returns batches.
-  progress <- new_progress(show = !as_iterable && shows_progress(hooks))
-  on.exit(progress$finish())
-  call_backend(
-    "predict",
-    estimator = object,
-    input = input,
-    hooks = hooks,
-    listener = progress$listener,
-    by_batch = as_iterable,
-    ...
-  )
 }
 
 # Outputs with the same vector in every row, which are returned only if they are named, as in tfestimators.

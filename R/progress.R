@@ -150,12 +150,7 @@ start_bar <- function(event, bar) {
 # Lines for the first step, every quarter of the steps, ten seconds without a line, and the last step. Before the first
 # step, lines for the activity, at most every two seconds. For batches, only a line every ten seconds.
 progress_lines <- function(clock = Sys.time) {
-  state <- new.env(parent = emptyenv())
-  state$last <- NULL
-  state$shown_step <- NULL
-  state$shown_at <- NULL
-  state$phase_at <- NULL
-  state$began <- clock()
+  state <- rlang::new_environment(list(began = clock()))
   show <- function(event) {
     now <- clock()
     state$first <- state$first %||% list(step = event$step, at = now)

@@ -15,7 +15,7 @@ keep_warning <- function(warning) {
 
 raise_kept_warnings <- function() {
   kept <- the$kept_warnings
-  the$kept_warnings <- list()
+  the$kept_warnings <- NULL
   for (warning in kept) {
     rlang::cnd_signal(warning)
   }

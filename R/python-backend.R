@@ -1,16 +1,9 @@
 # The only file that uses reticulate. All calls of Python go through call_backend(), which passes and returns plain
 # values, and raises errors as classed conditions.
 
-# State of the package in this session: the imported bridge, and the condition that an R callback raised.
-the <- new.env(parent = emptyenv())
-the$bridge <- NULL
-the$python_pid <- NULL
-the$callback_error <- NULL
-the$callback_trace <- NULL
-the$kept_warnings <- list()
-the$restored_model <- NULL
-the$trained_directories <- character()
-the$members <- list()
+# State of the package in this session, such as the imported bridge, and the condition that an R callback raised. As in
+# every environment with a state, a variable that was not set is NULL.
+the <- rlang::new_environment(list(members = list()))
 
 # Call a function of the Python bridge, and return its result as R values. The dot keeps `.function` apart from
 # arguments called `name`. Descriptions and R vectors are converted to plain Python values.

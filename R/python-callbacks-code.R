@@ -4,9 +4,7 @@
 # Values that differ between processes, and values that cannot be compared (environments, pointers, Python objects), are
 # omitted.
 code_of_function <- function(callback) {
-  state <- new.env(parent = emptyenv())
-  state$seen <- list()
-  comparable(callback, state)
+  comparable(callback, rlang::new_environment(list(seen = list())))
 }
 
 # Times of this process, and numbers of its open files.

@@ -198,8 +198,8 @@ run_config <- function(
         c("float32", "mixed_bfloat16", "mixed_float16")
       ),
       micro_batches = check_count(micro_batches),
-      compile = check_compile(compile),
-      track = check_tracker(track)
+      compile = check_flag(compile, auto = TRUE),
+      track = check_class(track, "tfdistribute_tracker", "track_mlflow() or track_wandb()", TRUE)
     ),
     class = "tfdistribute_run_config"
   )
@@ -237,18 +237,8 @@ format_settings <- function(x) {
 
 # Settings that exclude each other, in TensorFlow or here.
 check_together <- function(steps, secs, experimental_distribute, device_fn, strategy) {
-  if (!is.null(steps) && !is.null(secs)) {
-    abort_tfdistribute(
-      "run_config",
-      problem = c(
-        "`save_checkpoints_steps` ({show_value(steps)}) and `save_checkpoints_secs` ",
-        "({show_value(secs)}) cannot both be set."
-      ),
-      remedy = "Set one of them; the other is then off.",
-      argument = "save_checkpoints_steps",
-      value = show_value(steps)
-    )
-  }
+  intervals <- list(save_checkpoints_steps = steps, save_checkpoints_secs = secs)
+  check_one_given(intervals, required = FALSE, kind = "run_config")
   if (!is.null(experimental_distribute)) {
     abort_tfdistribute(
       "run_config",
@@ -283,25 +273,8 @@ check_steps <- function(value, minimum = 1L, null = TRUE, argument = rlang::call
   as.integer(value)
 }
 
-check_compile <- function(compile) {
-  if (!identical(compile, "auto") && !isTRUE(compile) && !isFALSE(compile)) {
-    abort_argument(compile, "TRUE, FALSE or \"auto\"", "compile")
-  }
-  compile
-}
-
 check_device_fn <- function(device_fn) {
-  check_function(device_fn, null = TRUE)
-  arguments <- if (!is.null(device_fn)) names(formals(args(device_fn)))
-  if (!is.null(device_fn) && length(arguments) != 1) {
-    abort_tfdistribute(
-      "argument",
-      problem = "`device_fn` must take one argument, an operation, not {length(arguments)}.",
-      remedy = "Write function(op) and return a device's name.",
-      argument = "device_fn"
-    )
-  }
-  device_fn
+  check_callback(device_fn, "op", remedy = "Write function(op) and return a device's name.")
 }
 
 format_setting <- function(value, name) {

@@ -15,9 +15,7 @@ plain_types <- c("logical", "integer", "double", "character", "list")
 # The tree of a description as `description`, with `files`, paths by their names in a model directory, and `code`, a
 # list of the values that are not plain.
 encode_description <- function(description) {
-  kept <- new.env(parent = emptyenv())
-  kept$files <- character()
-  kept$code <- list()
+  kept <- rlang::new_environment(list(files = character(), code = list()))
   tree <- encode_value(description, kept)
   list(description = tree, files = kept$files, code = kept$code)
 }

@@ -30,7 +30,12 @@ tfdistribute_sitrep <- function(..., patches = FALSE) {
     list(
       versions = sitrep_versions(report),
       devices = c(CPU = report$cpus %||% NA_integer_, GPU = report$gpus %||% NA_integer_),
-      gpus = sitrep_gpus(report),
+      gpus = table_of(
+        report$nvidia_gpus,
+        name = NA_character_,
+        memory_mb = NA_integer_,
+        driver = NA_character_
+      ),
       problems = sitrep_problems(report),
       patches = if (patches) sitrep_patches(report)
     ),
@@ -67,11 +72,6 @@ sitrep_versions <- function(report) {
     `R package tfestimators` = installed("tfestimators"),
     executable = report$executable %||% NA
   )
-}
-
-sitrep_gpus <- function(report) {
-  gpus <- report$nvidia_gpus
-  table_of(gpus, name = NA_character_, memory_mb = NA_integer_, driver = NA_character_)
 }
 
 sitrep_problems <- function(report) {

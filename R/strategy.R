@@ -28,19 +28,6 @@
 #' @name strategies
 NULL
 
-#' @export
-print.tfdistribute_strategy <- function(x, ...) {
-  print_description(x, paste("<strategy>", format(x)))
-}
-
-#' @export
-`$<-.tfdistribute_strategy` <- function(x, name, value) {
-  change_field(unclass_list(x), name, value, paste0("strategy_", x$kind))
-}
-
-#' @export
-`[[<-.tfdistribute_strategy` <- `$<-.tfdistribute_strategy`
-
 # "GPU:0", "/gpu:1" and "/device:CPU:1" as TensorFlow writes them: "/device:GPU:0".
 canonical_device <- function(name, argument = rlang::caller_arg(name)) {
   pattern <- "^(/job:localhost)?(/replica:0)?(/task:0)?/?(device:)?(cpu|gpu):([0-9]{1,4})$"
@@ -101,16 +88,8 @@ check_device_names <- function(devices) {
 }
 
 check_strategy <- function(value, argument = rlang::caller_arg(value)) {
-  if (is.null(value) || inherits(value, "tfdistribute_strategy")) {
-    return(value)
-  }
-  abort_tfdistribute(
-    "argument",
-    problem = "`{argument}` must be a strategy or NULL, not {show_value(value)}.",
-    remedy = "Make one with strategy_mirrored() or another strategy_*() function.",
-    argument = argument,
-    value = show_value(value)
-  )
+  remedy <- "Make one with strategy_mirrored() or another strategy_*() function."
+  check_class(value, "tfdistribute_strategy", "a strategy", TRUE, argument, remedy)
 }
 
 check_per_replica <- function(devices_per_replica, devices = NULL) {

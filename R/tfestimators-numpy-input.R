@@ -44,12 +44,8 @@ numpy_input_fn <- function(
     x <- list(x = x)
   }
   if (!is.list(x) || is_python_object(x)) {
-    abort_tfdistribute(
-      "input",
-      problem = "`x` must be an array or a named list of arrays, not {show_kind(x)}.",
-      remedy = "Name each feature, as in list(x = x).",
-      argument = "x"
-    )
+    remedy <- "Name each feature, as in list(x = x)."
+    abort_argument(x, "an array or a named list of arrays", kind = "input", remedy = remedy)
   }
   y <- as_r_array(y)
   check_column_names(names(x), "x")

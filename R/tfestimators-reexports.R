@@ -30,8 +30,3 @@ NULL
 #' @name glimpse
 #' @rawNamespace export(glimpse)
 NULL
-
-# tibble is loaded when it is first used, because that takes a tenth of the time to load this package.
-export_glimpse <- function() {
-  delayedAssign("glimpse", tibble::glimpse, assign.env = topenv())
-}

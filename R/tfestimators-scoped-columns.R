@@ -197,13 +197,12 @@ is_number_in_code <- function(expression) {
 
 # `...` contains every argument without a name, so a setting by position is part of it.
 abort_unnamed_setting <- function(value, known) {
-  abort_tfdistribute(
-    "argument",
-    problem = "`...` must be names of features, not {show_value(value)}.",
+  abort_argument(
+    value,
+    "names of features",
+    "...",
     remedy = if (is.numeric(value) && length(known) > 0) {
       "Name the other arguments, as in {known[[1]]} = {show_value(value)}."
-    },
-    argument = "...",
-    value = show_value(value)
+    }
   )
 }

@@ -28,11 +28,6 @@
 #' @export
 tf <- NULL
 
-# Set when the package is loaded, as a module that is imported on first use.
-set_tf <- function(namespace) {
-  assign("tf", as_tensorflow_module(delayed_tensorflow()), envir = namespace)
-}
-
 #' Version and location of TensorFlow
 #'
 #' Reports the TensorFlow of this session, and starts it. It does not fail if TensorFlow is missing.

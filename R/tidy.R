@@ -168,13 +168,8 @@ augment.tfdistribute_fit <- function(x, data = NULL, newdata = NULL, ...) {
 
 check_augmented <- function(rows) {
   if (!is_data(rows)) {
-    abort_tfdistribute(
-      "argument",
-      problem = "`data` must be a data frame, or a matrix with column names, not {show_value(rows)}.",
-      remedy = "Give the rows to predict for, as in augment(model, data).",
-      argument = "data",
-      value = show_value(rows)
-    )
+    remedy <- "Give the rows to predict for, as in augment(model, data)."
+    abort_argument(rows, "a data frame, or a matrix with column names", "data", remedy = remedy)
   }
   rows
 }

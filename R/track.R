@@ -94,10 +94,6 @@ new_tracker <- function(kind, ...) {
   new_description("tracker", kind, ...)
 }
 
-check_tracker <- function(track) {
-  check_class(track, "tfdistribute_tracker", "track_mlflow() or track_wandb()", null = TRUE)
-}
-
 check_tracked_cluster <- function(track, cluster) {
   if (!is.null(track) && is_managed(cluster)) {
     abort_tfdistribute(
@@ -115,16 +111,3 @@ format.tfdistribute_tracker <- function(x, ...) {
   fields <- Filter(Negate(is.null), unclass_list(x))
   paste0("track_", x$kind, "(", toString(format_fields(fields[names(fields) != "kind"])), ")")
 }
-
-#' @export
-print.tfdistribute_tracker <- function(x, ...) {
-  print_description(x, paste("<tracker>", format(x)))
-}
-
-#' @export
-`$<-.tfdistribute_tracker` <- function(x, name, value) {
-  change_field(unclass_list(x), name, value, paste0("track_", x$kind))
-}
-
-#' @export
-`[[<-.tfdistribute_tracker` <- `$<-.tfdistribute_tracker`

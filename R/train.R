@@ -83,16 +83,12 @@ train.tfdistribute_estimator <- function(
   if (wait) {
     on.exit(remove_rows(input))
   }
-  steps <- check_count(steps, null = TRUE)
-  max_steps <- check_count(max_steps, null = TRUE)
-  hooks <- check_hooks(hooks)
-  saving_listeners <- check_python_objects(saving_listeners, "CheckpointSaverListener objects")
   arguments <- list(
     input_fn = input,
-    steps = steps,
-    hooks = hooks,
-    max_steps = max_steps,
-    saving_listeners = saving_listeners
+    steps = check_count(steps, null = TRUE),
+    hooks = check_hooks(hooks),
+    max_steps = check_count(max_steps, null = TRUE),
+    saving_listeners = check_python_objects(saving_listeners, "CheckpointSaverListener objects")
   )
   result <- perform_training(object, "train", arguments, view, wait)
   if (wait) invisible(result) else result

@@ -41,20 +41,12 @@ summary.tfdistribute_estimator <- function(object, ...) {
 }
 
 #' @export
-print.tfdistribute_model_summary <- function(x, ...) {
-  print_description(x, format(x, ...))
-}
-
-#' @export
 format.tfdistribute_model_summary <- function(x, ...) {
   weights <- x$weights
   metrics <- x$evaluation[setdiff(names(x$evaluation), "global_step")]
   c(
-    paste0(
-      "<",
-      x$kind,
-      "> ",
-      if (x$global_step == 0) "not trained" else paste("step", x$global_step)
+    interpolate(
+      "<{x$kind}> {if (x$global_step == 0) 'not trained' else paste('step', x$global_step)}"
     ),
     if (length(x$columns) > 0) {
       strwrap(

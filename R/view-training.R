@@ -83,9 +83,7 @@ page_of_verb <- function(view, hooks, model_dir) {
 }
 
 shows_page <- function(view, hooks) {
-  if (!identical(view, "auto") && !rlang::is_bool(view)) {
-    abort_argument(view, "TRUE, FALSE or \"auto\"", "view")
-  }
+  check_flag(view, auto = TRUE)
   asked <- any(vapply(hooks, inherits, NA, "tfdistribute_view_metrics_hook"))
   has_viewer <- rlang::is_interactive() && !is.null(getOption("viewer"))
   asked || isTRUE(view) || (identical(view, "auto") && has_viewer)

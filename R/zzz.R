@@ -1,7 +1,9 @@
 .onLoad <- function(libname, pkgname) {
   declare_python_packages()
-  set_tf(topenv())
-  export_glimpse()
+  # A module that is imported on first use.
+  assign("tf", as_tensorflow_module(delayed_tensorflow()), envir = topenv())
+  # tibble is loaded when it is first used, because that takes a tenth of the time to load this package.
+  delayedAssign("glimpse", tibble::glimpse, assign.env = topenv())
   # Methods also work in scripts that attach tensorflow or generics after this package.
   for (verb in c("train", "evaluate", "train_and_evaluate", "export_savedmodel")) {
     register_when_loaded("tensorflow", verb)

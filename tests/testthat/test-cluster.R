@@ -28,6 +28,14 @@ test_that("a cluster is a plain value that can be saved", {
   }
 })
 
+test_that("a field of a cluster of addresses can be changed, and is checked", {
+  described <- three(task = "worker 1")
+  described$task <- "worker 0"
+  described[["ps"]] <- "192.0.2.9:2222"
+  expect_identical(described, three(ps = "192.0.2.9:2222", task = "worker 0"))
+  expect_error(described$ps <- "192.0.2.1:2222", class = "tfdistribute_cluster_error")
+})
+
 test_that("a task is given as text or as a list", {
   expect_identical(three(task = list(type = "worker", index = 1)), three(task = "worker 1"))
 })
