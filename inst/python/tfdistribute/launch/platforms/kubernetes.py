@@ -26,6 +26,13 @@ RUNTIME = "TrainingRuntime"
 _TRAINER = "trainer.kubeflow.org"
 _NODE = "node"
 
+_API_VERSIONS = {
+    **dict.fromkeys(("Secret", "Service", "Pod"), "v1"),
+    "Job": "batch/v1",
+    "TFJob": "kubeflow.org/v1",
+    **dict.fromkeys(("TrainJob", RUNTIME), f"{_TRAINER}/v1alpha1"),
+}
+
 # Kubeflow's operator looks for a container of this name, and for the port of this name.
 CONTAINER = "tensorflow"
 _PORT_NAME, _PORT = "tfjob-port", 2222
@@ -53,8 +60,14 @@ def job_objects(cluster: KubernetesCluster, job: Job, archive: bytes) -> list[Ob
     return made
 
 
-def _metadata(cluster: KubernetesCluster, job: Job) -> Object:
-    return {"name": job.id, "namespace": cluster.namespace, "labels": {LABEL: job.id}}
+def api_path(kind: str) -> str:
+    version = _API_VERSIONS[kind]
+    return f"/apis/{version}" if "/" in version else f"/api/{version}"
+
+
+def _object(kind: str, cluster: KubernetesCluster, job: Job, **parts: Any) -> Object:
+    metadata = {"name": job.id, "namespace": cluster.namespace, "labels": {LABEL: job.id}}
+    return {"apiVersion": _API_VERSIONS[kind], "kind": kind, "metadata": metadata, **parts}
 
 
 def _secret(cluster: KubernetesCluster, job: Job, archive: bytes) -> Object:
@@ -66,13 +79,8 @@ def _secret(cluster: KubernetesCluster, job: Job, archive: bytes) -> Object:
             argument="staging",
             value="NULL",
         )
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": _metadata(cluster, job),
-        "type": "Opaque",
-        "data": {FILE: base64.b64encode(archive).decode()},
-    }
+    data = {FILE: base64.b64encode(archive).decode()}
+    return _object("Secret", cluster, job, type="Opaque", data=data)
 
 
 def _tf_job(cluster: KubernetesCluster, job: Job, archive: bytes) -> list[Object]:
@@ -80,77 +88,48 @@ def _tf_job(cluster: KubernetesCluster, job: Job, archive: bytes) -> list[Object
     policy: Object = {"cleanPodPolicy": "Running"}
     if cluster.time_limit_s is not None:
         policy["activeDeadlineSeconds"] = int(cluster.time_limit_s)
-    made: Object = {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "TFJob",
-        "metadata": _metadata(cluster, job),
-        "spec": {
-            "runPolicy": policy,
-            "tfReplicaSpecs": {
-                _REPLICAS[role]: {
-                    "replicas": count,
-                    # Codes from 128 on are retried, and others are not.
-                    "restartPolicy": "ExitCode",
-                    "template": _template(cluster, job, archive, role),
-                }
-                for role, count in counts.items()
-            },
-        },
+    replicas = {
+        _REPLICAS[role]: {
+            "replicas": count,
+            # Codes from 128 on are retried, and others are not.
+            "restartPolicy": "ExitCode",
+            "template": _template(cluster, job, archive, role),
+        }
+        for role, count in counts.items()
     }
-    return [made]
+    spec = {"runPolicy": policy, "tfReplicaSpecs": replicas}
+    return [_object("TFJob", cluster, job, spec=spec)]
 
 
 def _train_job(cluster: KubernetesCluster, job: Job, archive: bytes) -> list[Object]:
     # The runtime has no framework, but the whole template of the job, because versions of the Trainer differ in what a
     # TrainJob may change in a runtime.
-    version = f"{_TRAINER}/v1alpha1"
     spec = _job_spec(cluster, job, archive, f"{job.id}-{_NODE}-0")
     step = {f"{_TRAINER}/trainjob-ancestor-step": "trainer"}
-    node: Object = {
-        "name": _NODE,
-        "template": {"metadata": {"labels": step}, "spec": spec},
+    node = {"name": _NODE, "template": {"metadata": {"labels": step}, "spec": spec}}
+    parts = {
+        "mlPolicy": {"numNodes": spec["completions"]},
+        "template": {"spec": {"replicatedJobs": [node]}},
     }
-    runtime: Object = {
-        "apiVersion": version,
-        "kind": RUNTIME,
-        "metadata": _metadata(cluster, job),
-        "spec": {
-            "mlPolicy": {"numNodes": spec["completions"]},
-            "template": {"spec": {"replicatedJobs": [node]}},
-        },
-    }
-    made: Object = {
-        "apiVersion": version,
-        "kind": "TrainJob",
-        "metadata": _metadata(cluster, job),
-        "spec": {"runtimeRef": {"apiGroup": _TRAINER, "kind": RUNTIME, "name": job.id}},
-    }
-    return [runtime, made]
-
-
-def _service(cluster: KubernetesCluster, job: Job) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": _metadata(cluster, job),
-        "spec": {
-            "clusterIP": "None",
-            "selector": {LABEL: job.id},
-            # Tasks look for each other while they start.
-            "publishNotReadyAddresses": True,
-            "ports": [{"name": _PORT_NAME, "port": _PORT}],
-        },
-    }
+    reference = {"apiGroup": _TRAINER, "kind": RUNTIME, "name": job.id}
+    return [
+        _object(RUNTIME, cluster, job, spec=parts),
+        _object("TrainJob", cluster, job, spec={"runtimeRef": reference}),
+    ]
 
 
 def _indexed_job(cluster: KubernetesCluster, job: Job, archive: bytes) -> list[Object]:
-    made: Object = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": _metadata(cluster, job),
-        "spec": _job_spec(cluster, job, archive, job.id),
+    addresses = {
+        "clusterIP": "None",
+        "selector": {LABEL: job.id},
+        # Tasks look for each other while they start.
+        "publishNotReadyAddresses": True,
+        "ports": [{"name": _PORT_NAME, "port": _PORT}],
     }
-    return [_service(cluster, job), made]
+    return [
+        _object("Service", cluster, job, spec=addresses),
+        _object("Job", cluster, job, spec=_job_spec(cluster, job, archive, job.id)),
+    ]
 
 
 def _job_spec(cluster: KubernetesCluster, job: Job, archive: bytes, hosts: str) -> Object:
