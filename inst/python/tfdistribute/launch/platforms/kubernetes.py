@@ -13,7 +13,7 @@ from tfdistribute.errors import ClusterError
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.platforms.archive import FILE
 from tfdistribute.launch.platforms.entrypoint import ADDRESSES, RETRY
-from tfdistribute.launch.platforms.platform import task_command, task_environment
+from tfdistribute.launch.platforms.platform import task_command, task_environment, without_empty
 
 Object = dict[str, Any]
 
@@ -85,9 +85,7 @@ def _secret(cluster: KubernetesCluster, job: Job, archive: bytes) -> Object:
 
 def _tf_job(cluster: KubernetesCluster, job: Job, archive: bytes) -> list[Object]:
     counts = cluster.counts(job.verb != "train")
-    policy: Object = {"cleanPodPolicy": "Running"}
-    if cluster.time_limit_s is not None:
-        policy["activeDeadlineSeconds"] = int(cluster.time_limit_s)
+    policy = without_empty(cleanPodPolicy="Running", activeDeadlineSeconds=_deadline(cluster))
     replicas = {
         _REPLICAS[role]: {
             "replicas": count,
@@ -144,27 +142,20 @@ def _job_spec(cluster: KubernetesCluster, job: Job, archive: bytes, hosts: str) 
         cluster, job, archive, "chief", {ADDRESSES: json.dumps(addresses, sort_keys=True)}
     )
     template["spec"] |= {"restartPolicy": "Never", "subdomain": job.id}
-    limit = cluster.time_limit_s
-    return {
-        "completionMode": "Indexed",
-        "completions": len(tasks),
-        "parallelism": len(tasks),
-        "backoffLimit": cluster.restarts * len(tasks),
-        **({} if limit is None else {"activeDeadlineSeconds": int(limit)}),
-        "podFailurePolicy": {
-            "rules": [
-                {
-                    "action": "FailJob",
-                    "onExitCodes": {
-                        "containerName": CONTAINER,
-                        "operator": "NotIn",
-                        "values": list(_RETRIED),
-                    },
-                }
-            ]
-        },
-        "template": template,
-    }
+    on_exit = {"containerName": CONTAINER, "operator": "NotIn", "values": list(_RETRIED)}
+    return without_empty(
+        completionMode="Indexed",
+        completions=len(tasks),
+        parallelism=len(tasks),
+        backoffLimit=cluster.restarts * len(tasks),
+        activeDeadlineSeconds=_deadline(cluster),
+        podFailurePolicy={"rules": [{"action": "FailJob", "onExitCodes": on_exit}]},
+        template=template,
+    )
+
+
+def _deadline(cluster: KubernetesCluster) -> int | None:
+    return None if cluster.time_limit_s is None else int(cluster.time_limit_s)
 
 
 def _template(
@@ -175,48 +166,40 @@ def _template(
     more: Mapping[str, str] | None = None,
 ) -> Object:
     variables = {**task_environment(cluster, job, archive, _MOUNT), **(more or {})}
-    container: Object = {
-        "name": CONTAINER,
-        "image": cluster.image,
-        "command": task_command(job),
-        "env": [{"name": name, "value": value} for name, value in variables.items()],
-        "ports": [{"name": _PORT_NAME, "containerPort": _PORT}],
-    }
-    if cluster.secrets:
-        container["envFrom"] = [{"secretRef": {"name": name}} for name in cluster.secrets]
-    resources = _resources(cluster, role)
-    if resources:
-        container["resources"] = resources
     mounts, volumes = _volumes(cluster, job)
-    if mounts:
-        container["volumeMounts"] = mounts
-    spec: Object = {"containers": [container], "terminationGracePeriodSeconds": _GRACE_S}
-    if volumes:
-        spec["volumes"] = volumes
-    if cluster.service_account is not None:
-        spec["serviceAccountName"] = cluster.service_account
+    container = without_empty(
+        name=CONTAINER,
+        image=cluster.image,
+        command=task_command(job),
+        env=[{"name": name, "value": value} for name, value in variables.items()],
+        ports=[{"name": _PORT_NAME, "containerPort": _PORT}],
+        envFrom=[{"secretRef": {"name": name}} for name in cluster.secrets],
+        resources=_resources(cluster, role),
+        volumeMounts=mounts,
+    )
     return {
         "metadata": {
             "labels": {LABEL: job.id},
             # A sidecar would neither let tasks connect to each other nor end with them.
             "annotations": {"sidecar.istio.io/inject": "false"},
         },
-        "spec": spec,
+        "spec": without_empty(
+            containers=[container],
+            terminationGracePeriodSeconds=_GRACE_S,
+            volumes=volumes,
+            serviceAccountName=cluster.service_account,
+        ),
     }
 
 
 def _resources(cluster: KubernetesCluster, role: str) -> Object:
-    limits: Object = {}
-    if cluster.memory is not None:
-        limits["memory"] = cluster.memory
-    if cluster.gpus and role != PS:
-        limits["nvidia.com/gpu"] = str(cluster.gpus)
+    gpus = str(cluster.gpus) if cluster.gpus and role != PS else None
     # More than the requested cores may be used if nobody else does.
-    requests = {} if cluster.cpus is None else {"cpu": f"{cluster.cpus:g}"}
-    return {
-        **({"requests": requests} if requests else {}),
-        **({"limits": limits} if limits else {}),
-    }
+    cpus = None if cluster.cpus is None else f"{cluster.cpus:g}"
+    return without_empty(
+        requests=without_empty(cpu=cpus),
+        limits=without_empty(memory=cluster.memory, **{"nvidia.com/gpu": gpus}),
+    )
 
 
 def _volumes(cluster: KubernetesCluster, job: Job) -> tuple[list[Object], list[Object]]:
