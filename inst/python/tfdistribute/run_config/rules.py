@@ -127,7 +127,7 @@ RULES: tuple[SettingsRule, ...] = (
 
 
 def preflight(run: RunContext) -> None:
-    """Reject a run that breaks a rule, naming the most fundamental one; those of its cluster come first."""
+    """Reject a run that breaks a rule, naming the most fundamental one; the rules of its cluster come first."""
     if run.tf_config is not None:
         check_at_start(run.tf_config)
     for rule in RULES:
