@@ -29,7 +29,7 @@ _ARGUMENTS = {
     ("ntasks", "n", "ntasks-per-node"): "workers",
     ("export",): "environment",
 }
-_REMEDIES = {
+_REFUSED = {
     **{options: f"Use the argument `{argument}`." for options, argument in _ARGUMENTS.items()},
     (
         "array",
@@ -132,7 +132,7 @@ def _check_option(option: str) -> None:
             value=option,
         )
     name = match[1] if option.startswith("--") else match[1][0]
-    remedy = next((each for options, each in _REMEDIES.items() if name in options), None)
+    remedy = next((each for options, each in _REFUSED.items() if name in options), None)
     if remedy is not None:
         raise ArgumentError(
             f"`options` holds {option!r}, which is not supported there.",
