@@ -12,7 +12,7 @@ import pytest
 
 from tfdistribute.columns import ColumnFacts
 from tfdistribute.inputs.files import blocks
-from tfdistribute.inputs.files.blocks import Block, RowStream, cut_blocks
+from tfdistribute.inputs.files.blocks import Block, RowStream
 from tfdistribute.inputs.files.files import File
 from tfdistribute.inputs.packed.layout import Layout
 from tfdistribute.sharding import RangePlan, RowOrder
@@ -29,9 +29,11 @@ class Numbers:
     files: tuple[File, ...] = ()
     layout = Layout.of([ColumnFacts("row", "integer")])
     row_bytes = 4
+    block_rows = 2**18
 
     def __init__(self) -> None:
-        self.blocks = list(cut_blocks(0, ROWS, self.row_bytes))
+        size = self.block_rows
+        self.blocks = [Block(0, first, min(size, ROWS - first)) for first in range(0, ROWS, size)]
 
     def read(self, block: Block, start: int, stop: int) -> Iterator[tuple[npt.NDArray[Any], ...]]:
         yield (np.arange(block.first + start, block.first + stop, dtype=np.int32)[:, np.newaxis],)
@@ -49,7 +51,7 @@ def by_blocks(seed: int, epochs: int = 1) -> list[Order]:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", BLOCK_ROWS * Numbers.row_bytes)
+    monkeypatch.setattr(Numbers, "block_rows", BLOCK_ROWS)
 
 
 def correlation(one: Order, other: Order) -> float:

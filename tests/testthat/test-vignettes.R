@@ -5,8 +5,9 @@ test_that("the vignette on failures explains every class of error, and no other"
   explained <- sub("^\\| `(tfdistribute_[a-z_]+_error)` \\|.*", "\\1", lines)
   explained <- explained[grepl("^tfdistribute_[a-z_]+_error$", explained)]
   tree <- readLines(file.path(source_root(), "inst", "python", "tfdistribute", "errors.py"))
-  kinds <- sub('^    kind = "([a-z_]+)"$', "\\1", grep('^    kind = "', tree, value = TRUE))
-  expect_setequal(explained, paste0("tfdistribute_", setdiff(kinds, "error"), "_error"))
+  names <- sub("^class (\\w+)Error.*", "\\1", grep("^class \\w+Error", tree, value = TRUE))
+  kinds <- tolower(gsub("(?<=[a-z])(?=[A-Z])", "_", names, perl = TRUE))
+  expect_setequal(explained, paste0("tfdistribute_", setdiff(kinds, "tfdistribute"), "_error"))
 })
 
 test_that("errors have the fields that the vignette on failures names", {

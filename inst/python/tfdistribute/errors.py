@@ -28,7 +28,7 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 # The fields of an error as plain values.
 FIELDS = (
@@ -58,9 +58,15 @@ class TfdistributeError(Exception):
         value: The value of the argument, as text.
     """
 
-    kind = "error"
+    kind: ClassVar[str] = "error"
     # True if another process or a lost connection is the cause: a retry may succeed.
     is_transient = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        # "lost_peer" of LostPeerError.
+        words = re.findall("[A-Z][a-z]+", cls.__name__.removesuffix("Error"))
+        cls.kind = "_".join(words).lower()
 
     def __init__(
         self,
@@ -91,13 +97,9 @@ def _shortened(text: str) -> str:
 class ArgumentError(TfdistributeError):
     """A user's value has the wrong type, is out of range, or is an unknown name."""
 
-    kind = "argument"
-
 
 class BackendError(TfdistributeError):
     """Python packages or TensorFlow are missing, or TensorFlow was started differently."""
-
-    kind = "backend"
 
 
 class CallbackError(TfdistributeError):
@@ -106,7 +108,6 @@ class CallbackError(TfdistributeError):
     If the code was an R function, ``text`` is its own message, and ``r_traceback`` R's backtrace.
     """
 
-    kind = "callback"
     text: str | None = None
     r_traceback: str | None = None
 
@@ -114,75 +115,53 @@ class CallbackError(TfdistributeError):
 class ClusterError(TfdistributeError):
     """Tasks, addresses or TF_CONFIG do not form a cluster."""
 
-    kind = "cluster"
-
 
 class PortError(ClusterError):
     """Another program listens at a task's address."""
 
-    kind = "port"
     is_transient = True
 
 
 class InputError(TfdistributeError):
     """The data cannot be used: columns, rows, missing values."""
 
-    kind = "input"
-
 
 class ShardingError(InputError):
     """A batch cannot be divided over replicas and workers."""
-
-    kind = "sharding"
 
 
 class ModelError(TfdistributeError):
     """A model's description is wrong, or a model function cannot be distributed."""
 
-    kind = "model"
-
 
 class ModelDirectoryError(ModelError):
     """model_dir is unusable: another model, no checkpoint, no permission."""
-
-    kind = "model_directory"
 
 
 class RunConfigError(TfdistributeError):
     """Settings that TensorFlow would accept and then fail on."""
 
-    kind = "run_config"
-
 
 class StrategyError(TfdistributeError):
     """Devices do not exist, or the distribution strategy cannot use them."""
-
-    kind = "strategy"
 
 
 class TrainingError(TfdistributeError):
     """TensorFlow stopped while training, evaluating, predicting or exporting."""
 
-    kind = "training"
-
 
 class LostPeerError(TrainingError):
     """Another task of the cluster ended or never joined."""
 
-    kind = "lost_peer"
     is_transient = True
 
 
 class OutOfMemoryError(TrainingError):
     """A device has run out of memory."""
 
-    kind = "out_of_memory"
-
 
 class UnsupportedError(TfdistributeError):
     """The request can be described but not performed here."""
-
-    kind = "unsupported"
 
 
 def error_kinds(error: type[TfdistributeError]) -> list[str]:

@@ -137,13 +137,13 @@ def test_a_task_of_a_cluster_trains(strategy: Strategy | None, tf_config: TfConf
             RunSettings(),
             TfConfig({"worker": ("b:1", "c:1"), "ps": ("d:1",)}, "worker", 1),
             ClusterError,
-            "needs exactly one chief, and the cluster of TF_CONFIG has 0.",
+            "A cluster with parameter servers needs a chief to create its variables, and has none.",
         ),
         (
             RunSettings(strategy=MultiWorker()),
             TfConfig(CLUSTER.cluster, "evaluator", 1),
             ClusterError,
-            "This process is evaluator 1 in TF_CONFIG",
+            "This process is evaluator 1, but the cluster has 1 task of this role.",
         ),
         (
             RunSettings(strategy=MultiWorker(), cluster=ClusterSpec(("a:1",), ("b:1", "x:1"))),

@@ -20,7 +20,7 @@ from tfdistribute.launch.engines.engine import OPTIONS, Engine
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.job import write_job
 
-gang.ENGINES["fake"] = __name__
+gang.ENGINES["fake"] = f"{__name__}:FakeEngine"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,10 +83,6 @@ class FakeEngine(Engine):
             if process is not None:
                 process.kill()
                 process.wait()
-
-
-def open_engine(fields: Mapping[str, Any], members: int) -> Engine:
-    return FakeEngine(fields, members)
 
 
 @contextmanager

@@ -101,7 +101,7 @@ def test_the_last_step_reaches_the_display_after_a_run_of_many_steps(tensorflow:
 
 
 def test_the_losses_of_a_task_are_saved_with_its_checkpoints(tmp_path: Path):
-    history = TaskHistory(8, None, None, True, 8, model_dir=str(tmp_path))
+    history = TaskHistory(8, model_dir=str(tmp_path), is_chief=True, own_batch_size=8)
     for step in (1, 10, 20):
         history.note_step(step, 0.5, in_record=True)
     history.checkpoint_saved(20)

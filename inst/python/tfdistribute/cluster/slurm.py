@@ -20,35 +20,29 @@ _DAYS = re.compile(r"(\d+)-(\d+)(?::(\d+))?(?::(\d+))?")
 
 # Options of sbatch that follow from arguments, and those with which a job could not work.
 _ARGUMENTS = {
-    "nodes": "nodes",
-    "N": "nodes",
-    "time": "time_limit",
-    "t": "time_limit",
-    "partition": "partition",
-    "p": "partition",
-    "account": "account",
-    "A": "account",
-    "signal": "stop_signal_s",
-    "requeue": "requeue",
-    "no-requeue": "requeue",
-    "ntasks": "workers",
-    "n": "workers",
-    "ntasks-per-node": "workers",
-    "export": "environment",
+    ("nodes", "N"): "nodes",
+    ("time", "t"): "time_limit",
+    ("partition", "p"): "partition",
+    ("account", "A"): "account",
+    ("signal",): "stop_signal_s",
+    ("requeue", "no-requeue"): "requeue",
+    ("ntasks", "n", "ntasks-per-node"): "workers",
+    ("export",): "environment",
 }
 _REFUSED = {
-    "array": "Its elements would train in one `model_dir`. Call launch() once for each `model_dir`.",
-    "a": "Its elements would train in one `model_dir`. Call launch() once for each `model_dir`.",
-    "chdir": "Call setwd() before launch(): the job starts in the working directory of this session.",
-    "D": "Call setwd() before launch(): the job starts in the working directory of this session.",
-    "output": "Read the logs by job_logs().",
-    "o": "Read the logs by job_logs().",
-    "error": "Read the logs by job_logs().",
-    "e": "Read the logs by job_logs().",
-    "open-mode": "The package sets it.",
-    "wrap": "The package writes the script.",
-    "wait": "Use launch(wait = TRUE).",
-    "W": "Use launch(wait = TRUE).",
+    **{options: f"Use the argument `{argument}`." for options, argument in _ARGUMENTS.items()},
+    (
+        "array",
+        "a",
+    ): "Its elements would train in one `model_dir`. Call launch() once for each `model_dir`.",
+    (
+        "chdir",
+        "D",
+    ): "Call setwd() before launch(): the job starts in the working directory of this session.",
+    ("output", "o", "error", "e"): "Read the logs by job_logs().",
+    ("open-mode",): "The package sets it.",
+    ("wrap",): "The package writes the script.",
+    ("wait", "W"): "Use launch(wait = TRUE).",
 }
 
 
@@ -138,9 +132,7 @@ def _check_option(option: str) -> None:
             value=option,
         )
     name = match[1] if option.startswith("--") else match[1][0]
-    remedy = _REFUSED.get(name)
-    if name in _ARGUMENTS:
-        remedy = f"Use the argument `{_ARGUMENTS[name]}`."
+    remedy = next((each for options, each in _REFUSED.items() if name in options), None)
     if remedy is not None:
         raise ArgumentError(
             f"`options` holds {option!r}, which is not supported there.",

@@ -13,23 +13,3 @@ from tfdistribute.inputs.tables.arrow_file import Arrow
 from tfdistribute.inputs.tables.csv_file import Csv
 from tfdistribute.inputs.tables.parquet_file import Parquet
 from tfdistribute.inputs.writing import write_input
-
-__all__ = [
-    "Arrow",
-    "Column",
-    "Csv",
-    "DatasetFunction",
-    "Generator",
-    "InMemory",
-    "Input",
-    "Mapped",
-    "Parquet",
-    "PipelineAudit",
-    "Purpose",
-    "SerializedDataset",
-    "TFRecord",
-    "Transformed",
-    "audit_sharding",
-    "write_input",
-    "write_packed",
-]

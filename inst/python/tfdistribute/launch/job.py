@@ -25,7 +25,7 @@ from tfdistribute.cluster.spec import (
     chief_of,
 )
 from tfdistribute.cluster.tf_config import read_tf_config
-from tfdistribute.descriptions import Description, check_directory, check_text, read
+from tfdistribute.descriptions import Description, check_choice, check_directory, check_text, read
 from tfdistribute.errors import ArgumentError, ClusterError
 from tfdistribute.files import is_remote, read_json
 from tfdistribute.launch.host import logs
@@ -83,13 +83,7 @@ class Job(Description):
                 argument="id",
                 value=self.id,
             )
-        if self.verb not in VERBS:
-            raise ArgumentError(
-                f"`verb` is {self.verb!r}, which jobs do not support.",
-                f"Use one of {', '.join(VERBS)}.",
-                argument="verb",
-                value=self.verb,
-            )
+        check_choice("verb", self.verb, VERBS)
         if not self.command:
             raise ArgumentError("`command` is empty.", argument="command")
         if self.model_dir is not None:

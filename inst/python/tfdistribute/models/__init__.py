@@ -15,24 +15,3 @@ from tfdistribute.models.serving import (
 )
 from tfdistribute.models.warm_start import WarmStart
 from tfdistribute.models.wrapped import Wrapped
-
-__all__ = [
-    "FactorCodes",
-    "FeatureColumn",
-    "Initializer",
-    "KerasModel",
-    "Model",
-    "Optimizer",
-    "WarmStart",
-    "Wrapped",
-    "canned",
-    "custom",
-    "examples_receiver",
-    "feature_columns",
-    "keras",
-    "parse_example_spec_with_label",
-    "safe_key",
-    "tensors_receiver",
-    "training_loop",
-    "wrapped",
-]

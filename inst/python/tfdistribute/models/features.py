@@ -6,7 +6,7 @@ import difflib
 import math
 from collections.abc import Iterable, Mapping
 
-from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.columns import ColumnFacts, InputFacts, show_values
 from tfdistribute.errors import InputError
 from tfdistribute.models.feature_columns.description import FeatureRequirement
 
@@ -35,11 +35,10 @@ def check_weights(facts: InputFacts, weight_column: str | None) -> None:
 def _missing(required: FeatureRequirement, known: list[str]) -> InputError:
     lower = {name.lower(): name for name in known}
     close = difflib.get_close_matches(required.feature.lower(), list(lower), n=1)
-    listed = ", ".join(f'"{name}"' for name in known[:20]) + (", ..." if len(known) > 20 else "")
     guess = f'Did you mean "{lower[close[0]]}"? ' if close else ""
     return InputError(
         f'The feature "{required.feature}", which column "{required.column}" reads, is not in the input.',
-        f"{guess}The input's features are {listed}.",
+        f"{guess}The input's features are {show_values(known, 20)}.",
         argument="features",
         value=required.feature,
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from tfdistribute import engine
 from tfdistribute.callbacks import as_callable
-from tfdistribute.descriptions import Description
+from tfdistribute.descriptions import Description, check_choice
 from tfdistribute.errors import ArgumentError
 
 COMMON_SETTINGS = (
@@ -72,13 +72,7 @@ class NamedOptimizer(Optimizer, kind="named"):
     settings: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.name.lower() not in OPTIMIZERS:
-            raise ArgumentError(
-                f'`optimizer` "{self.name}" is not known.',
-                f"Use one of {', '.join(sorted(OPTIMIZERS))}.",
-                argument="optimizer",
-                value=self.name,
-            )
+        check_choice("optimizer", self.name.lower(), OPTIMIZERS)
         settings = (*COMMON_SETTINGS, *OPTIMIZERS[self.name.lower()][1])
         unknown = [setting for setting in self.settings if setting not in settings]
         if unknown:

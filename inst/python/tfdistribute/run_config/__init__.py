@@ -19,18 +19,3 @@ from tfdistribute.run_config.build import (
 from tfdistribute.run_config.rule import RunContext
 from tfdistribute.run_config.rules import RULES, check_settings_of_tasks, preflight
 from tfdistribute.run_config.settings import TRAINING, RunSettings
-
-__all__ = [
-    "RULES",
-    "TRAINING",
-    "Devices",
-    "RunContext",
-    "RunSettings",
-    "build",
-    "build_run_config",
-    "check_settings_of_tasks",
-    "flatten",
-    "preflight",
-    "resolve_devices",
-    "session_hooks",
-]

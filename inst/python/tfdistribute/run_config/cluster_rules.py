@@ -72,20 +72,6 @@ CLUSTER_RULES: tuple[SettingsRule, ...] = (
         refusal=RunConfigError,
     ),
     SettingsRule(
-        field="TF_CONFIG",
-        rule="There is one evaluator, and its index is 0.",
-        broken=lambda run: (
-            run.tf_config is not None
-            and run.tf_config.task_type == EVALUATOR
-            and run.tf_config.task_index > 0
-        ),
-        message=lambda run: (
-            f"This process is {run.task} in TF_CONFIG, and TensorFlow supports one evaluator."
-        ),
-        remedy="Start one evaluator, with the index 0.",
-        refusal=ClusterError,
-    ),
-    SettingsRule(
         field="cluster",
         rule="A task of TF_CONFIG trains in the cluster of TF_CONFIG; a cluster with other addresses is another one.",
         broken=_has_other_addresses,
@@ -164,21 +150,6 @@ CLUSTER_RULES: tuple[SettingsRule, ...] = (
         ),
         remedy="Use strategy_multi_worker().",
         refusal=StrategyError,
-    ),
-    SettingsRule(
-        field="TF_CONFIG",
-        rule="With parameter servers there is one chief, which initialises the variables and writes the checkpoints.",
-        broken=lambda run: (
-            run.tf_config is not None
-            and run.servers > 0
-            and len(run.tf_config.cluster.get("chief", ())) != 1
-        ),
-        message=lambda run: (
-            "A cluster with parameter servers (`ps`) needs exactly one chief, and the cluster of TF_CONFIG has "
-            f"{len(run.tf_config.cluster.get('chief', ())) if run.tf_config else 0}."
-        ),
-        remedy='Name one address as "chief".',
-        refusal=ClusterError,
     ),
     SettingsRule(
         field="cluster",

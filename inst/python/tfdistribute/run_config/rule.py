@@ -71,14 +71,10 @@ class RunContext:
         return len(self._started.addresses.get("ps", ())) if self._started is not None else 0
 
     @property
-    def task(self) -> str:
-        return "no task" if self.tf_config is None else self.tf_config.task
-
-    @property
     def cluster_in_words(self) -> str:
         if self.tf_config is None:
             return "`cluster`"
-        return f"the cluster of TF_CONFIG (this process is {self.task})"
+        return f"the cluster of TF_CONFIG (this process is {self.tf_config.task})"
 
     def _count_tasks(self, role: str) -> int:
         return 0 if self.tf_config is None else len(self.tf_config.cluster.get(role, ()))
@@ -103,7 +99,7 @@ class SettingsRule:
             yield Finding(self.field, self.message(run), remedy)
 
     def error(self, finding: Finding, run: RunContext) -> TfdistributeError:
-        value = getattr(run.settings, self.field, run.task)
+        value = getattr(run.settings, self.field)
         shown = in_words(value) if isinstance(value, Strategy) else value
         return self.refusal(
             finding.message,

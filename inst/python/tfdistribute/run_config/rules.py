@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tfdistribute.cluster.checks import check_at_start
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.errors import ShardingError
 from tfdistribute.run_config.cluster_rules import CLUSTER_RULES
@@ -126,7 +127,9 @@ RULES: tuple[SettingsRule, ...] = (
 
 
 def preflight(run: RunContext) -> None:
-    """Reject a run that breaks a rule, naming the most fundamental one."""
+    """Reject a run that breaks a rule, naming the most fundamental one; the rules of its cluster come first."""
+    if run.tf_config is not None:
+        check_at_start(run.tf_config)
     for rule in RULES:
         for finding in rule.find(run):
             raise rule.error(finding, run)

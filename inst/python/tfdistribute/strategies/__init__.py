@@ -8,14 +8,3 @@ from tfdistribute.strategies.multi_worker import MultiWorker
 from tfdistribute.strategies.one_device import OneDevice
 from tfdistribute.strategies.parameter_server import ParameterServer
 from tfdistribute.strategies.tpu import Tpu
-
-__all__ = [
-    "CentralStorage",
-    "Mirrored",
-    "ModelParallel",
-    "MultiWorker",
-    "OneDevice",
-    "ParameterServer",
-    "Strategy",
-    "Tpu",
-]

@@ -12,27 +12,3 @@ from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.train import distribute, train
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
 from tfdistribute.training.variables import global_step, variable_names, variable_value, weights
-
-__all__ = [
-    "EvalSpec",
-    "History",
-    "TrainSpec",
-    "concatenate",
-    "distribute",
-    "evaluate",
-    "evaluate_shard",
-    "export_keras_model",
-    "export_savedmodel",
-    "global_step",
-    "predict",
-    "predict_shard",
-    "predict_table",
-    "read_history",
-    "train",
-    "train_and_evaluate",
-    "trained_columns",
-    "translate_errors",
-    "variable_names",
-    "variable_value",
-    "weights",
-]

@@ -241,7 +241,7 @@ def evaluator(model: Model, exporter: Any = None) -> _Evaluator:
         TrainSpec(read(Input, cluster_task.source(1))),
         spec,
     )
-    history = TaskHistory(None, None, None, False, None)
+    history = TaskHistory()
     return _Evaluator(assignment, spec, history, Peers(EVALUATOR))
 
 

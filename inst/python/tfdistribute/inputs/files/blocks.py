@@ -58,12 +58,6 @@ class Source(Protocol):
         ...
 
 
-def cut_blocks(file: int, rows: int, row_bytes: int) -> Iterator[Block]:
-    at_once = max(1, BLOCK_BYTES // max(1, row_bytes))
-    for first in range(0, rows, at_once):
-        yield Block(file, first, min(at_once, rows - first))
-
-
 @dataclass(frozen=True)
 class _Part:
     block: Block

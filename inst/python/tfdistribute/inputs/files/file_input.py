@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.columns import ColumnFacts, InputFacts, show_values
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.description import InputFunction, Purpose, RowInput, ShardOrder
 from tfdistribute.inputs.files.blocks import RowStream, Source
@@ -49,9 +49,8 @@ class FileInput(RowInput):
     def _source(self) -> Source:
         source = self._open()
         if not source.blocks:
-            listed = ", ".join(f'"{file.path}"' for file in source.files[:3])
             raise InputError(
-                f"The files have no rows: {listed}{', ...' if len(source.files) > 3 else ''}.",
+                f"The files have no rows: {show_values((each.path for each in source.files), 3)}.",
                 "Give files with at least one row.",
                 argument="paths",
             )

@@ -28,7 +28,7 @@ OUTPUT: str = "ray-{}.out"
 # Without the address of the cluster, which is not known before the supervisor is there.
 KEY: str = "{}@"
 
-_MODULE = "tfdistribute.launch.engines.ray_supervisor"
+_ENGINE = "tfdistribute.launch.engines.ray_supervisor:RaySupervisors"
 _CALL_S = {"start_supervisor": 150.0, "send_signal": 60.0}
 _HEAD = "The head node of Ray"
 
@@ -106,7 +106,7 @@ def _name(job: str) -> str:
 
 def _call(cluster: RayCluster, members: int, method: str, **arguments: Any) -> Any:
     request = {
-        "module": _MODULE,
+        "engine": _ENGINE,
         "cluster": dataclasses.asdict(cluster),
         "members": members,
         "call": method,

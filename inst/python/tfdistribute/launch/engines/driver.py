@@ -6,9 +6,9 @@ of JSON. The driver ends with its standard input, or when it has answered one ca
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
+import pkgutil
 import select
 import sys
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from typing import Any
 
 from tfdistribute import errors
 from tfdistribute.errors import ClusterError
-from tfdistribute.launch.engines.engine import Engine, OpenEngine
+from tfdistribute.launch.engines.engine import Engine
 
 _WATCH_S = 1.0
 
@@ -30,8 +30,8 @@ def main() -> None:
         os.write(answers, json.dumps(news).encode() + b"\n")
 
     request = _read_line()
-    open_engine: OpenEngine = importlib.import_module(request["module"]).open_engine
-    engine = open_engine(request["cluster"], request["members"])
+    kind: type[Engine] = pkgutil.resolve_name(request["engine"])
+    engine = kind(request["cluster"], request["members"])
     try:
         _serve(engine, request, tell)
     except ClusterError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,3 @@ class Engine(ABC):
     @abstractmethod
     def end(self) -> None:
         """End the members, which also end when nobody listens, and leave the engine."""
-
-
-# Each module of an engine has such a function of the fields and the number of members.
-OpenEngine = Callable[[Mapping[str, Any], int], Engine]

@@ -24,11 +24,11 @@ from tfdistribute.launch.engines.broker import Broker, send_order
 from tfdistribute.launch.places.channel import Channel
 from tfdistribute.launch.places.transport import Explanation, Transport
 
-# Modules with a function `open_engine`, by the kind of the cluster.
+# Classes by the kind of the cluster.
 ENGINES = {
-    MiraiCluster.kind: "tfdistribute.launch.engines.mirai",
-    RayCluster.kind: "tfdistribute.launch.engines.ray",
-    SparkCluster.kind: "tfdistribute.launch.engines.spark",
+    MiraiCluster.kind: "tfdistribute.launch.engines.mirai:MiraiEngine",
+    RayCluster.kind: "tfdistribute.launch.engines.ray:RayEngine",
+    SparkCluster.kind: "tfdistribute.launch.engines.spark:SparkEngine",
 }
 
 # How long an engine may take to end what it has started.
@@ -118,7 +118,7 @@ class _Driver:
         self._input, self._output = self._process.stdin, self._process.stdout
         os.set_blocking(self._output.fileno(), False)
         self._tell(
-            module=ENGINES[cluster.kind],
+            engine=ENGINES[cluster.kind],
             cluster=dataclasses.asdict(cluster),
             members=len(cluster.names_of_hosts),
         )

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Mapping
-from typing import Any
 
 from tfdistribute import storage
 from tfdistribute.errors import ClusterError
@@ -15,10 +13,6 @@ from tfdistribute.launch.engines.engine import OPTIONS, Engine
 # What the session reads in the exchange directory, and what it writes there; see R/job-daemons.R.
 MEMBERS = "members.json"
 REFUSAL = "refusal.json"
-
-
-def open_engine(fields: Mapping[str, Any], members: int) -> Engine:
-    return MiraiEngine(fields, members)
 
 
 class MiraiEngine(Engine):

@@ -30,10 +30,6 @@ class Member:
         ).returncode
 
 
-def open_engine(fields: Mapping[str, Any], members: int) -> Engine:
-    return RayEngine(fields, members)
-
-
 class RayEngine(Engine):
     def __init__(self, fields: Mapping[str, Any], members: int) -> None:
         super().__init__(fields, members)

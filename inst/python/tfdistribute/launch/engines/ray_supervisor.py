@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +71,6 @@ class SupervisorActor:
         # Answers may be on their way.
         time.sleep(1.0)
         os._exit(0)
-
-
-def open_engine(fields: Mapping[str, Any], members: int) -> RaySupervisors:
-    return RaySupervisors(fields, members)
 
 
 class RaySupervisors(RayEngine):

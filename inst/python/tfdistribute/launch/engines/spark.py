@@ -42,10 +42,6 @@ _REMEDIES = {
 }
 
 
-def open_engine(fields: Mapping[str, Any], members: int) -> Engine:
-    return SparkEngine(fields, members)
-
-
 class SparkEngine(Engine):
     def __init__(self, fields: Mapping[str, Any], members: int) -> None:
         super().__init__(fields, members)

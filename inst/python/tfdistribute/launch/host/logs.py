@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from tfdistribute import storage
+from tfdistribute.descriptions import check_choice
 from tfdistribute.errors import ArgumentError
 from tfdistribute.files import open_own
 from tfdistribute.launch.host.private_directory import check_private
@@ -104,13 +105,7 @@ class LogReader:
     def __init__(
         self, tasks: Sequence[Mapping[str, Any]], position: str | None = None, level: str = "debug"
     ) -> None:
-        if level not in LEVELS:
-            raise ArgumentError(
-                f"`level` is {level!r}, which is not supported.",
-                f"Use one of {', '.join(LEVELS)}.",
-                argument="level",
-                value=level,
-            )
+        check_choice("level", level, LEVELS)
         self._tasks = tasks
         self._minimum = level
         self._positions = _parse_position(position)

@@ -22,6 +22,7 @@ from tfdistribute.cluster.tf_config import TfConfig, parse_tf_config, read_clust
 from tfdistribute.errors import ArgumentError, ClusterError
 from tfdistribute.files import is_remote, parse_object
 from tfdistribute.launch.host import private_directory
+from tfdistribute.launch.host.processes import StopRequests
 from tfdistribute.launch.platforms.archive import unpack
 
 # Environment variables of a container: path and SHA-256 of the job's archive, name of the job, and number of tasks.
@@ -58,7 +59,7 @@ _LONG_FIELDS = ("traceback", "r_traceback")
 
 # Longer than a step takes, and shorter than the 30 seconds after which Kubernetes kills.
 _STOP_S = 25.0
-_TICK_S = 0.5
+_TICK_S = 0.1
 
 
 def run_task(command: Sequence[str], environment: Mapping[str, str]) -> int:
@@ -135,42 +136,23 @@ def _run(
     command: Sequence[str], environment: Mapping[str, str], directory: str
 ) -> tuple[int, bool]:
     # Returns the exit code, and whether the platform asked the command to stop.
-    signals: list[int] = []
-    process: list[subprocess.Popen[bytes]] = []
-
-    def stop(number: int, frame: Any) -> None:
-        del frame
-        signals.append(number)
-        if process:
-            # The chief finishes its step and saves a checkpoint.
-            process[0].send_signal(signal.SIGINT)
-
-    before = {each: signal.signal(each, stop) for each in (signal.SIGTERM, signal.SIGINT)}
-    try:
+    with StopRequests(("SIGTERM", "SIGINT")) as stops:
         try:
-            process.append(subprocess.Popen(command, env=environment, cwd=directory))
+            process = subprocess.Popen(command, env=environment, cwd=directory)
         except OSError as error:
             sys.stderr.write(f"{command[0]}: {error.strerror}\n")
             return 127, False
-        if signals:
-            process[0].send_signal(signal.SIGINT)
-        code = _wait(process[0], signals)
-        return code, bool(signals)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _wait(process: subprocess.Popen[bytes], signals: Sequence[int]) -> int:
-    deadline = math.inf
-    while True:
-        try:
-            return process.wait(_TICK_S)
-        except subprocess.TimeoutExpired:
-            if signals and deadline == math.inf:
-                deadline = time.monotonic() + _STOP_S
-            if time.monotonic() > deadline:
-                process.kill()
+        told, deadline = 0, math.inf
+        while True:
+            try:
+                return process.wait(_TICK_S), stops.count > 0
+            except subprocess.TimeoutExpired:
+                if stops.count > told:
+                    # The chief finishes its step and saves a checkpoint.
+                    process.send_signal(signal.SIGINT)
+                    told, deadline = stops.count, min(deadline, time.monotonic() + _STOP_S)
+                if time.monotonic() > deadline:
+                    process.kill()
 
 
 def _exit_code(code: int, was_stopped: bool, failure: Mapping[str, Any] | None) -> int:

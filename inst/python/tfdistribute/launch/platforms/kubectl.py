@@ -14,19 +14,10 @@ from tfdistribute.errors import BackendError, ClusterError, TfdistributeError
 from tfdistribute.files import parse_object
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.platforms import pod_status
-from tfdistribute.launch.platforms.kubernetes import LABEL, RUNTIME, Object, job_objects
+from tfdistribute.launch.platforms.kubernetes import LABEL, RUNTIME, Object, api_path, job_objects
 from tfdistribute.launch.platforms.platform import Platform, PlatformState, stage
 from tfdistribute.rules import Finding
 
-_GROUPS = {
-    "Secret": "/api/v1",
-    "Service": "/api/v1",
-    "Pod": "/api/v1",
-    "Job": "/apis/batch/v1",
-    "TFJob": "/apis/kubeflow.org/v1",
-    "TrainJob": "/apis/trainer.kubeflow.org/v1alpha1",
-    RUNTIME: "/apis/trainer.kubeflow.org/v1alpha1",
-}
 _OPERATORS = {
     "TFJob": "Kubeflow's training operator (version 1)",
     "TrainJob": "Kubeflow's Trainer (version 2)",
@@ -117,7 +108,7 @@ class Kubernetes(Platform[KubernetesCluster]):
         return findings
 
     def _knows(self, kind: str) -> bool:
-        resources = (self._get(_GROUPS[kind]) or {}).get("resources") or ()
+        resources = (self._get(api_path(kind)) or {}).get("resources") or ()
         return any(each.get("kind") == kind for each in resources)
 
     def _delete_runtime(self, name: str) -> None:
@@ -146,7 +137,7 @@ class Kubernetes(Platform[KubernetesCluster]):
         return parse_object(self._answer(["get", "--raw", path], missing="{}")) or None
 
     def _path(self, kind: str, name: str = "") -> str:
-        path = f"{_GROUPS[kind]}/namespaces/{self.cluster.namespace}/{kind.lower()}s"
+        path = f"{api_path(kind)}/namespaces/{self.cluster.namespace}/{kind.lower()}s"
         return f"{path}/{name}" if name else path
 
     def _answer(self, arguments: Sequence[str], sent: str = "", missing: str | None = None) -> str:

@@ -13,7 +13,7 @@ from tfdistribute.errors import ClusterError
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.platforms.archive import FILE
 from tfdistribute.launch.platforms.entrypoint import ADDRESSES, RETRY
-from tfdistribute.launch.platforms.platform import task_command, task_environment
+from tfdistribute.launch.platforms.platform import task_command, task_environment, without_empty
 
 Object = dict[str, Any]
 
@@ -25,6 +25,13 @@ _QUEUE = "kueue.x-k8s.io/queue-name"
 RUNTIME = "TrainingRuntime"
 _TRAINER = "trainer.kubeflow.org"
 _NODE = "node"
+
+_API_VERSIONS = {
+    **dict.fromkeys(("Secret", "Service", "Pod"), "v1"),
+    "Job": "batch/v1",
+    "TFJob": "kubeflow.org/v1",
+    **dict.fromkeys(("TrainJob", RUNTIME), f"{_TRAINER}/v1alpha1"),
+}
 
 # Kubeflow's operator looks for a container of this name, and for the port of this name.
 CONTAINER = "tensorflow"
@@ -53,8 +60,14 @@ def job_objects(cluster: KubernetesCluster, job: Job, archive: bytes) -> list[Ob
     return made
 
 
-def _metadata(cluster: KubernetesCluster, job: Job) -> Object:
-    return {"name": job.id, "namespace": cluster.namespace, "labels": {LABEL: job.id}}
+def api_path(kind: str) -> str:
+    version = _API_VERSIONS[kind]
+    return f"/apis/{version}" if "/" in version else f"/api/{version}"
+
+
+def _object(kind: str, cluster: KubernetesCluster, job: Job, **parts: Any) -> Object:
+    metadata = {"name": job.id, "namespace": cluster.namespace, "labels": {LABEL: job.id}}
+    return {"apiVersion": _API_VERSIONS[kind], "kind": kind, "metadata": metadata, **parts}
 
 
 def _secret(cluster: KubernetesCluster, job: Job, archive: bytes) -> Object:
@@ -66,91 +79,55 @@ def _secret(cluster: KubernetesCluster, job: Job, archive: bytes) -> Object:
             argument="staging",
             value="NULL",
         )
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": _metadata(cluster, job),
-        "type": "Opaque",
-        "data": {FILE: base64.b64encode(archive).decode()},
-    }
+    data = {FILE: base64.b64encode(archive).decode()}
+    return _object("Secret", cluster, job, type="Opaque", data=data)
 
 
 def _tf_job(cluster: KubernetesCluster, job: Job, archive: bytes) -> list[Object]:
     counts = cluster.counts(job.verb != "train")
-    policy: Object = {"cleanPodPolicy": "Running"}
-    if cluster.time_limit_s is not None:
-        policy["activeDeadlineSeconds"] = int(cluster.time_limit_s)
-    made: Object = {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "TFJob",
-        "metadata": _metadata(cluster, job),
-        "spec": {
-            "runPolicy": policy,
-            "tfReplicaSpecs": {
-                _REPLICAS[role]: {
-                    "replicas": count,
-                    # Codes from 128 on are retried, and others are not.
-                    "restartPolicy": "ExitCode",
-                    "template": _template(cluster, job, archive, role),
-                }
-                for role, count in counts.items()
-            },
-        },
+    policy = without_empty(cleanPodPolicy="Running", activeDeadlineSeconds=_deadline(cluster))
+    replicas = {
+        _REPLICAS[role]: {
+            "replicas": count,
+            # Codes from 128 on are retried, and others are not.
+            "restartPolicy": "ExitCode",
+            "template": _template(cluster, job, archive, role),
+        }
+        for role, count in counts.items()
     }
-    return [made]
+    spec = {"runPolicy": policy, "tfReplicaSpecs": replicas}
+    return [_object("TFJob", cluster, job, spec=spec)]
 
 
 def _train_job(cluster: KubernetesCluster, job: Job, archive: bytes) -> list[Object]:
     # The runtime has no framework, but the whole template of the job, because versions of the Trainer differ in what a
     # TrainJob may change in a runtime.
-    version = f"{_TRAINER}/v1alpha1"
     spec = _job_spec(cluster, job, archive, f"{job.id}-{_NODE}-0")
     step = {f"{_TRAINER}/trainjob-ancestor-step": "trainer"}
-    node: Object = {
-        "name": _NODE,
-        "template": {"metadata": {"labels": step}, "spec": spec},
+    node = {"name": _NODE, "template": {"metadata": {"labels": step}, "spec": spec}}
+    parts = {
+        "mlPolicy": {"numNodes": spec["completions"]},
+        "template": {"spec": {"replicatedJobs": [node]}},
     }
-    runtime: Object = {
-        "apiVersion": version,
-        "kind": RUNTIME,
-        "metadata": _metadata(cluster, job),
-        "spec": {
-            "mlPolicy": {"numNodes": spec["completions"]},
-            "template": {"spec": {"replicatedJobs": [node]}},
-        },
-    }
-    made: Object = {
-        "apiVersion": version,
-        "kind": "TrainJob",
-        "metadata": _metadata(cluster, job),
-        "spec": {"runtimeRef": {"apiGroup": _TRAINER, "kind": RUNTIME, "name": job.id}},
-    }
-    return [runtime, made]
-
-
-def _service(cluster: KubernetesCluster, job: Job) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": _metadata(cluster, job),
-        "spec": {
-            "clusterIP": "None",
-            "selector": {LABEL: job.id},
-            # Tasks look for each other while they start.
-            "publishNotReadyAddresses": True,
-            "ports": [{"name": _PORT_NAME, "port": _PORT}],
-        },
-    }
+    reference = {"apiGroup": _TRAINER, "kind": RUNTIME, "name": job.id}
+    return [
+        _object(RUNTIME, cluster, job, spec=parts),
+        _object("TrainJob", cluster, job, spec={"runtimeRef": reference}),
+    ]
 
 
 def _indexed_job(cluster: KubernetesCluster, job: Job, archive: bytes) -> list[Object]:
-    made: Object = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": _metadata(cluster, job),
-        "spec": _job_spec(cluster, job, archive, job.id),
+    addresses = {
+        "clusterIP": "None",
+        "selector": {LABEL: job.id},
+        # Tasks look for each other while they start.
+        "publishNotReadyAddresses": True,
+        "ports": [{"name": _PORT_NAME, "port": _PORT}],
     }
-    return [_service(cluster, job), made]
+    return [
+        _object("Service", cluster, job, spec=addresses),
+        _object("Job", cluster, job, spec=_job_spec(cluster, job, archive, job.id)),
+    ]
 
 
 def _job_spec(cluster: KubernetesCluster, job: Job, archive: bytes, hosts: str) -> Object:
@@ -165,27 +142,20 @@ def _job_spec(cluster: KubernetesCluster, job: Job, archive: bytes, hosts: str) 
         cluster, job, archive, "chief", {ADDRESSES: json.dumps(addresses, sort_keys=True)}
     )
     template["spec"] |= {"restartPolicy": "Never", "subdomain": job.id}
-    limit = cluster.time_limit_s
-    return {
-        "completionMode": "Indexed",
-        "completions": len(tasks),
-        "parallelism": len(tasks),
-        "backoffLimit": cluster.restarts * len(tasks),
-        **({} if limit is None else {"activeDeadlineSeconds": int(limit)}),
-        "podFailurePolicy": {
-            "rules": [
-                {
-                    "action": "FailJob",
-                    "onExitCodes": {
-                        "containerName": CONTAINER,
-                        "operator": "NotIn",
-                        "values": list(_RETRIED),
-                    },
-                }
-            ]
-        },
-        "template": template,
-    }
+    on_exit = {"containerName": CONTAINER, "operator": "NotIn", "values": list(_RETRIED)}
+    return without_empty(
+        completionMode="Indexed",
+        completions=len(tasks),
+        parallelism=len(tasks),
+        backoffLimit=cluster.restarts * len(tasks),
+        activeDeadlineSeconds=_deadline(cluster),
+        podFailurePolicy={"rules": [{"action": "FailJob", "onExitCodes": on_exit}]},
+        template=template,
+    )
+
+
+def _deadline(cluster: KubernetesCluster) -> int | None:
+    return None if cluster.time_limit_s is None else int(cluster.time_limit_s)
 
 
 def _template(
@@ -196,48 +166,40 @@ def _template(
     more: Mapping[str, str] | None = None,
 ) -> Object:
     variables = {**task_environment(cluster, job, archive, _MOUNT), **(more or {})}
-    container: Object = {
-        "name": CONTAINER,
-        "image": cluster.image,
-        "command": task_command(job),
-        "env": [{"name": name, "value": value} for name, value in variables.items()],
-        "ports": [{"name": _PORT_NAME, "containerPort": _PORT}],
-    }
-    if cluster.secrets:
-        container["envFrom"] = [{"secretRef": {"name": name}} for name in cluster.secrets]
-    resources = _resources(cluster, role)
-    if resources:
-        container["resources"] = resources
     mounts, volumes = _volumes(cluster, job)
-    if mounts:
-        container["volumeMounts"] = mounts
-    spec: Object = {"containers": [container], "terminationGracePeriodSeconds": _GRACE_S}
-    if volumes:
-        spec["volumes"] = volumes
-    if cluster.service_account is not None:
-        spec["serviceAccountName"] = cluster.service_account
+    container = without_empty(
+        name=CONTAINER,
+        image=cluster.image,
+        command=task_command(job),
+        env=[{"name": name, "value": value} for name, value in variables.items()],
+        ports=[{"name": _PORT_NAME, "containerPort": _PORT}],
+        envFrom=[{"secretRef": {"name": name}} for name in cluster.secrets],
+        resources=_resources(cluster, role),
+        volumeMounts=mounts,
+    )
     return {
         "metadata": {
             "labels": {LABEL: job.id},
             # A sidecar would neither let tasks connect to each other nor end with them.
             "annotations": {"sidecar.istio.io/inject": "false"},
         },
-        "spec": spec,
+        "spec": without_empty(
+            containers=[container],
+            terminationGracePeriodSeconds=_GRACE_S,
+            volumes=volumes,
+            serviceAccountName=cluster.service_account,
+        ),
     }
 
 
 def _resources(cluster: KubernetesCluster, role: str) -> Object:
-    limits: Object = {}
-    if cluster.memory is not None:
-        limits["memory"] = cluster.memory
-    if cluster.gpus and role != PS:
-        limits["nvidia.com/gpu"] = str(cluster.gpus)
+    gpus = str(cluster.gpus) if cluster.gpus and role != PS else None
     # More than the requested cores may be used if nobody else does.
-    requests = {} if cluster.cpus is None else {"cpu": f"{cluster.cpus:g}"}
-    return {
-        **({"requests": requests} if requests else {}),
-        **({"limits": limits} if limits else {}),
-    }
+    cpus = None if cluster.cpus is None else f"{cluster.cpus:g}"
+    return without_empty(
+        requests=without_empty(cpu=cpus),
+        limits=without_empty(memory=cluster.memory, **{"nvidia.com/gpu": gpus}),
+    )
 
 
 def _volumes(cluster: KubernetesCluster, job: Job) -> tuple[list[Object], list[Object]]:

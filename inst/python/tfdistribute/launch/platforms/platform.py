@@ -107,3 +107,8 @@ def task_environment(
 def task_command(job: Job) -> list[str]:
     check_text("command", job.command)
     return ["python", "-m", "tfdistribute", "run-task", "--", *job.command]
+
+
+def without_empty(**parts: Any) -> dict[str, Any]:
+    """Return the parts of an object that are given; a platform rejects some that are empty."""
+    return {name: part for name, part in parts.items() if part not in (None, {}, [])}

@@ -22,6 +22,7 @@ from tfdistribute.launch.platforms.platform import (
     stage,
     task_command,
     task_environment,
+    without_empty,
 )
 
 # In all other states, such as "queued" and "pending", the job starts.
@@ -125,15 +126,13 @@ def job_specification(cluster: VertexCluster, job: Job, archive: bytes) -> dict[
         _pool(cluster, job, archive, role, counts[role]) if role in counts else {}
         for role in list(ROLES_OF_POOLS.values())[: last + 1]
     ]
-    scheduling: dict[str, Any] = {"restartJobOnWorkerRestart": cluster.restarts}
-    if cluster.time_limit_s is not None:
-        scheduling["timeout"] = f"{int(cluster.time_limit_s)}s"
-    specification: dict[str, Any] = {"workerPoolSpecs": pools, "scheduling": scheduling}
-    if cluster.service_account is not None:
-        specification["serviceAccount"] = cluster.service_account
-    if cluster.network is not None:
-        specification["network"] = cluster.network
-    return specification
+    limit = None if cluster.time_limit_s is None else f"{int(cluster.time_limit_s)}s"
+    return without_empty(
+        workerPoolSpecs=pools,
+        scheduling=without_empty(restartJobOnWorkerRestart=cluster.restarts, timeout=limit),
+        serviceAccount=cluster.service_account,
+        network=cluster.network,
+    )
 
 
 def _pool(

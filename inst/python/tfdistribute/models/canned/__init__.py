@@ -1,5 +1,3 @@
 """TensorFlow's canned Estimators."""
 
 from tfdistribute.models.canned import baseline, combined, dnn, linear
-
-__all__ = ["baseline", "combined", "dnn", "linear"]

@@ -1,5 +1,3 @@
 """Feature columns, one file per family."""
 
 from tfdistribute.models.feature_columns import categorical, crossed, derived, numeric
-
-__all__ = ["categorical", "crossed", "derived", "numeric"]

@@ -67,6 +67,8 @@ class Categorical(FeatureColumn):
 
 @dataclass(frozen=True)
 class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
+    structural: ClassVar[tuple[str, ...]] = ("vocabulary_list", "num_oov_buckets")
+
     vocabulary_list: tuple[str, ...] | tuple[int, ...] = ()
     dtype: str | None = None
     # Index of unlisted values; -1 ignores them, None makes them an error.
@@ -131,12 +133,7 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
         )
 
     def structure(self) -> dict[str, Any]:
-        return {
-            **super().structure(),
-            "vocabulary_list": list(self.vocabulary_list),
-            "default_value": self._default,
-            "num_oov_buckets": self.num_oov_buckets,
-        }
+        return {**super().structure(), "default_value": self._default}
 
 
 @dataclass(frozen=True)

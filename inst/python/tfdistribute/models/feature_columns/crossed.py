@@ -21,6 +21,7 @@ from tfdistribute.models.feature_columns.description import (
 class Crossed(FeatureColumn, kind="crossed"):
     is_categorical: ClassVar[bool] = True
     is_dense: ClassVar[bool] = False
+    structural: ClassVar[tuple[str, ...]] = ("keys", "hash_bucket_size", "hash_key")
 
     keys: tuple[FeatureColumn | str, ...]
     hash_bucket_size: int
@@ -70,14 +71,6 @@ class Crossed(FeatureColumn, kind="crossed"):
         return engine.tf.feature_column.crossed_column(
             keys, self.hash_bucket_size, hash_key=self.hash_key
         )
-
-    def structure(self) -> dict[str, Any]:
-        return {
-            **super().structure(),
-            "keys": [key if isinstance(key, str) else key.structure() for key in self.keys],
-            "hash_bucket_size": self.hash_bucket_size,
-            "hash_key": self.hash_key,
-        }
 
 
 def _leaves(column: Crossed) -> list[str]:

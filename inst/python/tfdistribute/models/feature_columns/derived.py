@@ -24,6 +24,8 @@ COMBINERS = ("mean", "sqrtn", "sum")
 
 @dataclass(frozen=True)
 class WrapsCategories(FeatureColumn):
+    structural: ClassVar[tuple[str, ...]] = ("categorical_column",)
+
     categorical_column: FeatureColumn
 
     def __post_init__(self) -> None:
@@ -42,18 +44,12 @@ class WrapsCategories(FeatureColumn):
     def check_files(self) -> None:
         self.categorical_column.check_files()
 
-    def structure(self) -> dict[str, Any]:
-        return {
-            **super().structure(),
-            "categorical_column": self.categorical_column.structure(),
-        }
-
 
 @dataclass(frozen=True)
 class Weighted(WrapsCategories, kind="categorical_weighted"):
     is_categorical: ClassVar[bool] = True
     is_dense: ClassVar[bool] = False
-    structural: ClassVar[tuple[str, ...]] = ("weight_feature_key",)
+    structural: ClassVar[tuple[str, ...]] = ("categorical_column", "weight_feature_key")
 
     weight_feature_key: str
     dtype: str = "float32"
@@ -92,7 +88,12 @@ class Indicator(WrapsCategories, kind="indicator"):
 
 @dataclass(frozen=True)
 class Embedding(WrapsCategories, kind="embedding"):
-    structural: ClassVar[tuple[str, ...]] = ("dimension", "combiner", "trainable")
+    structural: ClassVar[tuple[str, ...]] = (
+        "categorical_column",
+        "dimension",
+        "combiner",
+        "trainable",
+    )
 
     dimension: int
     combiner: str = "mean"

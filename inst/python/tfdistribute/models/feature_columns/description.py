@@ -53,8 +53,14 @@ class FeatureColumn(Description):
         raise NotImplementedError
 
     def structure(self) -> dict[str, Any]:
-        fields = {name: getattr(self, name) for name in self.structural}
+        fields = {name: _in_structure(getattr(self, name)) for name in self.structural}
         return {"kind": self.kind, "name": self.name, **fields}
+
+
+def _in_structure(value: Any) -> Any:
+    if isinstance(value, FeatureColumn):
+        return value.structure()
+    return [_in_structure(each) for each in value] if isinstance(value, tuple) else value
 
 
 def safe_key(name: str) -> str:

@@ -90,6 +90,7 @@ class Numeric(FeatureColumn, kind="numeric"):
 class Bucketized(FeatureColumn, kind="bucketized"):
     # Layers can also read it directly.
     is_categorical: ClassVar[bool] = True
+    structural: ClassVar[tuple[str, ...]] = ("source_column", "boundaries")
 
     source_column: Numeric
     boundaries: tuple[float, ...]  # Increasing; each belongs to the range above it.
@@ -122,10 +123,3 @@ class Bucketized(FeatureColumn, kind="bucketized"):
         return engine.tf.feature_column.bucketized_column(
             self.source_column.build(), list(self.boundaries)
         )
-
-    def structure(self) -> dict[str, Any]:
-        return {
-            **super().structure(),
-            "source_column": self.source_column.structure(),
-            "boundaries": list(self.boundaries),
-        }

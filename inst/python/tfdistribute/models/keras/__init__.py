@@ -1,5 +1,3 @@
 """Keras models."""
 
 from tfdistribute.models.keras import model
-
-__all__ = ["model"]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tfdistribute.columns import ColumnFacts
+from tfdistribute.columns import ColumnFacts, show_values
 from tfdistribute.errors import InputError
 
 
@@ -78,25 +78,20 @@ def _fit_together(item: KerasInput, features: Mapping[str, ColumnFacts]) -> bool
     return flat and len(item.shape) == 1 and item.shape[0] in (None, _width(held))
 
 
-def _listed(features: Mapping[str, ColumnFacts]) -> str:
-    names = [f'"{name}"' for name in list(features)[:20]]
-    return ", ".join(names) + (", ..." if len(features) > 20 else "")
-
-
 def _unmatched(
     inputs: Sequence[KerasInput], features: Mapping[str, ColumnFacts], missing: str
 ) -> InputError:
     if len(inputs) > 1:
         return InputError(
             f'The Keras model reads {", ".join(str(item) for item in inputs)}, and "{missing}" is not among the '
-            f"features {_listed(features)}.",
+            f"features {show_values(features, 20)}.",
             "Name the features as the model names its inputs.",
             argument="features",
             value=missing,
         )
     if missing != inputs[0].name:
         return InputError(
-            f'The Keras model was trained on the feature "{missing}", which is not among {_listed(features)}.',
+            f'The Keras model was trained on the feature "{missing}", which is not among {show_values(features, 20)}.',
             "Give the features that the model was trained on.",
             argument="features",
             value=missing,
@@ -108,7 +103,8 @@ def _unmatched(
         else f"together they have {_width(list(features.values()))} values per row"
     )
     return InputError(
-        f"The Keras model reads {inputs[0]}. None of the features {_listed(features)} has this name, and {why}.",
+        f"The Keras model reads {inputs[0]}. None of the features {show_values(features, 20)} has this name, and "
+        f"{why}.",
         "Give the model one input per feature, with the feature's name."
         if texts
         else "Give features with as many values as the model's input, or change the shape of the input.",

@@ -14,6 +14,7 @@ from tfdistribute.models.description import Model
 from tfdistribute.models.feature_columns.description import NUMBERS, TEXT, FeatureRequirement
 from tfdistribute.models.features import check_weights
 from tfdistribute.models.keras.inputs import KerasInput, check_fit, match_inputs
+from tfdistribute.models.labels import require_label
 from tfdistribute.models.optimizers import OptimizerInstance
 from tfdistribute.models.serving import tensors_receiver
 
@@ -142,14 +143,9 @@ class KerasModel(Model, kind="keras"):
             self._check_label(facts)
 
     def _check_label(self, facts: InputFacts) -> None:
-        label = facts.label
+        label = require_label(facts)
         if label is None:
-            raise InputError(
-                "The input has no response, which the loss of the Keras model needs.",
-                "Give `response` in input_fn().",
-                argument="response",
-                value="NULL",
-            )
+            return
         if label.type == "string":
             raise InputError(
                 f'The response "{label.name}" holds strings, and the losses of Keras need numbers.',

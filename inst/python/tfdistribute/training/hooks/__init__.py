@@ -13,19 +13,3 @@ from tfdistribute.training.hooks.description import (
 from tfdistribute.training.hooks.early_stopping import EarlyStopping
 from tfdistribute.training.hooks.record import record_interval
 from tfdistribute.training.hooks.tensors import suppress_nan_error
-
-__all__ = [
-    "EarlyStopping",
-    "Hook",
-    "HookContext",
-    "ModelHooks",
-    "as_hooks",
-    "check_hooks",
-    "may_end",
-    "read_hooks",
-    "record_interval",
-    "saving",
-    "session_run",
-    "step_cost",
-    "suppress_nan_error",
-]

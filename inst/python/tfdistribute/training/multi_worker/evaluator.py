@@ -31,14 +31,7 @@ _completed: set[float] = set()
 
 
 def evaluate_checkpoints(assignment: TaskAssignment, peers: Peers) -> History:
-    history = TaskHistory(
-        None,
-        assignment.listener,
-        None,
-        is_chief=False,
-        own_batch_size=None,
-        model_dir=assignment.model.model_dir,
-    )
+    history = TaskHistory(listener=assignment.listener, model_dir=assignment.model.model_dir)
     if assignment.evaluation is None:
         history.note("train() does not evaluate: this evaluator has nothing to do.")
         return history

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute import task_events
 from tfdistribute.inputs import Input
-from tfdistribute.training.history import History, Listener
+from tfdistribute.training.history import History
 from tfdistribute.training.multi_worker.assignment import TaskAssignment
 from tfdistribute.training.multi_worker.inputs import NOT_SHARDED
 
@@ -18,6 +19,7 @@ OTHER_SHARDS = (
 )
 
 
+@dataclass
 class TaskHistory(History):
     """A History that reports its entries. It is the session's ``TrainingObserver``.
 
@@ -26,21 +28,11 @@ class TaskHistory(History):
         own_batch_size: Examples that this task takes in one of its steps; None if not known.
     """
 
-    def __init__(
-        self,
-        global_batch_size: int | None,
-        listener: Listener | None,
-        last_step: int | None,
-        is_chief: bool,
-        own_batch_size: int | None,
-        model_dir: str | None = None,
-    ) -> None:
-        super().__init__(global_batch_size, listener, last_step, model_dir)
-        self._is_chief = is_chief
-        self._own_batch_size = own_batch_size
-        self._own_steps: int | None = None
-        self._began = 0.0
-        self._loss: float | None = None
+    is_chief: bool = False
+    own_batch_size: int | None = None
+    _own_steps: int | None = None
+    _began: float = 0.0
+    _loss: float | None = None
 
     @classmethod
     def of(cls, assignment: TaskAssignment) -> TaskHistory:
@@ -49,13 +41,19 @@ class TaskHistory(History):
         sharers = len(member.training_tasks) if member.in_step else 1
         own = None if batch is None else batch // sharers
         model_dir = assignment.model.model_dir if member.is_chief else None
-        history = cls(batch, assignment.listener, None, member.is_chief, own, model_dir)
+        history = cls(
+            batch,
+            assignment.listener,
+            model_dir=model_dir,
+            is_chief=member.is_chief,
+            own_batch_size=own,
+        )
         if source.shard_order() == "none" and len(member.training_tasks) > 1:
             history.note(NOT_SHARDED)
         return history
 
     def note_other_shards(self, source: Input) -> None:
-        if self._is_chief and source.shard_order() in ("ranges", "own"):
+        if self.is_chief and source.shard_order() in ("ranges", "own"):
             self.note(OTHER_SHARDS)
 
     def session_started(self, step: int) -> None:
@@ -78,7 +76,7 @@ class TaskHistory(History):
     def note_step(self, step: int, loss: float, in_record: bool, at: float | None = None) -> None:
         self._loss = loss
         super().note_step(step, loss, in_record, at)
-        if in_record and self._is_chief:
+        if in_record and self.is_chief:
             task_events.emit(
                 "record",
                 step=self.steps[-1],
@@ -101,6 +99,6 @@ class TaskHistory(History):
 
     def _own_speed(self) -> float | None:
         seconds = time.monotonic() - self._began
-        if self._own_batch_size is None or not self._own_steps or seconds <= 0:
+        if self.own_batch_size is None or not self._own_steps or seconds <= 0:
             return None
-        return self._own_steps * self._own_batch_size / seconds
+        return self._own_steps * self.own_batch_size / seconds

@@ -11,7 +11,7 @@ import contextlib
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from tfdistribute import task_events
@@ -28,19 +28,11 @@ from tfdistribute.training.predict import predict
 _POLL_S = 0.05
 
 
-def evaluate_shard(
-    model: Model,
-    settings: RunSettings,
-    source: Input,
-    *,
-    checkpoint_path: str,
-    name: str | None = None,
-    hooks: Sequence[Any] = (),
-) -> None:
+def evaluate_shard(model: Model, settings: RunSettings, source: Input, **options: Any) -> None:
     """Evaluate this task's shard; the chief adds up the states of all tasks and reports the metrics.
 
-    All tasks must give the same ``source``, ``checkpoint_path`` and ``hooks``. Raises UnsupportedError if the state of
-    a metric is not a sum over rows.
+    All tasks must give the same ``source`` and ``options``: ``checkpoint_path``, ``name`` and ``hooks`` of
+    ``evaluate``. Raises UnsupportedError if the state of a metric is not a sum over rows.
     """
     member, results = _member(), _results()
 
@@ -53,50 +45,22 @@ def evaluate_shard(
 
     with _report_work(member, "evaluate", source), tempfile.TemporaryDirectory() as scratch:
         # What other tasks than the chief write is not a result.
-        output_dir = None if member.is_chief else scratch
-        metrics = evaluate(
-            model,
-            settings,
-            source,
-            checkpoint_path=checkpoint_path,
-            name=name,
-            hooks=hooks,
-            listener=_report,
-            shard=EvaluationShard(member, exchange, output_dir),
-        )
+        shard = EvaluationShard(member, exchange, None if member.is_chief else scratch)
+        metrics = evaluate(model, settings, source, listener=_report, shard=shard, **options)
         if member.is_chief:
             step = int(metrics.get("global_step", 0))
             task_events.emit("evaluation", step=step, metrics=metrics)
 
 
-def predict_shard(
-    model: Model,
-    settings: RunSettings,
-    source: Input,
-    *,
-    checkpoint_path: str,
-    predict_keys: Sequence[str] | None = None,
-    hidden_keys: Sequence[str] | None = None,
-    hooks: Sequence[Any] = (),
-) -> None:
-    """Predict for this task's shard, and write the predictions; see ``evaluate_shard``."""
+def predict_shard(model: Model, settings: RunSettings, source: Input, **options: Any) -> None:
+    """Predict for this task's shard with the ``options`` of ``predict``, and write it; see ``evaluate_shard``."""
     member, results = _member(), _results()
     tasks = len(member.training_tasks)
-    if not hooks:
+    if not options.get("hooks"):
         # Hooks show the user each batch.
         source = source.in_large_batches(tasks)
     with _report_work(member, "predict", source):
-        batches = predict(
-            model,
-            settings,
-            source,
-            checkpoint_path=checkpoint_path,
-            predict_keys=predict_keys,
-            hidden_keys=hidden_keys,
-            hooks=hooks,
-            listener=_report,
-            member=member,
-        )
+        batches = predict(model, settings, source, listener=_report, member=member, **options)
         in_turns = source.shard_order() == "turns"
         results.write_predictions(member.rank, list(batches), tasks, in_turns)
         if member.is_chief:
