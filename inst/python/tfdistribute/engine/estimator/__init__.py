@@ -8,12 +8,3 @@ from tfdistribute.engine.estimator.adoption import (
 from tfdistribute.engine.estimator.category_codes import codes_of_rows
 from tfdistribute.engine.estimator.estimator import DistributedEstimator
 from tfdistribute.engine.estimator.options import EstimatorOptions
-
-__all__ = [
-    "DistributedEstimator",
-    "EstimatorOptions",
-    "accumulate_gradients",
-    "adopt",
-    "codes_of_rows",
-    "read_codes",
-]

@@ -11,15 +11,3 @@ from tfdistribute.engine.features.packed_features import (
     slice_columns,
 )
 from tfdistribute.engine.features.standardizer import Standardizer
-
-__all__ = [
-    "ColumnSlice",
-    "PackedFeatures",
-    "Standardizer",
-    "describe_column",
-    "join_numeric_columns",
-    "named_matrix",
-    "pack",
-    "slice_columns",
-    "with_codes",
-]

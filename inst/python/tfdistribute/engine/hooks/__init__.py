@@ -11,20 +11,3 @@ from tfdistribute.engine.hooks.recording import (
 from tfdistribute.engine.hooks.savers import SaveElsewhere, SaveSummaries
 from tfdistribute.engine.hooks.step_cost import MeasureSteps
 from tfdistribute.engine.hooks.stops import StopAtStep, StopOnDecision, StopOnNan, WaitForStep
-
-__all__ = [
-    "BestWeights",
-    "CallFunctions",
-    "MeasureSteps",
-    "NoteMissingDevices",
-    "RecordTraining",
-    "ReportBatches",
-    "SaveElsewhere",
-    "SaveSummaries",
-    "ShowTensors",
-    "StopAtStep",
-    "StopOnDecision",
-    "StopOnNan",
-    "StopOnRequest",
-    "WaitForStep",
-]

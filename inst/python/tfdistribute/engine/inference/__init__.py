@@ -3,5 +3,3 @@
 from tfdistribute.engine.inference.graph_cache import GRAPHS
 from tfdistribute.engine.inference.outputs import CodedStrings, OutputChoice
 from tfdistribute.engine.inference.session import InferenceGraph, InferenceSession
-
-__all__ = ["GRAPHS", "CodedStrings", "InferenceGraph", "InferenceSession", "OutputChoice"]

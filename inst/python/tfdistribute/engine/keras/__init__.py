@@ -15,16 +15,6 @@ from tfdistribute.engine.keras.models import KerasFacts, serving_input_receiver_
 from tfdistribute.engine.keras.parts import KerasParts
 from tfdistribute.errors import ModelError, TfdistributeError
 
-__all__ = [
-    "KerasParts",
-    "build",
-    "describe",
-    "load",
-    "make_estimator",
-    "save_trained",
-    "serving_input_receiver_fn",
-]
-
 
 def build(function: Callable[[], Any], seed: int) -> Any:
     with keras3_models.fresh_names():

@@ -8,13 +8,3 @@ from tfdistribute.engine.metrics.row_loss import (
 )
 from tfdistribute.engine.metrics.states import AddStates, States
 from tfdistribute.engine.metrics.sums import sum_states
-
-__all__ = [
-    "ROW_LOSS",
-    "AddStates",
-    "States",
-    "as_loss",
-    "sum_states",
-    "with_baselines_of_all_replicas",
-    "with_row_loss",
-]

@@ -8,12 +8,3 @@ from tfdistribute.engine.model_parts.assignment import (
 )
 from tfdistribute.engine.model_parts.pipelines import pipeline
 from tfdistribute.engine.model_parts.variables import adopt
-
-__all__ = [
-    "NoteUnusedDevices",
-    "adopt",
-    "logical_device",
-    "logical_devices",
-    "model_scope",
-    "pipeline",
-]

@@ -8,13 +8,3 @@ from tfdistribute.engine.multi_worker.server import (
     start_server,
 )
 from tfdistribute.engine.multi_worker.trainer import TaskTrainer, variable_shapes
-
-__all__ = [
-    "KeyValueStore",
-    "MultiWorkerMirroredStrategy",
-    "ReportSaves",
-    "TaskTrainer",
-    "assign_task",
-    "start_server",
-    "variable_shapes",
-]

@@ -6,5 +6,3 @@ from tfdistribute.engine.r_thread.main_thread_calls import (
     ServedFunction,
 )
 from tfdistribute.engine.r_thread.sequential_replicas import adopt
-
-__all__ = ["CallRefusedError", "ServedCallError", "ServedFunction", "adopt"]

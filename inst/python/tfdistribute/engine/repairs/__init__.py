@@ -1,5 +1,3 @@
 """Repairs of TensorFlow's behavior."""
 
 from tfdistribute.engine.repairs.replicated_variables import KeepOneOfEachVariable
-
-__all__ = ["KeepOneOfEachVariable"]

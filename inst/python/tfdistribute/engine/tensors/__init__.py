@@ -3,5 +3,3 @@
 from tfdistribute.engine.tensors.functions import function
 from tfdistribute.engine.tensors.operators import operation
 from tfdistribute.engine.tensors.subsets import dimensions, subset
-
-__all__ = ["dimensions", "function", "operation", "subset"]

@@ -9,13 +9,3 @@ from tfdistribute.engine.tpu.system import (
     steps_per_run,
     strategy,
 )
-
-__all__ = [
-    "cores",
-    "has_kernels",
-    "is_tpu",
-    "of_fixed_size",
-    "program",
-    "steps_per_run",
-    "strategy",
-]
