@@ -133,6 +133,7 @@ def pid_of(job: dict[str, Any], task: str) -> int:
     return row(state_when(job, lambda state: True), task)["pid"]
 
 
+@pytest.mark.full
 def test_the_actor_of_a_lost_node_runs_on_another_one(mark: Path):
     with ray_nodes() as own:
         job = start(mark, own, HEALS)

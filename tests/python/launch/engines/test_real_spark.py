@@ -100,7 +100,10 @@ def test_two_barrier_tasks_train_the_weights_of_one_process(
     assert_nothing_is_left(spark, job)
 
 
-@pytest.mark.parametrize("lost", ["pyspark.daemon", "CoarseGrainedExecutorBackend"])
+@pytest.mark.parametrize(
+    "lost",
+    ["pyspark.daemon", pytest.param("CoarseGrainedExecutorBackend", marks=pytest.mark.full)],
+)
 def test_the_stage_of_a_killed_task_or_executor_is_submitted_again(
     mark: Path, spark: SparkProcess, lost: str
 ):
