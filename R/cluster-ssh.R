@@ -63,8 +63,7 @@
 #' @inheritParams local_cluster
 #' @returns A description of class `tfdistribute_ssh_cluster`, `tfdistribute_cluster`.
 #' @section Errors:
-#' * `tfdistribute_cluster_error` if there is no host, a name is not a valid host name, or, when training starts, hosts
-#'   cannot be used.
+#' * `tfdistribute_cluster_error` if a name is not a valid host name, or, when training starts, hosts cannot be used.
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
 #' @references <https://man.openbsd.org/ssh_config>
 #' @family clusters

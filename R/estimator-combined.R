@@ -14,7 +14,7 @@
 #'   `tfdistribute_dnn_linear_combined_classifier_estimator`, and `tfdistribute_estimator`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
-#' * `tfdistribute_model_error` if there are no columns, two columns have the same name, a categorical column of the
+#' * `tfdistribute_model_error` if no columns are given, two columns have the same name, a categorical column of the
 #'   deep part is not wrapped, or `label_vocabulary` does not have `n_classes` elements.
 #' * `tfdistribute_unsupported_error` if a partitioner is not NULL.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/DNNLinearCombinedRegressor>

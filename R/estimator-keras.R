@@ -57,8 +57,8 @@
 #' @section Predictions:
 #' Predictions have one column per output, named after the output.
 #' @section Errors:
-#' * `tfdistribute_argument_error` if there is no model or more than one, the function has arguments, the file does not
-#'   exist, or `custom_objects` has no names.
+#' * `tfdistribute_argument_error` if neither or both of `keras_model` and `keras_model_path` are given, the function
+#'   has arguments, the file does not exist, or `custom_objects` has no names.
 #' * `tfdistribute_model_error` if the model is not compiled, is not a Keras model, or cannot be saved to a file.
 #' * `tfdistribute_input_error`, from a verb, if an input has no feature or a feature of another shape or type, or if
 #'   the loss cannot use the response.

@@ -11,7 +11,7 @@
 #'   separated by commas, before Python starts.
 #' @returns A list of class `tfdistribute_sitrep`, invisibly: `versions` (named strings), `devices` (named counts of
 #'   TensorFlow's devices), `gpus` (this machine's NVIDIA GPUs, a tibble with columns `name`, `memory_mb` and `driver`),
-#'   and `problems` (a tibble with columns `problem` and `fix`, without rows if there are no problems). With
+#'   and `problems` (a tibble with columns `problem` and `fix`, which is empty if nothing is wrong). With
 #'   `patches = TRUE`, the list also contains `patches` (a tibble with columns `name`, `target`, `why`, `source`,
 #'   `versions`, and `used`, which is TRUE if this session has used the patch).
 #' @examples

@@ -322,7 +322,7 @@ CASES = (
             Way(_MESSAGES, ("two-workers/package.R", "messages"), 40, usual=False),
             Way(_NOTHING, ("two-workers/together.py", "lone_worker.py"), 80),
         ),
-        (Goal(_TWO, _ONE, 1.4), Goal(_TWO, _NOTHING, 0.75), Goal(_TWO, _TORCH_TWO, 1.0)),
+        (Goal(_TWO, _ONE, 1.4), Goal(_TWO, _NOTHING, 0.9), Goal(_TWO, _TORCH_TWO, 1.0)),
         repeats=5,
     ),
     Case(

@@ -29,16 +29,16 @@ _ARGUMENTS = {
     ("ntasks", "n", "ntasks-per-node"): "workers",
     ("export",): "environment",
 }
+_ELEMENTS_SHARE = (
+    "Its elements would train in one `model_dir`. Call launch() once for each `model_dir`."
+)
+_STARTS_HERE = (
+    "Call setwd() before launch(): the job starts in the working directory of this session."
+)
 _REFUSED = {
     **{options: f"Use the argument `{argument}`." for options, argument in _ARGUMENTS.items()},
-    (
-        "array",
-        "a",
-    ): "Its elements would train in one `model_dir`. Call launch() once for each `model_dir`.",
-    (
-        "chdir",
-        "D",
-    ): "Call setwd() before launch(): the job starts in the working directory of this session.",
+    ("array", "a"): _ELEMENTS_SHARE,
+    ("chdir", "D"): _STARTS_HERE,
     ("output", "o", "error", "e"): "Read the logs by job_logs().",
     ("open-mode",): "The package sets it.",
     ("wrap",): "The package writes the script.",

@@ -92,7 +92,7 @@ def _metrics(
     if metrics is None:
         return {}
     labels = _labels(parts, targets)
-    # Keras wants a response for each output, and compares only those of outputs with metrics.
+    # Keras wants a response for each output, but reads only the responses of outputs that have metrics.
     values = [
         output if label is None else label
         for label, output in zip(labels.values(), outputs, strict=True)

@@ -32,43 +32,48 @@ INDICES = {
 # Operations that keep rows and their order.
 COPIES = ("Identity", "Reshape", "Cast")
 
+_SIZES = ("Shape", "ShapeN", "Size")
+_CHECKS = ("CheckNumerics", "CheckNumericsV2")
+_ARITHMETIC = ("Neg", "Square", "RealDiv", "DivNoNan", "Sum")
+_SCATTERS = ("ResourceScatterAdd", "ResourceScatterSub")
+
 # Types of operations that may read a kind, the positions of the input, and the kind of the results: None if they do not
 # depend on the number of distinct values.
-_USES: dict[int, tuple[tuple[str, Collection[int], int | None], ...]] = {
+_USES: dict[int, tuple[tuple[Collection[str], Collection[int], int | None], ...]] = {
     NUMBERS: (
-        (" ".join(COPIES), (0,), NUMBERS),
-        ("Shape ShapeN Size", (0,), SIZE),
-        ("ResourceGather", (1,), ROWS),
-        *((name, (position,), None) for name, position in INDICES.items()),
-        ("Unique", (0,), None),
+        (COPIES, (0,), NUMBERS),
+        (_SIZES, (0,), SIZE),
+        (("ResourceGather",), (1,), ROWS),
+        *(((name,), (position,), None) for name, position in INDICES.items()),
+        (("Unique",), (0,), None),
     ),
     ROWS: (
-        (" ".join(COPIES), (0,), ROWS),
-        ("Shape ShapeN Size", (0,), SIZE),
-        ("GatherV2", (0,), None),
+        (COPIES, (0,), ROWS),
+        (_SIZES, (0,), SIZE),
+        (("GatherV2",), (0,), None),
     ),
     POSITIONS: (
-        (" ".join(COPIES), (0,), POSITIONS),
-        ("Shape ShapeN Size", (0,), None),
-        ("GatherV2", (1,), None),
-        ("UnsortedSegmentSum", (1,), GRADIENT),
+        (COPIES, (0,), POSITIONS),
+        (_SIZES, (0,), None),
+        (("GatherV2",), (1,), None),
+        (("UnsortedSegmentSum",), (1,), GRADIENT),
     ),
     GRADIENT: (
-        (" ".join((*COPIES, "CheckNumerics", "CheckNumericsV2")), (0,), GRADIENT),
-        ("Shape ShapeN Size", (0,), SIZE),
-        ("Neg Square RealDiv DivNoNan Sum", (0,), GRADIENT),
-        ("Mul", (0, 1), GRADIENT),
-        ("L2Loss UnsortedSegmentSum", (0,), None),
-        ("IsFinite", (0,), FINITE),
-        *((name, (position - 1,), None) for name, position in INDICES.items()),
-        ("ResourceScatterAdd ResourceScatterSub", (2,), None),
+        ((*COPIES, *_CHECKS), (0,), GRADIENT),
+        (_SIZES, (0,), SIZE),
+        (_ARITHMETIC, (0,), GRADIENT),
+        (("Mul",), (0, 1), GRADIENT),
+        (("L2Loss", "UnsortedSegmentSum"), (0,), None),
+        (("IsFinite",), (0,), FINITE),
+        *(((name,), (position - 1,), None) for name, position in INDICES.items()),
+        (_SCATTERS, (2,), None),
     ),
-    FINITE: (("All", (0,), None),),
+    FINITE: ((("All",), (0,), None),),
     SIZE: (
-        ("Identity Cast ExpandDims StridedSlice", (0,), SIZE),
-        ("BroadcastGradientArgs Pack ConcatV2", range(4), SIZE),
-        ("Reshape Sum", (1,), None),
-        ("UnsortedSegmentSum", (2,), None),
+        (("Identity", "Cast", "ExpandDims", "StridedSlice"), (0,), SIZE),
+        (("BroadcastGradientArgs", "Pack", "ConcatV2"), range(4), SIZE),
+        (("Reshape", "Sum"), (1,), None),
+        (("UnsortedSegmentSum",), (2,), None),
     ),
 }
 
@@ -127,7 +132,7 @@ class _Uses:
 
     def _kind_of_results(self, reader: Any, position: int, kind: int) -> int | None:
         for names, positions, result in _USES[kind]:
-            if reader.type in names.split() and position in positions:
+            if reader.type in names and position in positions:
                 is_whole = kind != SIZE or all(each.dtype.is_integer for each in reader.outputs)
                 is_scalar = reader.type == "Sum" and reader.outputs[0].shape.rank == 0
                 if is_whole or result is None:
@@ -139,7 +144,7 @@ class _Uses:
         kinds = [self._kinds.get(each.name) for each in reader.inputs]
         if reader.type == "GatherV2":
             return kinds[:2] == [ROWS, POSITIONS] and tf.get_static_value(reader.inputs[2]) == 0
-        if reader.type in ("ResourceScatterAdd", "ResourceScatterSub"):
+        if reader.type in _SCATTERS:
             return kinds[1:] == [NUMBERS, GRADIENT]
         if reader.type in INDICES and reader.type != "ResourceGather":
             index = INDICES[reader.type]
