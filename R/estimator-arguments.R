@@ -39,8 +39,9 @@ sparse_combiners <- c("sum", "mean", "sqrtn")
 
 # fmt: skip
 activations <- c(
-  "crelu", "elu", "exponential", "gelu", "hard_sigmoid", "leaky_relu", "linear", "mish", "relu",
-  "relu6", "selu", "sigmoid", "silu", "softmax", "softplus", "softsign", "swish", "tanh"
+  "celu", "crelu", "elu", "exponential", "gelu", "hard_sigmoid", "hardshrink", "hardsigmoid",
+  "hardtanh", "leaky_relu", "linear", "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid",
+  "silu", "softmax", "softplus", "softshrink", "softsign", "swish", "tanh", "tanhshrink"
 )
 
 check_activation <- function(value, argument = rlang::caller_arg(value)) {

@@ -8,8 +8,9 @@
 #' The engine is registered when parsnip is loaded.
 #'
 #' @param x Predictors: a data frame, or a matrix with column names. Numbers are standardized with their own mean and
-#'   standard deviation. Factors and strings become indicators of all their labels, so dummy variables are not needed. A
-#'   label that was not in the training data belongs to no indicator.
+#'   standard deviation. Factors and strings become indicators of all their labels, so dummy variables are not needed.
+#'   `predict()` raises an error for a label that was not in the training data. In a recipe, `recipes::step_novel()`
+#'   prepares for such labels.
 #' @param y Outcome: numbers for regression (standardized while training), or a factor for classification.
 #' @param weights A weight for each row, numbers. NULL for equal weights.
 #' @param hidden_units Units of the hidden layers, counts. `tfdistribute_mlp()` has one layer of 5 units by default,
@@ -271,9 +272,12 @@ predict.tfdistribute_fit <- function(object, new_data, type = NULL, ...) {
   type <- if (is.null(type)) types[[1]] else check_choice(type, types)
   new_data <- check_predictors(new_data, "new_data")
   check_complete(new_data[intersect(object$predictors, names(new_data))])
-  found <- stats::predict(
-    restored_model(object),
-    input_fn(as.list(new_data), features = tidyselect::all_of(object$predictors))
+  found <- rlang::try_fetch(
+    stats::predict(
+      restored_model(object),
+      input_fn(as.list(new_data), features = tidyselect::all_of(object$predictors))
+    ),
+    tfdistribute_input_error = abort_new_label
   )
   if (type == "numeric") {
     return(found$predictions * object$scale + object$center)
@@ -284,6 +288,21 @@ predict.tfdistribute_fit <- function(object, new_data, type = NULL, ...) {
   }
   colnames(probabilities) <- object$levels
   tibble::as_tibble(as.data.frame(probabilities, optional = TRUE))
+}
+
+# The columns of a fit have no arguments, so the remedy for columns of feature_columns() would not help.
+abort_new_label <- function(error) {
+  if (grepl("new label", error$problem, fixed = TRUE)) {
+    abort_tfdistribute(
+      "input",
+      problem = "{error$problem}",
+      remedy = "Correct or remove these rows, or train with step_novel(`{error$argument}`) in a recipe.",
+      argument = error$argument,
+      value = error$value,
+      call = error$call
+    )
+  }
+  rlang::zap()
 }
 
 # The model of a fit. The last model stays restored, because one fit often predicts several times, and tuning creates

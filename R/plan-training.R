@@ -196,7 +196,7 @@ firewall_rules <- function(hosts) {
     )
   })
   c(
-    "  Let only the hosts of this cluster connect:",
+    "  Let only the hosts of this cluster connect, with addresses in place of names that only ssh knows:",
     unlist(rules),
     if (length(names) > 8) "  and likewise on the other hosts."
   )

@@ -107,7 +107,7 @@ numpy_problem <- function(numpy) {
   reticulate <- utils::packageVersion("reticulate")
   list(list(
     problem = sprintf("reticulate %s cannot convert arrays of numpy %s.", reticulate, numpy),
-    fix = "Update reticulate to 1.38 or newer, or run `pip install \"numpy<2\"`."
+    fix = "Update reticulate to 1.38 or newer, or run `pip install \"numpy<2\" \"pyarrow<21\"`."
   ))
 }
 

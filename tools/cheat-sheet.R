@@ -43,13 +43,13 @@ boxes <- list(
       "4  Choose where it trains",
       c(
         "run_config(strategy, cluster = )" = "for the model's `config`",
-        "strategy_mirrored(devices = 2)" = "a copy of the model on each device",
-        "strategy_central_storage()" = "variables on one device",
+        "strategy_mirrored()  strategy_central_storage()" = "several devices of this machine",
         "strategy_model_parallel()  pipeline()" = "one model on several devices",
         "strategy_multi_worker()" = "a copy in each process, synchronous",
         "strategy_parameter_server()" = "asynchronous processes",
         "local_cluster(workers = 2)" = "processes on this machine",
-        "ssh_cluster(hosts)" = "processes on other hosts",
+        "ssh_cluster(hosts)  slurm_cluster(nodes)" = "processes on other hosts",
+        "ray_cluster()  spark_cluster()  mirai_cluster()" = "processes of Ray, Spark and mirai",
         "address_cluster()  cluster_from_environment()" = "processes that you start",
         "plan_training(model, input)  check_cluster()" = "check before it starts"
       )

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.canned_models import (
     FIELDS,
@@ -21,7 +22,7 @@ from tfdistribute import engine
 from tfdistribute.callbacks import Callback
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import ArgumentError, InputError, ModelError
-from tfdistribute.models.canned.parts import find_activation
+from tfdistribute.models.canned.activations import find_activation
 from tfdistribute.models.feature_columns.initializers import NAMES as NAMES_OF_INITIALIZERS
 from tfdistribute.models.optimizers import OPTIMIZERS
 
@@ -165,3 +166,18 @@ def test_r_and_python_know_the_same_names(tensorflow: Any) -> None:
     activations = names_in_r("estimator-arguments.R", "activations")
     assert len(activations) > 10
     assert all(callable(find_activation(name)) for name in activations)
+
+
+def test_activations_of_dials_equal_their_formulas(tensorflow: Any) -> None:
+    x = np.array([-4.0, -1.0, -0.3, 0.0, 0.3, 1.0, 4.0])
+    formulas = {
+        "celu": np.maximum(x, 0) + np.minimum(0, np.expm1(x)),
+        "hardshrink": np.where(np.abs(x) > 0.5, x, 0),
+        "hardsigmoid": np.clip(x / 6 + 0.5, 0, 1),
+        "hardtanh": np.clip(x, -1, 1),
+        "log_sigmoid": -np.log1p(np.exp(-x)),
+        "softshrink": np.sign(x) * np.maximum(np.abs(x) - 0.5, 0),
+        "tanhshrink": x - np.tanh(x),
+    }
+    for name, expected in formulas.items():
+        np.testing.assert_allclose(find_activation(name)(tensorflow.constant(x)), expected)

@@ -8,14 +8,13 @@ from typing import Any
 
 from tfdistribute.descriptions import check_choice
 from tfdistribute.errors import ModelError
+from tfdistribute.models.canned.activations import activation_name, find_activation
 from tfdistribute.models.canned.description import COMBINERS, Canned, Classifier, Regressor
 from tfdistribute.models.canned.parts import (
     Activation,
-    activation_name,
     build_columns,
     check_columns,
     check_layers,
-    find_activation,
 )
 from tfdistribute.models.feature_columns.description import FeatureColumn
 from tfdistribute.models.optimizers import ADAGRAD, FTRL, Optimizer

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tfdistribute.models.canned.activations import activation_name, find_activation
 from tfdistribute.models.canned.description import Canned, Classifier, Regressor
 from tfdistribute.models.canned.parts import (
     Activation,
-    activation_name,
     build_columns,
     check_layers,
-    find_activation,
 )
 from tfdistribute.models.feature_columns.description import FeatureColumn
 from tfdistribute.models.optimizers import ADAGRAD, Optimizer

@@ -53,23 +53,3 @@ def check_layers(
             argument=f"{prefix}dropout",
             value=f"{dropout:g}",
         )
-
-
-def find_activation(value: Activation) -> Any:
-    if not isinstance(value, str):
-        return value
-    function = getattr(engine.tf.nn, value, None) or getattr(
-        engine.tf.keras.activations, value, None
-    )
-    if function is None:
-        raise ArgumentError(
-            f'`activation_fn` "{value}" is not known.',
-            'Give a name such as "relu", "tanh" or "sigmoid", or a function.',
-            argument="activation_fn",
-            value=value,
-        )
-    return function
-
-
-def activation_name(value: Activation) -> str:
-    return value if isinstance(value, str) else "function"
