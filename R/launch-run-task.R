@@ -72,6 +72,7 @@ exit_status <- function(expr) {
 
 perform_task <- function(directory, digest) {
   call_backend("task_event", event = "started")
+  check_numpy()
   task <- read_task(directory, digest)
   # quit() discards deferred warnings, so they are shown immediately.
   warn <- getOption("warn")

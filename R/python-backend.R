@@ -156,24 +156,21 @@ unclass_list <- function(x) {
 
 # Numbers as a NumPy array, which shares R's memory if possible.
 as_numpy <- function(x) {
-  if (is.null(the$numpy)) {
-    the$numpy <- reticulate::import("numpy")$`__version__`
-    check_numpy(the$numpy)
-  }
+  check_numpy()
   reticulate::r_to_py(if (is.null(dim(x))) as.array(x) else x)
 }
 
-# An older reticulate fails in its own words.
-check_numpy <- function(version) {
-  found <- numpy_problem(version)[[1]]
+# An older reticulate would fail in its own words, or end R.
+check_numpy <- function(version = reticulate::import("numpy")$`__version__`) {
+  found <- if (!isTRUE(the$numpy_fits)) numpy_problem(version)[[1]]
   if (!is.null(found)) {
-    the$numpy <- NULL
     abort_tfdistribute(
       "backend",
       problem = "{found$problem}",
       remedy = "Run install_tfdistribute() and restart R. {found$fix}"
     )
   }
+  the$numpy_fits <- TRUE
 }
 
 python_value <- function(x, convert = FALSE) {

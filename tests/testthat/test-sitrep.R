@@ -74,6 +74,9 @@ test_that("a NumPy that reticulate cannot convert is named with its fix", {
   expect_identical(is.null(found), reads_numpy_2())
   expect_true(is.null(found) || grepl("numpy<2", found[[1]]$fix, fixed = TRUE))
   if (!reads_numpy_2()) {
+    checked <- the$numpy_fits
+    withr::defer(the$numpy_fits <- checked)
+    the$numpy_fits <- NULL
     expect_error(check_numpy("2.4.6"), "install_tfdistribute", class = "tfdistribute_backend_error")
   }
 })
