@@ -226,8 +226,9 @@ dtype_name <- function(x) {
 
 #' Check whether the Python backend is available
 #'
-#' Looks for a Python with TensorFlow and its Estimators, as `reticulate::py_discover_config()` does. It does not start
-#' TensorFlow.
+#' Looks for TensorFlow and its Estimators in the Python that reticulate would use. It starts neither Python nor
+#' TensorFlow in this session, and downloads nothing. With reticulate 1.41 or newer, it returns FALSE if reticulate would
+#' first have to create an environment.
 #'
 #' @param ... Must be empty.
 #' @returns TRUE or FALSE.
@@ -237,15 +238,12 @@ dtype_name <- function(x) {
 #' @export
 tfdistribute_available <- function(...) {
   check_call()
-  tryCatch(
-    {
-      prefer_own_environment()
-      # Importing the second would fail before the engine has completed a newer TensorFlow, and leave half of it.
-      find <- reticulate::import("importlib.util")$find_spec
-      !is.null(find("tensorflow")) && !is.null(find("tensorflow_estimator"))
-    },
-    error = function(error) FALSE
-  )
+  python <- python_found()
+  # Importing the second would fail before the engine has completed a newer TensorFlow.
+  look <- "
+from importlib.util import find_spec
+raise SystemExit(not (find_spec('tensorflow') and find_spec('tensorflow_estimator')))"
+  !is.null(python) && processx::run(python, c("-c", look), error_on_status = FALSE)$status == 0
 }
 
 # reticulate 1.41 or newer installs declared packages when Python starts.
@@ -285,9 +283,11 @@ python_in_use <- function() {
   reticulate::py_config()$python
 }
 
+# The Python that this session uses or would use. NULL if reticulate finds none, or would create one.
 python_found <- function() {
   prefer_own_environment()
-  tryCatch(reticulate::py_discover_config()$python, error = function(error) NULL)
+  find <- if (reticulate::py_available()) reticulate::py_config else reticulate::py_discover_config
+  tryCatch(find()$python, error = function(error) NULL)
 }
 
 make_python_environment <- function(envname, packages, python) {

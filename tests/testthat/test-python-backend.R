@@ -181,7 +181,6 @@ test_that("loading the package starts no Python, and the first call asks it for 
         columns <- feature_columns(column_numeric("x"))
         input <- input_fn(data.frame(x = 1:2, y = 1:2), "x", "y")
         described <- count()
-        invisible(tfdistribute_available())
         tfdistribute:::call_backend("free_ports", count = 1)
         list(
           loaded = loaded,
@@ -201,4 +200,17 @@ test_that("loading the package starts no Python, and the first call asks it for 
   needed_later <- c("codetools", "generics", "parallel", "processx", "tibble")
   expect_false(any(needed_later %in% found$loaded))
   expect_true(found$shows_tables)
+})
+
+test_that("looking for the backend starts no Python, and writes nothing into an empty home", {
+  skip_if_no_tensorflow()
+  home <- withr::local_tempdir()
+  looked <- in_child_r(timeout_s = 60, args = list(home), function(home) {
+    found <- tfdistribute::tfdistribute_available()
+    # Debian's Python has no TensorFlow.
+    Sys.setenv(HOME = home, RETICULATE_PYTHON = "/usr/bin/python3")
+    c(found, tfdistribute::tfdistribute_available(), reticulate::py_available())
+  })
+  expect_identical(looked, c(TRUE, FALSE, FALSE))
+  expect_identical(list.files(home, all.files = TRUE, no.. = TRUE), character())
 })
