@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.checkpoints import variables
+from support.checkpoints import summary_steps, variables
 from support.inputs import in_memory
 from support.sampling import sampled
 
@@ -196,6 +196,19 @@ def test_an_estimator_of_tensorflow_1_is_evaluated_on_one_device(
     assert evaluate(as_model(made), RunSettings(), source(CLASS, 1))["global_step"] == 2
     with pytest.raises(RunConfigError, match=r"tf\.compat\.v1\.estimator"):
         distribute(made, settings(eval_distribute={"kind": "mirrored", "devices": 2}))
+
+
+@pytest.mark.parametrize("every", [2, None])
+def test_an_estimator_keeps_its_intervals_of_summaries_and_speed(
+    tensorflow: Any, tmp_path: Path, every: int | None
+) -> None:
+    config = tensorflow.estimator.RunConfig(save_summary_steps=every, log_step_count_steps=every)
+    columns = [tensorflow.feature_column.numeric_column("x")]
+    made = tensorflow.estimator.LinearRegressor(columns, str(tmp_path), config=config)
+    train(as_model(made), RunSettings(), source(), steps=6)
+    noted = {"loss": [1, 3, 5], "global_step/sec": [3, 5]}
+    for tag, steps in noted.items():
+        assert summary_steps(tmp_path, tag) == (steps if every else [])
 
 
 def test_a_model_to_estimator_is_not_distributed(tensorflow: Any, tmp_path: Path) -> None:
