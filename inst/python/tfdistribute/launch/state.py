@@ -13,18 +13,13 @@ from typing import Any, cast
 from tfdistribute import files, storage
 from tfdistribute.errors import BackendError
 from tfdistribute.history_file import COLUMNS, LossRows
+from tfdistribute.launch import job_files
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.logs import fallback_directory, is_usable
 from tfdistribute.launch.job import Job
+from tfdistribute.launch.job_files import RESULT_FILE
 from tfdistribute.launch.task_process import TaskProcess
 from tfdistribute.task_events import number, whole_number
-
-STATE_FILE = "state.json"
-RESULT_FILE = "result.json"
-
-# The end of a supervisor that will be started again.
-QUEUED = "queued"
-ENDED = ("done", "failed", "stopped", QUEUED)
 
 # Intervals between two writes, with news and without.
 _NEWS_INTERVAL_S = 0.1
@@ -276,7 +271,7 @@ def remote_logs(model_dir: str | None) -> str | None:
 def read_result(directory: str) -> dict[str, Any] | None:
     """Read the result in a directory of logs; None if there is none, or it is remote and TensorFlow is missing."""
     try:
-        return storage.read_object(os.path.join(directory, RESULT_FILE))
+        return job_files.read(directory, RESULT_FILE)
     except BackendError:
         return None
 

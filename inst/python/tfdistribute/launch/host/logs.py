@@ -14,7 +14,7 @@ from typing import Any, cast
 from tfdistribute import storage
 from tfdistribute.descriptions import check_choice
 from tfdistribute.errors import ArgumentError
-from tfdistribute.files import open_own
+from tfdistribute.files import open_own, printable, without_colors
 from tfdistribute.launch.host.private_directory import check_private
 
 LEVELS = ("debug", "info", "warning", "error")
@@ -96,7 +96,7 @@ def tail(path: str, start: int, lines: int = 20) -> str:
             text = file.read(_MAX_READ_BYTES).decode(errors="replace")
     except OSError:
         return ""
-    return "\n".join(text.splitlines()[-lines:])
+    return printable(without_colors("\n".join(text.splitlines()[-lines:])))
 
 
 class LogReader:
@@ -144,12 +144,13 @@ def choose_lines(lines: Iterable[str], minimum: str, level: str = "info") -> tup
     """Return the lines of at least a level, and the level of the last one.
 
     A line without a level belongs to the one before it, as in a traceback. ``level`` is the level of the line before.
+    Escape sequences of a terminal other than colors become visible characters.
     """
     chosen: list[str] = []
     for line in lines:
         level = level_of(line) or level
         if LEVELS.index(level) >= LEVELS.index(minimum):
-            chosen.append(line)
+            chosen.append(printable(line, colors=True))
     return chosen, level
 
 
