@@ -42,7 +42,12 @@ TASK = {
     "log": "/log",
     "log_start": 0,
 }
-COLUMNS = {"step": [1, 2], "loss": [0.5, None], "seconds": [0.1, 0.2], "examples_per_second": [5.0, None]}
+COLUMNS = {
+    "step": [1, 2],
+    "loss": [0.5, None],
+    "seconds": [0.1, 0.2],
+    "examples_per_second": [5.0, None],
+}
 FAILURE = {
     "kind": "training",
     "kinds": ["training", "error"],
@@ -113,11 +118,13 @@ def damaged(values: dict[str, Any], chance: random.Random) -> Any:
 def show_all(job: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> str:
     """Show a job in each way that the command line and the pages have, and return the text."""
     state = job_handle.job_state(job)
+    lines: list[str] = []
     if state["state"] == "failed" and state["ended"] is not None:
-        print(*job_text.failure(state), sep="\n")
+        lines = job_text.failure(state)
     JobConsole("debug")(state)
-    print(job_text.progress(state), *job_text.table(state), repr(metrics_of(state))[:0])
-    return capsys.readouterr().out
+    assert metrics_of(state).state == state["state"]
+    shown = capsys.readouterr().out
+    return "\n".join([*lines, job_text.progress(state), *job_text.table(state), shown])
 
 
 # Nothing else may be raised, and nothing may reach a terminal that is not a character.
@@ -172,3 +179,14 @@ def test_logs_keep_colors_and_show_other_escape_sequences(tmp_path: Path) -> Non
     shown = ["\x1b[31mred\x1b[0m\\x1b]0;title\\x07\\x1b[2J", "plain\\x9b2J\ttab"]
     assert job_handle.read_logs(rows, "worker 0", "debug") == shown
     assert logs.tail(str(log), 0) == "\n".join(map(without_colors, shown))
+
+
+def test_a_line_after_an_error_of_tensorflow_is_no_error(tmp_path: Path) -> None:
+    error = "E0000 00:00:1.5 42 cuda_platform.cc:51] failed call to cuInit: UNKNOWN ERROR (303)"
+    old = "2026-11-27 01:02:03.4: E external/cuda.cc:266] failed call to cuInit"
+    trace = ["Traceback (most recent call last):", '  File "a.py", line 1', "ValueError: x"]
+    lines = [error, "step 1", old, "step 2", *trace, "INFO: step 3", "step 4"]
+    (tmp_path / "worker-0.log").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    rows = logs.written_logs(str(tmp_path))
+    assert job_handle.read_logs(rows, "worker 0", "error") == [error, old, *trace]
+    assert job_handle.read_logs(rows, "worker 0", "debug") == lines

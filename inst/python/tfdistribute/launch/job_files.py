@@ -31,14 +31,14 @@ _STATES = (
 )
 
 # Kinds of values: a type, the whole numbers of a range, the texts of a set, a tuple of alternatives, a list of one
-# kind, or an object with the kinds of its fields, where ``...`` stands for any field. A field with "!" must be there,
-# and others may be null, as may numbers in a list.
-_COUNT = range(2**53)  # Larger ones are not exact in R.
+# kind, or an object with the kinds of its fields, where ``...`` stands for any field. A field with "!" must be there.
+# Others may be null, as may numbers in a list, and become null if they are missing, except one with "?".
+_COUNT = range(2**53)  # Larger ones are not exact in R, whose own whole numbers have 31 bits.
 _PID = range(1, 2**31)
 _METRICS = {...: (float, [float])}
 _LOSSES = dict.fromkeys(COLUMNS, float)
 _HANDLE = {
-    **dict.fromkeys(("id!", "directory", "verb", "slurm_id", "ray_id", "logs", "model_dir"), str),
+    **dict.fromkeys(("id!", "directory?", "verb", "slurm_id", "ray_id?", "logs", "model_dir"), str),
     "pid": _PID,
     "max_steps": _COUNT,
 }
@@ -57,7 +57,7 @@ _TASK = {
     "seconds_since_step": float,
 }
 _HISTORY = {
-    "training!": {name: [float] for name in COLUMNS},
+    "training!": {**{name: [float] for name in COLUMNS}, "step": [range(2**31)]},
     "evaluation": [_METRICS],
     "examples_per_second": float,
     "stopped_by": str,
@@ -112,9 +112,11 @@ def _misfit(name: str, value: Any, kind: Any) -> str | None:
     if isinstance(kind, tuple):
         misfits = [_misfit(name, value, each) for each in cast("tuple[Any, ...]", kind)]
         return None if None in misfits else misfits[0]
-    if isinstance(kind, (range, set)):
-        fits = type(value) is (int if isinstance(kind, range) else str) and value in kind
-        words = "a whole number" if isinstance(kind, range) else "a state of a job"
+    if isinstance(kind, range):
+        is_number = type(value) in (int, float) and kind.start <= value < kind.stop
+        fits, words = is_number and value == int(value), "a whole number"
+    elif isinstance(kind, set):
+        fits, words = isinstance(value, str) and value in kind, "a state of a job"
     elif kind in (int, float):
         # JSON's numbers with and without fraction; true is none.
         fits, words = type(value) in (int, float), "a number"
@@ -139,25 +141,27 @@ def _misfit(name: str, value: Any, kind: Any) -> str | None:
 
 
 def _contradiction(name: str, values: dict[str, Any]) -> str | None:
-    if name == SUBMISSION_FILE and not (values["slurm_id"] or values["ray_id"]):
+    if name == SUBMISSION_FILE and not (values["slurm_id"] or values.get("ray_id")):
         return "`slurm_id` and `ray_id` are missing"
     if values.get("state") == "failed" and values["failure"] is None:
         return "`failure` is missing"
-    columns = ((values.get("history") or {}).get("training") or {}).values()
+    history: dict[str, Any] = values.get("history") or {"training": {}}
+    columns: Any = history["training"].values()
     return "`history.training` has unequal columns" if len({*map(len, columns)}) > 1 else None
 
 
 def _parts(name: str, values: dict[str, Any], kinds: dict[Any, Any]) -> list[tuple[str, Any, Any]]:
     if ... in kinds:
-        fields = [(key, kinds[...], False) for key in values]
-    else:
-        fields = [(key.rstrip("!"), kind, key.endswith("!")) for key, kind in kinds.items()]
-    for key, kind, _ in fields:
-        values.setdefault(key, [] if isinstance(kind, list) else None)
+        known = ((key, each) for key, each in values.items() if each is not None)
+        return [(f"{name}.{key}", each, kinds[...]) for key, each in known]
+    for key, kind in kinds.items():
+        if key[-1:] not in ("?", "!"):
+            values.setdefault(key, [] if isinstance(kind, list) else None)
+    fields = [(key.rstrip("?!"), kind, key.endswith("!")) for key, kind in kinds.items()]
     return [
-        (f"{name}.{key}".removeprefix("."), values[key], kind)
+        (f"{name}.{key}".removeprefix("."), values.get(key), kind)
         for key, kind, is_required in fields
-        if is_required or values[key] is not None
+        if is_required or values.get(key) is not None
     ]
 
 

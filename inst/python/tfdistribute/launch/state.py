@@ -32,7 +32,6 @@ class Progress:
 
     Args:
         last_step: Step at which the training will end; None if it is not known.
-        speed: Examples per second of the chief.
         steps_lost: Steps that were repeated because their result was lost.
         recorded_step: Step of the last row since the last start of the chief.
         hosts: Hosts of the tasks that train, by rank.
@@ -42,7 +41,6 @@ class Progress:
     global_step: int | None = None
     last_step: int | None = None
     loss: float | None = None
-    speed: float | None = None
     checkpoint: int | None = None
     steps_lost: int = 0
     stopped_by: str | None = None
@@ -110,7 +108,6 @@ class Progress:
             self.steps_lost += self.global_step - step + 1
         self.global_step = step
         self.loss = number(event.get("loss")) if "loss" in event else self.loss
-        self.speed = number(event.get("examples_per_second")) or self.speed
 
     def _take_evaluation(self, event: dict[str, Any], step: int) -> None:
         metrics = event.get("metrics")
@@ -146,7 +143,7 @@ class Progress:
         return {
             "training": self.losses.columns(),
             "evaluation": self.evaluation_rows,
-            "examples_per_second": self.losses.mean_speed() or self.speed,
+            "examples_per_second": self.losses.mean_speed(),
             "stopped_by": self.stopped_by,
             "workers": self.worker_rows,
         }
@@ -199,7 +196,7 @@ class JobState:
             "global_step": progress.newest_step,
             "max_steps": progress.last_step or self.job.max_steps,
             "loss": progress.loss,
-            "examples_per_second": progress.speed,
+            "examples_per_second": _speed_of(tasks),
             "checkpoint": progress.checkpoint,
             "network": self.network,
             "restarts": self.restarts,
@@ -210,6 +207,11 @@ class JobState:
             "failure": self.failure,
             "history": progress.as_columns() if self.ended is not None else None,
         }
+
+
+def _speed_of(tasks: Sequence[TaskProcess]) -> float | None:
+    # Each task reports the examples per second that it reads itself.
+    return sum(task.view.speed or 0.0 for task in tasks if task.view.trains) or None
 
 
 class StateFile:

@@ -161,6 +161,26 @@ def test_what_sbatch_says_is_the_error_and_nothing_is_left(tmp_path: Path, slurm
     assert not (tmp_path / "model" / client.JOBS).exists()
 
 
+@pytest.mark.parametrize(
+    ("said", "is_refused"),
+    [
+        ("allocation failure: Node count specification invalid", True),
+        ("allocation failure: Required node not available (down, drained or reserved)", False),
+    ],
+)
+def test_a_job_that_can_never_start_is_refused_at_once(
+    tmp_path: Path, slurm: FakeSlurm, said: str, is_refused: bool
+):
+    slurm.says("sbatch", "7;cluster", refuses_test=said)
+    if not is_refused:
+        assert submit(tmp_path, {})["slurm_id"] == "7"
+        return
+    with pytest.raises(ClusterError, match=f"Slurm does not accept this job: {said}"):
+        submit(tmp_path, {})
+    assert len(slurm.asked("sbatch")) == 1
+    assert not (tmp_path / "model" / client.JOBS).exists()
+
+
 def test_a_machine_without_slurm_is_told_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

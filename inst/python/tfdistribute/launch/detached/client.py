@@ -144,7 +144,6 @@ def submit_job(job: Job) -> dict[str, Any]:
             "id": job.id,
             "pid": None,
             "slurm_id": None,
-            "ray_id": None,
             field: its.KEY.format(job.id),
             "logs": logs,
             "model_dir": job.model_dir,

@@ -34,6 +34,10 @@ _LEVEL_PATTERNS = (
 )
 
 
+# TensorFlow's C++ writes an error or a warning in one line, so the next line without a level is from other code.
+_ONE_LINE = re.compile(r"^\S+ \S+: [EW] \w|^[EW]\d{4} ")
+
+
 def log_directories(id: str, model_dir: str | None, working_directory: str) -> list[str]:  # noqa: A002
     """List directories for a job's logs, the preferred one first; ``model_dir`` is None if remote or unknown."""
     beside_tasks = os.path.join(working_directory, "tfdistribute-logs", id)
@@ -143,14 +147,16 @@ def level_of(line: str) -> str | None:
 def choose_lines(lines: Iterable[str], minimum: str, level: str = "info") -> tuple[list[str], str]:
     """Return the lines of at least a level, and the level of the last one.
 
-    A line without a level belongs to the one before it, as in a traceback. ``level`` is the level of the line before.
-    Escape sequences of a terminal other than colors become visible characters.
+    A line without a level belongs to the one before it, as in a traceback, unless C++ wrote that. ``level`` is the
+    level of the line before. Escape sequences of a terminal other than colors become visible characters.
     """
     chosen: list[str] = []
     for line in lines:
         level = level_of(line) or level
         if LEVELS.index(level) >= LEVELS.index(minimum):
             chosen.append(printable(line, colors=True))
+        if _ONE_LINE.search(line):
+            level = "info"
     return chosen, level
 
 
