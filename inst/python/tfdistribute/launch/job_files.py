@@ -1,7 +1,7 @@
 """The files by which a job reports to other processes.
 
-Whoever may write to their directories can plant or damage one, so its content is data: the types of its values are
-checked, and control characters in its texts, such as escape sequences of a terminal, become visible characters.
+Any user who may write to their directories can plant or damage one, so its content is data. ``read`` checks the types
+of values, and makes control characters in texts, such as escape sequences of a terminal, visible.
 """
 
 from __future__ import annotations
