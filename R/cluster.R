@@ -88,7 +88,10 @@ check_addresses <- function(value, argument = rlang::caller_arg(value)) {
     addresses,
     matches_whole(addresses, address_pattern),
     why = "is not an address",
-    remedy = "Write \"host:port\" with letters, digits, dots and hyphens.",
+    remedy = paste(
+      "Write \"host:port\" with letters, digits, dots and hyphens,",
+      "and an IPv6 address in brackets, as in \"[::1]:2222\"."
+    ),
     argument = argument
   )
   # A missing port is a row of check_cluster().

@@ -66,7 +66,7 @@ as_r_array <- function(x) {
   if (inherits(x, "numpy.ndarray")) array_of_python(x) else x
 }
 
-# A list of numeric vectors of equal length is a matrix, and nested lists of equal lengths are an array.
+# A list of numeric or character vectors of equal length is a matrix, and nested lists of equal lengths are an array.
 stack_rows <- function(values, name) {
   sizes <- length(values)
   rows <- values
@@ -74,8 +74,8 @@ stack_rows <- function(values, name) {
     sizes <- c(sizes, common_length(rows, name))
     rows <- unlist(lapply(rows, as.list), recursive = FALSE)
   }
-  numeric <- vapply(rows, function(value) is.numeric(value) && !is.object(value), logical(1))
-  if (!all(numeric)) {
+  is_of <- function(is_kind) all(vapply(rows, function(row) is_kind(row) && !is.object(row), NA))
+  if (!is_of(is.numeric) && !is_of(is.character)) {
     abort_no_type(values, name)
   }
   width <- common_length(rows, name)
@@ -94,7 +94,7 @@ common_length <- function(rows, name) {
         "The column `{name}` is a list of vectors of different lengths: ",
         "{lengths[[1]]} in row 1, {lengths[[other[[1]]]]} in row {other[[1]]}."
       ),
-      remedy = "Give all rows the same length, for example by padding them.",
+      remedy = "Give all rows the same length, for example by padding them with 0 or \"\".",
       argument = name
     )
   }

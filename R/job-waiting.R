@@ -100,7 +100,7 @@ show_progress <- function(state, seen, progress) {
       step = as.integer(step),
       loss = state$loss %||% NA_real_,
       last_step = state$max_steps,
-      examples_per_second = total_speed(state)
+      examples_per_second = state$examples_per_second %||% NaN
     ))
   }
   for (metrics in utils::tail(state$evaluations, length(state$evaluations) - seen$evaluations)) {
@@ -128,7 +128,7 @@ show_batches <- function(state, seen, progress) {
       verb = state$verb,
       step = batches,
       last_step = state$max_steps,
-      examples_per_second = total_speed(state)
+      examples_per_second = state$examples_per_second %||% NaN
     ))
   }
 }
@@ -157,13 +157,6 @@ stop_text <- function(state) {
       "Stopped at step {step}, and its checkpoint is written. train() continues from there."
     )
   }
-}
-
-# Each task reports the examples per second that it reads itself.
-total_speed <- function(state) {
-  training <- Filter(function(task) grepl("^(chief|worker) ", task$task), state$tasks)
-  speeds <- vapply(training, function(task) task$examples_per_second %||% NaN, NaN)
-  if (length(speeds) == 0) NaN else sum(speeds)
 }
 
 # Show each warning once, because tasks that run the same code raise the same warnings.

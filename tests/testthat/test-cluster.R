@@ -45,6 +45,7 @@ test_that("an error in a cluster names the argument", {
     address_cluster()
     address_cluster(chief = 2222)
     address_cluster(chief = "host-a; rm -rf ~:2222")
+    address_cluster(chief = "fe80::1:2222")
     address_cluster(chief = "host-a:99999")
     address_cluster(chief = "host-a:2222", worker = c("host-b:2222", "Host-A:2222"))
     address_cluster(chief = "a:1", task = "worker one")

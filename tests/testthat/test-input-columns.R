@@ -117,6 +117,16 @@ test_that("a factor as codes is a column of integers", {
   expect_null(column$levels)
 })
 
+test_that("a list of strings is a matrix of strings, if all rows have one length", {
+  rows <- list(c("a", "b"), c("b", "c"), c("c", ""))
+  expect_identical(stack_rows(rows, "words"), do.call(rbind, rows))
+  data <- data.frame(y = 1:3)
+  data$words <- rows
+  column <- input_fn(data, response = "y", features = "words")$columns$words
+  expect_identical(column$type, "string")
+  expect_identical(column$shape, 2L)
+})
+
 test_that("columns without a right answer are refused by name", {
   with_column <- function(column) list(x = 1:2, bad = column)
   time <- as.POSIXct(c(0, 60), origin = "1970-01-01", tz = "UTC")
@@ -126,7 +136,7 @@ test_that("columns without a right answer are refused by name", {
     said(input_fn(with_column(time - time[[1]]), "bad"))
     said(input_fn(with_column(as.POSIXlt(time)), "bad"))
     said(input_fn(with_column(data.frame(a = 1:2)), "bad"))
-    said(input_fn(with_column(list("a", "b")), "bad"))
+    said(input_fn(with_column(list("a", 1)), "bad"))
     said(input_fn(with_column(list(1:3, 1:2)), "bad"))
     said(input_fn(with_column(list(mean, sum)), "bad"))
     said(input_fn(with_column(c(1, 1e39)), "bad"))

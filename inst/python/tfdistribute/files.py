@@ -16,6 +16,13 @@ _UNNAMED_MODEL = "tfdistribute-model-"
 
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
+# Control characters of a terminal, of writing directions, and halves of characters, but not line ends and tabs. Colors
+# are sequences that only change how the text after them looks.
+_COLOR = r"\x1b\[[0-9;]*m"
+_CONTROL = re.compile(
+    rf"({_COLOR})|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
 # Whole numbers beyond 64 bits are not counts, sizes or indexes.
 _MOST_DIGITS = 20
 
@@ -100,6 +107,22 @@ def read_json(path: str) -> object:
     """Parse the JSON in a regular file; OSError as ``open_regular``, ValueError as ``parse_json``."""
     with open_regular(path) as file:
         return parse_json(file.read())
+
+
+def printable(text: str, colors: bool = False) -> str:
+    """Write the control characters of a text as escapes that are visible; with ``colors``, keep colors."""
+    return _CONTROL.sub(
+        lambda found: (
+            found[0]
+            if colors and found[1]
+            else found[0].encode("unicode_escape", "surrogatepass").decode()
+        ),
+        text,
+    )
+
+
+def without_colors(text: str) -> str:
+    return re.sub(_COLOR, "", text)
 
 
 def json_values(value: Any) -> Any:

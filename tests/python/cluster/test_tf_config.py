@@ -44,7 +44,7 @@ def test_one_task_alone_is_a_cluster_of_one():
 
 
 def test_addresses_by_index_are_read():
-    found = reading({"cluster": {"worker": {"0": "a:1", "1": "b:1"}}})
+    found = reading({"cluster": {"worker": {"1": "b:1", "0": "a:1"}}})
     assert found == TfConfig({"worker": ("a:1", "b:1")})
     assert found.task == "no task"
 
@@ -88,6 +88,11 @@ def test_json_that_no_cluster_needs_is_refused_in_few_words(text: str):
             {"cluster": TWO, "task": {"type": "worker", "index": 1}},
             "worker 1, but its cluster has 1",
         ),
+        (
+            {"cluster": {"worker": {"1": "b:2"}}, "task": {"type": "worker", "index": 1}},
+            'TF_CONFIG["cluster"]["worker"] is a sparse cluster, which is not supported: it leaves out index 0.',
+        ),
+        ({"sparseCluster": {"worker": {}}}, 'has a "sparseCluster", which is not supported'),
         ({"cluster": TWO, "task": {"type": "ps", "index": 0}}, 'ps 0, but its cluster has 0 "ps"'),
     ],
 )

@@ -27,6 +27,7 @@ from tfdistribute.launch.host.hardware import (
 )
 from tfdistribute.launch.host.logs import LogReader, is_usable, level_of, open_log, tail
 from tfdistribute.launch.job import Job, read_job, write_job
+from tfdistribute.launch.job_files import RESULT_FILE
 from tfdistribute.launch.restart_policy import (
     END_S,
     PORT_ATTEMPTS,
@@ -35,7 +36,7 @@ from tfdistribute.launch.restart_policy import (
     next_action,
     pause_s,
 )
-from tfdistribute.launch.state import RESULT_FILE, Progress
+from tfdistribute.launch.state import Progress
 from tfdistribute.launch.task_view import TaskView
 from tfdistribute.task_events import EventFile
 

@@ -27,6 +27,7 @@ from tfdistribute.launch import job_handle
 from tfdistribute.launch.host.hardware import assign_cores
 from tfdistribute.launch.host.logs import remove_fallback
 from tfdistribute.launch.start import start_supervisor
+from tfdistribute.metrics_page import metrics_of
 
 # Private directories go to the test's own temporary directory.
 pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
@@ -340,6 +341,8 @@ def test_events_of_tasks_reach_the_state_and_garbage_is_ignored(tmp_path: Path):
     with running(tmp_path, {"worker": [*acts[:3], ("sleep", 1), *acts[3:]]}) as job:
         state = state_when(job, lambda state: row(state, "worker 0")["step"] == 3)
         assert row(state, "worker 0")["examples_per_second"] == 10
+        state = state_when(job, lambda state: row(state, "chief 0")["examples_per_second"])
+        assert (state["examples_per_second"], metrics_of(state).examples_per_second) == (20, 20)
         assert row(state, "worker 0")["seconds_since_step"] >= 0
         last = state_when(job, lambda state: state["ended"] is not None)
     assert (last["state"], last["notes"]) == ("done", ["worker 0: a repair"])

@@ -17,6 +17,17 @@ def variables(model_dir: str | Path) -> dict[str, Any]:
     return {name: _train().load_variable(checkpoint, name) for name in names}
 
 
+def summary_steps(directory: Path, tag: str) -> list[int]:
+    """Return the steps with a TensorBoard value for this tag."""
+    v1: Any = importlib.import_module("tensorflow").compat.v1
+    return sorted(
+        event.step
+        for path in directory.glob("events*")
+        for event in v1.train.summary_iterator(str(path))
+        if any(value.tag == tag for value in event.summary.value)
+    )
+
+
 def assert_alike(
     found: Mapping[str, Any], expected: Mapping[str, Any], rtol: float = 2e-6, atol: float = 2e-6
 ) -> None:

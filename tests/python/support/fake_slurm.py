@@ -33,13 +33,16 @@ class FakeSlurm:
             monkeypatch.setattr(client, name, seconds)
         return cls(programs)
 
-    def says(self, program: str, text: str = "", error: str = "", code: int = 0) -> None:
+    def says(
+        self, program: str, text: str = "", error: str = "", code: int = 0, refuses_test: str = ""
+    ) -> None:
         path = self.directory / program
         script = f"""#!/bin/sh
 echo "$@" >> '{path}.asked'
 [ {program} = sbatch ] && cat > '{path}.input'
 # The comments of all jobs: that of the last one.
 case "$*" in *--format=%k) exec sed -n 's/^#SBATCH --comment=//p' '{self.directory}/sbatch.input' 2> /dev/null;; esac
+case "{refuses_test} $*" in *?" --test-only") echo 'sbatch: error: {refuses_test}' >&2; exit 1;; esac
 printf '%s\\n' '{text}'
 printf '%s' '{error}' >&2
 exit {code}

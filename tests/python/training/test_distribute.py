@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from support.checkpoints import variables
+from support.checkpoints import assert_alike, summary_steps, variables
 from support.inputs import in_memory
 from support.sampling import sampled
 
@@ -198,6 +200,19 @@ def test_an_estimator_of_tensorflow_1_is_evaluated_on_one_device(
         distribute(made, settings(eval_distribute={"kind": "mirrored", "devices": 2}))
 
 
+@pytest.mark.parametrize("every", [2, None])
+def test_an_estimator_keeps_its_intervals_of_summaries_and_speed(
+    tensorflow: Any, tmp_path: Path, every: int | None
+) -> None:
+    config = tensorflow.estimator.RunConfig(save_summary_steps=every, log_step_count_steps=every)
+    columns = [tensorflow.feature_column.numeric_column("x")]
+    made = tensorflow.estimator.LinearRegressor(columns, str(tmp_path), config=config)
+    train(as_model(made), RunSettings(), source(), steps=6)
+    noted = {"loss": [1, 3, 5], "global_step/sec": [3, 5]}
+    for tag, steps in noted.items():
+        assert summary_steps(tmp_path, tag) == (steps if every else [])
+
+
 def test_a_model_to_estimator_is_not_distributed(tensorflow: Any, tmp_path: Path) -> None:
     keras = tensorflow.keras
     model = keras.Sequential([keras.layers.Dense(1, input_shape=(1,), name="x")])
@@ -228,3 +243,101 @@ def test_losses_of_a_copy_are_means_over_devices(tensorflow: Any, tmp_path: Path
         model = as_model(made, keeps_config=False)
         losses.append(train(model, settings(strategy), source(), steps=3).losses)
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+
+
+def canned_models(tf: Any, folder: Path, optimizer: str = "SGD", rate: float = 0.1) -> list[Any]:
+    def new() -> Any:
+        return getattr(tf.keras.optimizers.legacy, optimizer)(rate)
+
+    columns = [tf.feature_column.numeric_column("x")]
+    library = tf.estimator
+    return [
+        library.LinearRegressor(columns, str(folder / "linear"), optimizer=new()),
+        library.DNNRegressor([4], columns, str(folder / "deep"), optimizer=new()),
+        library.DNNLinearCombinedRegressor(
+            str(folder / "combined"), columns, new(), columns, new(), dnn_hidden_units=[4]
+        ),
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("optimizer", "strategy"),
+    [
+        ("SGD", None),
+        pytest.param("Adam", None, marks=pytest.mark.versions),
+        ("Ftrl", MIRRORED),
+    ],
+)
+def test_tensorflow_continues_from_the_checkpoints_of_a_copy(
+    tensorflow: Any, tmp_path: Path, optimizer: str, strategy: Any
+) -> None:
+    input_fn = source().input_fn("train", 1)
+    rounds = [canned_models(tensorflow, tmp_path / "both", optimizer) for _ in range(3)]
+    for first, second, third in zip(*rounds, strict=True):
+        distribute(first, settings(strategy)).train(input_fn, steps=STEPS)
+        second.train(input_fn, steps=STEPS)
+        distribute(third, settings(strategy)).train(input_fn, steps=STEPS)
+    originals = [canned_models(tensorflow, tmp_path / "alone", optimizer) for _ in range(3)]
+    for each in itertools.chain(*originals):
+        distribute(each, settings()).train(input_fn, steps=STEPS)
+    for folder in ("linear", "deep", "combined"):
+        found, expected = (variables(tmp_path / which / folder) for which in ("both", "alone"))
+        assert found["global_step"] == 3 * STEPS
+        assert_alike(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_copy_trains_with_its_own_learning_rate(tensorflow: Any, tmp_path: Path) -> None:
+    first, second = (canned_models(tensorflow, tmp_path, rate=rate)[0] for rate in (0.1, 0.0))
+    train(as_model(first), settings(), source(), steps=STEPS)
+    before = variables(tmp_path / "linear")
+    train(as_model(second), settings(), source(), steps=STEPS)
+    after = variables(tmp_path / "linear")
+    weights = [name for name in after if name.startswith("linear/")]
+    assert weights
+    for name in weights:
+        np.testing.assert_array_equal(after[name], before[name])
+
+
+@pytest.mark.slow
+def test_a_checkpoint_of_weights_and_step_is_continued_evaluated_and_predicted(
+    tensorflow: Any, tmp_path: Path
+) -> None:
+    for each in canned_models(tensorflow, tmp_path / "source"):
+        folder = tmp_path / "older" / Path(each.model_dir).name
+        train(as_model(each), settings(), source(), steps=STEPS)
+        _write_without_settings(each.model_dir, folder)
+    olders = [canned_models(tensorflow, tmp_path / "older") for _ in range(2)]
+    originals = canned_models(tensorflow, tmp_path / "source")
+    for original, older, again in zip(originals, *olders, strict=True):
+        results = [
+            (
+                evaluate(as_model(each), settings(), source(epochs=1)),
+                concatenate(predict(as_model(each), settings(), source(epochs=1))),
+            )
+            for each in (original, older)
+        ]
+        assert results[0][0] == results[1][0]
+        np.testing.assert_array_equal(*(each["predictions"] for _, each in results))
+        if older.model_dir.endswith("combined"):
+            # TensorFlow counts the steps of its second optimizer in a variable.
+            continue
+        train(as_model(older), settings(), source(), steps=STEPS)
+        train(as_model(again), settings(), source(), steps=STEPS)
+        train(as_model(original), settings(), source(), steps=2 * STEPS)
+        found, expected = variables(older.model_dir), variables(original.model_dir)
+        assert found["global_step"] == 3 * STEPS
+        for name, value in found.items():
+            np.testing.assert_array_equal(value, expected[name], err_msg=name)
+
+
+def _write_without_settings(model_dir: str, folder: Path) -> None:
+    v1 = importlib.import_module("tensorflow").compat.v1
+    folder.mkdir(parents=True)
+    kept = {k: v for k, v in variables(model_dir).items() if not k.startswith("training")}
+    with v1.Graph().as_default(), v1.Session() as session:
+        made = [v1.get_variable(name, initializer=value) for name, value in kept.items()]
+        session.run(v1.global_variables_initializer())
+        v1.train.Saver(made, save_relative_paths=True).save(
+            session, str(folder / "model.ckpt"), int(kept["global_step"])
+        )

@@ -12,7 +12,8 @@ from tfdistribute.cli import job_text
 from tfdistribute.errors import TfdistributeError
 from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import logs
-from tfdistribute.launch.job_handle import HANDLE_FILE, job_state, read_handle, running_jobs
+from tfdistribute.launch.job_files import HANDLE_FILE
+from tfdistribute.launch.job_handle import job_state, read_handle, running_jobs
 
 _COLUMNS = ("job", "state", "step", "where", "model_dir")
 

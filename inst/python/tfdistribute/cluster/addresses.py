@@ -31,6 +31,11 @@ _LOOKUPS = 64
 
 _NO_PROXY = "no_grpc_proxy"
 
+ADDRESS_REMEDY = (
+    'Write "host:port" with letters, digits, dots and hyphens, and an IPv6 address in brackets, as in '
+    '"[::1]:2222".'
+)
+
 
 @dataclass(frozen=True)
 class Address:

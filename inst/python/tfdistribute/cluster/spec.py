@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tfdistribute.cluster.addresses import (
+    ADDRESS_REMEDY,
     has_wrong_port,
     no_port,
     parse_address,
@@ -144,7 +145,7 @@ class ClusterSpec(Cluster, kind="addresses"):
             if parse_address(address) is None:
                 raise ClusterError(
                     f"`{task.type}` holds {address!r}, which is not an address.",
-                    'Write "host:port" with letters, digits, dots and hyphens.',
+                    ADDRESS_REMEDY,
                     argument=task.type,
                     value=address,
                 )

@@ -77,6 +77,12 @@ def parse_tf_config(text: str) -> TfConfig | None:
             f"TF_CONFIG cannot be read: {error}.", REMEDY, argument="TF_CONFIG"
         ) from error
     settings = _mapping(content, "TF_CONFIG")
+    if "sparseCluster" in settings:
+        raise ClusterError(
+            'TF_CONFIG has a "sparseCluster", which is not supported: each task must know all others.',
+            f"{REMEDY} In a TFJob of Kubeflow, remove `enableDynamicWorker`.",
+            argument="TF_CONFIG",
+        )
     cluster = {
         role: _addresses(addresses, f'TF_CONFIG["cluster"]["{role}"]')
         for role, addresses in _mapping(settings.get("cluster", {}), 'TF_CONFIG["cluster"]').items()
@@ -153,8 +159,14 @@ def _mapping(value: object, name: str) -> dict[str, Any]:
 def _addresses(value: object, name: str) -> tuple[str, ...]:
     entries = value
     if isinstance(value, dict):
-        # Sparse clusters give addresses by index.
-        entries = list(cast("dict[str, object]", value).values())
+        by_index = cast("dict[str, object]", value)
+        entries = [by_index.get(str(index)) for index in range(len(by_index))]
+        if None in entries:
+            raise ClusterError(
+                f"{name} is a sparse cluster, which is not supported: it leaves out index {entries.index(None)}.",
+                "Give the addresses of all its tasks, as a list.",
+                argument="TF_CONFIG",
+            )
     if not isinstance(entries, list):
         raise _misfit(name, "a list of addresses", entries)
     addresses = cast("list[object]", entries)

@@ -68,7 +68,7 @@ def copy(estimator: Any, config: Any, calls_r: bool) -> Any:
     library = tf.estimator if second else tf.compat.v1.estimator
     model_fn = estimator._model_fn
     replacement = library.Estimator(
-        model_fn=_with_new_optimizers(model_fn) if kind == "canned" else model_fn,
+        model_fn=_with_new_optimizers(model_fn, config.model_dir) if kind == "canned" else model_fn,
         config=config,
         params=estimator.params or None,
         warm_start_from=estimator._warm_start_settings,
@@ -103,23 +103,23 @@ def _refuse_strategies(config: Any) -> None:
             )
 
 
-def _with_new_optimizers(model_fn: Callable[..., Any]) -> Callable[..., Any]:
+def _with_new_optimizers(model_fn: Callable[..., Any], model_dir: str) -> Callable[..., Any]:
     """Copy the model function of a canned Estimator, with factories because two graphs cannot share an optimizer."""
     copy = types.FunctionType(
         model_fn.__code__,
         model_fn.__globals__,
         model_fn.__name__,
         model_fn.__defaults__,
-        tuple(_with_new_optimizer(cell) for cell in model_fn.__closure__ or ()),
+        tuple(_with_new_optimizer(cell, model_dir) for cell in model_fn.__closure__ or ()),
     )
     copy.__kwdefaults__ = model_fn.__kwdefaults__
     return copy
 
 
-def _with_new_optimizer(cell: types.CellType) -> types.CellType:
+def _with_new_optimizer(cell: types.CellType, model_dir: str) -> types.CellType:
     with contextlib.suppress(ValueError):  # an empty cell
         value = cell.cell_contents
         keras = (tf.keras.optimizers.Optimizer, tf.keras.optimizers.legacy.Optimizer)
         if isinstance(value, keras):
-            return types.CellType(optimizers.factory_like(value))
+            return types.CellType(optimizers.factory_like(value, model_dir))
     return cell

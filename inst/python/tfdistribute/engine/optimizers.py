@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -88,8 +88,11 @@ def learning_rate(value: Any) -> Any:
         ) from error
 
 
-def factory_like(optimizer: Any) -> Callable[[], Any]:
-    """Make a factory of optimizers like an existing Keras one; ModelError if canned models do not support it."""
+def factory_like(optimizer: Any, model_dir: str | None = None) -> Callable[[], Any]:
+    """Make a factory of optimizers like an existing Keras one; ModelError if canned models do not support it.
+
+    With ``model_dir``, its checkpoints also hold the settings, because TensorFlow's own training reads them there.
+    """
     if isinstance(optimizer, legacy.Optimizer):
         optimizer_class, config = type(optimizer), optimizer.get_config()
     elif isinstance(optimizer, tf.keras.optimizers.Optimizer):
@@ -98,7 +101,7 @@ def factory_like(optimizer: Any) -> Callable[[], Any]:
         return checked_factory(optimizer)
     else:
         raise _unusable(optimizer)
-    return lambda: _with_own_settings(optimizer_class.from_config(dict(config)))
+    return lambda: _with_own_settings(optimizer_class.from_config(dict(config)), model_dir)
 
 
 def checked_factory(function: Callable[[], Any]) -> Callable[[], Any]:
@@ -117,13 +120,35 @@ def checked_factory(function: Callable[[], Any]) -> Callable[[], Any]:
     return make
 
 
-def _with_own_settings(optimizer: Any) -> Any:
+def _with_own_settings(optimizer: Any, model_dir: str | None = None) -> Any:
     # Keras turns a number into a variable, which the checkpoint overwrites, so a training that continues would keep
     # its first learning rate. A function does not become a variable.
-    for name, value in optimizer._hyper.items():
-        if isinstance(value, numbers.Real):
-            optimizer._hyper[name] = functools.partial(float, value)
+    own = {
+        name: functools.partial(float, value)
+        for name, value in optimizer._hyper.items()
+        if isinstance(value, numbers.Real)
+    }
+    create = optimizer._create_hypers
+
+    def create_variables() -> None:
+        create()
+        optimizer._hyper.update(own)
+
+    if model_dir is not None and _can_restore(optimizer, own, model_dir):
+        optimizer._create_hypers = create_variables
+    else:
+        optimizer._hyper.update(own)
     return optimizer
+
+
+def _can_restore(optimizer: Any, settings: Iterable[str], model_dir: str) -> bool:
+    """Return whether each setting is in the newest checkpoint, which an older Estimator may have written without."""
+    newest = tf.train.latest_checkpoint(model_dir)
+    if newest is None:
+        return True
+    saved = [name for name, _ in tf.train.list_variables(newest)]
+    ends = (f"/{optimizer._name}/{name}" for name in settings)
+    return all(any(name.endswith(end) for name in saved) for end in ends)
 
 
 def _with_penalty(optimizer: Any, penalty: float) -> Any:

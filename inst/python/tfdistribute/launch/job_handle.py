@@ -11,22 +11,20 @@ from typing import Any, cast
 
 from tfdistribute import files, storage
 from tfdistribute.errors import TrainingError
-from tfdistribute.launch import failures
+from tfdistribute.launch import failures, job_files
 from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import private_directory, processes
 from tfdistribute.launch.host.lock import owner_pid
 from tfdistribute.launch.host.logs import LogReader, check_has_log
 from tfdistribute.launch.host.remote_logs import COPY_S
+from tfdistribute.launch.job_files import HANDLE_FILE, STATE_FILE
 from tfdistribute.launch.platforms import managed_job
-from tfdistribute.launch.state import STATE_FILE, read_result, result_of, unknown_state
+from tfdistribute.launch.state import read_result, result_of, unknown_state
 
 _TICK_S = 0.02
 
 # How long a supervisor may take to end its tasks before it is killed, which kills them too.
 STOP_S = 12.0
-
-# The handle of a submitted job, in a directory for its logs.
-HANDLE_FILE = "submitted.json"
 
 _HANDLE = ("id", "pid", "logs", "model_dir", "verb", "slurm_id", "ray_id", "max_steps")
 
@@ -68,14 +66,15 @@ def job_state(job: Handle) -> dict[str, Any]:
     while True:
         reap_supervisors()
         running = private_directory.is_locked(directory)
-        state = storage.read_object(os.path.join(directory, STATE_FILE))
+        state = job_files.read(directory, STATE_FILE)
         if running and state is not None:
             return state
         last = state or last
         # The first state may not be written yet. A supervisor whose directory was deleted ends its tasks, and then
         # writes the result.
         result = result_of(job)
-        is_gone = processes.start_time(int(job["pid"])) is None
+        # A result without a process may have been written by another program.
+        is_gone = job["pid"] is None or processes.start_time(int(job["pid"])) is None
         if result is not None or is_gone or time.monotonic() > deadline:
             break
         time.sleep(_TICK_S)
@@ -122,6 +121,8 @@ def stop_job(job: Handle, wait_s: float = STOP_S) -> dict[str, Any]:
         return client.stop(job, wait_s)
     if managed_job.is_submitted(job):
         return managed_job.stop_job(job)
+    if job["pid"] is None:
+        return job_state(job)
     pid = int(job["pid"])
     if is_running(job):
         os.kill(pid, signal.SIGTERM)
@@ -140,8 +141,8 @@ def stop_job(job: Handle, wait_s: float = STOP_S) -> dict[str, Any]:
 
 def running_jobs() -> Iterator[dict[str, Any]]:
     for directory in private_directory.own_directories():
-        state = storage.read_object(os.path.join(directory, STATE_FILE))
-        if state is not None and "id" in state and private_directory.is_locked(directory):
+        state = job_files.read(directory, STATE_FILE)
+        if state is not None and private_directory.is_locked(directory):
             yield handle_of(state, directory)
 
 
@@ -154,7 +155,7 @@ def save_handle(job: Handle, directory: str) -> str:
 
 
 def read_handle(directory: str) -> dict[str, Any] | None:
-    return storage.read_object(os.path.join(directory, HANDLE_FILE))
+    return job_files.read(directory, HANDLE_FILE)
 
 
 def find_job(name: str) -> dict[str, Any] | None:
@@ -180,7 +181,7 @@ def last_job(name: str) -> dict[str, Any] | None:
         return handle
     logs = os.path.join(files.canonical_path(name), "logs")
     result = read_result(logs)
-    return None if result is None or "id" not in result else handle_of(result, logs)
+    return None if result is None else handle_of(result, logs)
 
 
 def _gone(job: Handle, last: Mapping[str, Any]) -> dict[str, Any]:

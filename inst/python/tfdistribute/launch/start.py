@@ -13,13 +13,14 @@ from typing import Any
 
 from tfdistribute import storage
 from tfdistribute.errors import BackendError, TfdistributeError, from_values
-from tfdistribute.launch import failures
+from tfdistribute.launch import failures, job_files
 from tfdistribute.launch.host import private_directory, processes, tracking
 from tfdistribute.launch.host.processes import StopRequests
 from tfdistribute.launch.job import FILE, Job, read_job, write_job
+from tfdistribute.launch.job_files import QUEUED, STATE_FILE
 from tfdistribute.launch.job_handle import adopt, handle_of, reap_supervisors
 from tfdistribute.launch.setup import Allocation, set_up
-from tfdistribute.launch.state import QUEUED, STATE_FILE, result_of
+from tfdistribute.launch.state import result_of
 from tfdistribute.launch.supervisor import OnState, Supervisor
 from tfdistribute.launch.warm_pool import session, waiting
 
@@ -106,7 +107,12 @@ def main(arguments: Sequence[str]) -> int:
                 return CODES["stopped"]
         return CODES[supervise(read_job(path), entered=entered)["state"]]
     except TfdistributeError as error:
-        refusal = {"state": "refused", "pid": os.getpid(), "failure": failures.error_failure(error)}
+        refusal = {
+            "id": private_directory.job_id(directory),
+            "pid": os.getpid(),
+            "state": "refused",
+            "failure": failures.error_failure(error),
+        }
         storage.write_object(os.path.join(directory, STATE_FILE), refusal)
         return CODES["refused"]
 
@@ -115,7 +121,7 @@ def _first_state(job: Job, supervisor: subprocess.Popen[bytes]) -> dict[str, Any
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline:
         code = supervisor.poll()
-        state = storage.read_object(os.path.join(job.directory, STATE_FILE))
+        state = job_files.read(job.directory, STATE_FILE)
         if state is not None or code == CODES["refused"]:
             return state
         if code is not None:

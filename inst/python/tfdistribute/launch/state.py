@@ -13,18 +13,13 @@ from typing import Any, cast
 from tfdistribute import files, storage
 from tfdistribute.errors import BackendError
 from tfdistribute.history_file import COLUMNS, LossRows
+from tfdistribute.launch import job_files
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.logs import fallback_directory, is_usable
 from tfdistribute.launch.job import Job
+from tfdistribute.launch.job_files import RESULT_FILE
 from tfdistribute.launch.task_process import TaskProcess
 from tfdistribute.task_events import number, whole_number
-
-STATE_FILE = "state.json"
-RESULT_FILE = "result.json"
-
-# The end of a supervisor that will be started again.
-QUEUED = "queued"
-ENDED = ("done", "failed", "stopped", QUEUED)
 
 # Intervals between two writes, with news and without.
 _NEWS_INTERVAL_S = 0.1
@@ -37,7 +32,6 @@ class Progress:
 
     Args:
         last_step: Step at which the training will end; None if it is not known.
-        speed: Examples per second of the chief.
         steps_lost: Steps that were repeated because their result was lost.
         recorded_step: Step of the last row since the last start of the chief.
         hosts: Hosts of the tasks that train, by rank.
@@ -47,7 +41,6 @@ class Progress:
     global_step: int | None = None
     last_step: int | None = None
     loss: float | None = None
-    speed: float | None = None
     checkpoint: int | None = None
     steps_lost: int = 0
     stopped_by: str | None = None
@@ -115,7 +108,6 @@ class Progress:
             self.steps_lost += self.global_step - step + 1
         self.global_step = step
         self.loss = number(event.get("loss")) if "loss" in event else self.loss
-        self.speed = number(event.get("examples_per_second")) or self.speed
 
     def _take_evaluation(self, event: dict[str, Any], step: int) -> None:
         metrics = event.get("metrics")
@@ -151,7 +143,7 @@ class Progress:
         return {
             "training": self.losses.columns(),
             "evaluation": self.evaluation_rows,
-            "examples_per_second": self.losses.mean_speed() or self.speed,
+            "examples_per_second": self.losses.mean_speed(),
             "stopped_by": self.stopped_by,
             "workers": self.worker_rows,
         }
@@ -204,7 +196,7 @@ class JobState:
             "global_step": progress.newest_step,
             "max_steps": progress.last_step or self.job.max_steps,
             "loss": progress.loss,
-            "examples_per_second": progress.speed,
+            "examples_per_second": _speed_of(tasks),
             "checkpoint": progress.checkpoint,
             "network": self.network,
             "restarts": self.restarts,
@@ -215,6 +207,11 @@ class JobState:
             "failure": self.failure,
             "history": progress.as_columns() if self.ended is not None else None,
         }
+
+
+def _speed_of(tasks: Sequence[TaskProcess]) -> float | None:
+    # Each task reports the examples per second that it reads itself.
+    return sum(task.view.speed or 0.0 for task in tasks if task.view.trains) or None
 
 
 class StateFile:
@@ -276,7 +273,7 @@ def remote_logs(model_dir: str | None) -> str | None:
 def read_result(directory: str) -> dict[str, Any] | None:
     """Read the result in a directory of logs; None if there is none, or it is remote and TensorFlow is missing."""
     try:
-        return storage.read_object(os.path.join(directory, RESULT_FILE))
+        return job_files.read(directory, RESULT_FILE)
     except BackendError:
         return None
 

@@ -15,9 +15,10 @@ from tfdistribute.launch import diagnosis, failures, restart_policy
 from tfdistribute.launch.host import processes
 from tfdistribute.launch.host.processes import StopRequests
 from tfdistribute.launch.job import Job
+from tfdistribute.launch.job_files import ENDED, QUEUED, STATE_FILE
 from tfdistribute.launch.restart_policy import Decision, Overdue, Policy
 from tfdistribute.launch.setup import Allocation, JobSetup
-from tfdistribute.launch.state import ENDED, QUEUED, STATE_FILE, JobState, Progress, StateFile
+from tfdistribute.launch.state import JobState, Progress, StateFile
 from tfdistribute.launch.task_group import AGAIN_S, TaskGroup
 from tfdistribute.launch.task_process import RECENT_S, TaskProcess
 from tfdistribute.launch.task_view import TaskView

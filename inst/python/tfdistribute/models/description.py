@@ -33,6 +33,10 @@ class Model(Description):
     def build(self, config: Any) -> Any:
         raise NotImplementedError
 
+    def own_settings(self) -> dict[str, Any]:
+        """Return fields of the run settings that the model brings with it, whatever the settings of the verb are."""
+        return {}
+
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         """Raise InputError if the data does not fit the model, as far as this is known before TensorFlow starts."""
         raise NotImplementedError

@@ -38,6 +38,12 @@ class Wrapped(Model, kind="wrapped"):
         own = engine.existing_estimators.own_config(self.estimator) if self.keeps_config else config
         return engine.existing_estimators.copy(self.estimator, own, self.calls_r)
 
+    def own_settings(self) -> dict[str, Any]:
+        if not self.keeps_config:
+            return {}
+        names = ("save_summary_steps", "log_step_count_steps")
+        return {name: getattr(self.estimator.config, name) for name in names}
+
     def check(self, facts: InputFacts, needs_label: bool = True) -> None: ...
 
     def check_micro_batches(self) -> None:

@@ -302,7 +302,7 @@ def _build(
     model.check_verb(verb)
     if verb in TRAINING and settings.micro_batches > 1:
         model.check_micro_batches()
-    settings = settings.for_verb(verb)
+    settings = replace(settings.for_verb(verb), **model.own_settings())
     context = _run_context(verb, model, settings, facts and codes.applied(facts))
     # Once before TensorFlow starts, and once when its devices are known.
     preflight(context)

@@ -12,6 +12,7 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from support import equality_models as models
+from support.checkpoints import summary_steps
 from support.many_steps import BATCH, STEPS, X, Y, custom, described, settings, source
 
 from tfdistribute import engine
@@ -27,17 +28,6 @@ from tfdistribute.training.train_and_evaluate import train_and_evaluate
 v1 = tf.compat.v1
 
 pytestmark = pytest.mark.usefixtures("tensorflow")
-
-
-def events(directory: Path, tag: str) -> list[int]:
-    """Steps with a TensorBoard value for this tag."""
-    paths = [str(path) for path in directory.glob("events*")]
-    return sorted(
-        event.step
-        for path in paths
-        for event in v1.train.summary_iterator(path)
-        if any(value.tag == tag for value in event.summary.value)
-    )
 
 
 def test_every_hook_sees_the_steps_that_it_acts_at(tmp_path: Path, runs: list[int]):
@@ -101,9 +91,9 @@ def test_every_hook_sees_the_steps_that_it_acts_at(tmp_path: Path, runs: list[in
             "elsewhere": sorted(path.name for path in (directory / "c").glob("*.index")),
             "shown": shown,
             "called": len(called),
-            "summaries": events(directory, "loss"),
-            "more summaries": events(directory / "s", "loss"),
-            "speed": events(directory, "global_step/sec"),
+            "summaries": summary_steps(directory, "loss"),
+            "more summaries": summary_steps(directory / "s", "loss"),
+            "speed": summary_steps(directory, "global_step/sec"),
             "profiles": sorted(
                 int(path.stem.split("-")[1]) for path in (directory / "p").glob("timeline*")
             ),
@@ -159,6 +149,21 @@ def test_a_hook_of_unknown_kind_sees_every_step_and_that_is_said(tmp_path: Path,
     expected = "This training takes one step per run: Watching looks at every step."
     assert history.notes == [expected]
     assert {"event": "note", "text": expected} in told
+
+
+@pytest.mark.parametrize("base", ["SessionRunHook", "GlobalStepWaiterHook"])
+def test_a_method_set_on_a_hook_sees_every_step(tmp_path: Path, runs: list[int], base: str):
+    seen: list[int] = []
+    hook = {
+        "SessionRunHook": tf.estimator.SessionRunHook,
+        "GlobalStepWaiterHook": lambda: v1.train.GlobalStepWaiterHook(0),
+    }[base]()
+    hook.before_run = lambda run_context: None
+    hook.after_run = lambda run_context, run_values: seen.append(len(seen))
+    history = train(described("sparse", tmp_path), settings(5), source(), hooks=[hook])
+    assert len(seen) == STEPS
+    assert runs == []
+    assert history.notes == [f"This training takes one step per run: {base} looks at every step."]
 
 
 @pytest.mark.parametrize("fails", [True, False])

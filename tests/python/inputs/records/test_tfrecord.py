@@ -200,6 +200,14 @@ def test_a_missing_package_for_checksums_is_named(written: str, monkeypatch: pyt
     assert len(batches(TFRecord((written,), verify=False), "predict")) == 1
 
 
+def test_an_empty_file_has_no_records(tmp_path: Path):
+    path = tmp_path / "empty.tfrecord"
+    path.touch()
+    source = TFRecord((str(path),), response="y", columns={"x": "float32", "y": "float32"})
+    with pytest.raises(InputError, match=f'"{path}" has no records: it has 0 bytes'):
+        source.facts()
+
+
 def test_a_row_cannot_hold_more_values_than_its_file_has_bytes(tmp_path: Path, tensorflow: Any):
     path = tmp_path / "a.tfrecord"
     with tensorflow.io.TFRecordWriter(str(path)) as writer:
@@ -212,7 +220,7 @@ def test_a_row_cannot_hold_more_values_than_its_file_has_bytes(tmp_path: Path, t
 
 
 def test_without_index_and_columns_nothing_is_guessed(tmp_path: Path):
-    (tmp_path / "a.tfrecord").touch()
+    (tmp_path / "a.tfrecord").write_bytes(b"-")
     with pytest.raises(InputError, match="There is no index beside"):
         TFRecord((str(tmp_path / "a.tfrecord"),)).facts()
 

@@ -169,7 +169,8 @@ def test_text_that_is_not_utf8_is_refused_with_its_line(tmp_path: Path, tensorfl
     path = written(tmp_path, b"s,x\nok,1\nM\xfcller,2\n")
     error = refusal(csv_input(path))
     assert f'line 3 of "{path}"' in error.problem
-    assert "UTF8" in error.problem
+    assert "The column `s` has text that is not UTF-8" in error.problem
+    assert 'iconv(readLines("old.csv"), "latin1", "UTF-8")' in str(error.remedy)
     assert "not UTF-8" in refusal(csv_input(written(tmp_path, b"\xfc\n1\n"))).problem
     utf16 = written(tmp_path, "x\n1\n".encode("utf-16"))
     assert "is not text in UTF-8" in refusal(csv_input(utf16)).problem

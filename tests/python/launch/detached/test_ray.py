@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -21,8 +22,9 @@ from tfdistribute.launch.detached import client, ray, supervisor
 from tfdistribute.launch.engines import ray_supervisor
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.job import FILE, read_job
+from tfdistribute.launch.job_files import STATE_FILE
 from tfdistribute.launch.setup import Allocation
-from tfdistribute.launch.state import STATE_FILE, result_of, write_result
+from tfdistribute.launch.state import result_of, write_result
 from tfdistribute.trackers import process
 
 
@@ -58,7 +60,7 @@ def submitted(tmp_path: Path, address: str = "head:6379", **fields: Any) -> dict
 
 def write_state(job: dict[str, Any]) -> Path:
     path = Path(job["directory"], STATE_FILE)
-    path.write_text('{"state": "training", "notes": [], "tasks": [], "ended": null}')
+    path.write_text(json.dumps({"id": job["id"], "state": "training"}))
     return path
 
 

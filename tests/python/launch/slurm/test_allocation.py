@@ -15,10 +15,11 @@ from tfdistribute.cluster.spec import Task
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.processes import StopRequests
 from tfdistribute.launch.job import Job
+from tfdistribute.launch.job_files import PROGRESS_FILE, STATE_FILE
 from tfdistribute.launch.setup import SAVE_S
 from tfdistribute.launch.slurm import scheduler
-from tfdistribute.launch.slurm.supervisor_main import PROGRESS_FILE, SlurmAllocation
-from tfdistribute.launch.state import STATE_FILE, JobState, Progress
+from tfdistribute.launch.slurm.supervisor_main import SlurmAllocation
+from tfdistribute.launch.state import JobState, Progress
 from tfdistribute.launch.task_view import TaskView
 
 
@@ -115,7 +116,7 @@ def test_a_start_takes_over_the_history_and_the_restarts_of_the_one_before(job: 
     made.keep(Progress())
     made.keep(before)
     made.keep(before, at_once=True)
-    state = {"restarts": 2, "notes": ["a note"], "started": 5.0}
+    state = {"id": job.id, "state": "queued", "restarts": 2, "notes": ["a note"], "started": 5.0}
     Path(job.directory, STATE_FILE).write_text(json.dumps(state))
 
     resumed, progress = JobState(job), Progress()

@@ -18,10 +18,10 @@ from tfdistribute.errors import ArgumentError, BackendError, ClusterError, Model
 from tfdistribute.launch import job_handle
 from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import private_directory
+from tfdistribute.launch.job_files import STATE_FILE
 from tfdistribute.launch.places import srun
 from tfdistribute.launch.slurm import scheduler
 from tfdistribute.launch.slurm.scheduler import job_script
-from tfdistribute.launch.state import STATE_FILE
 
 CLUSTER = SlurmCluster(nodes=1, workers=1)
 
@@ -32,7 +32,9 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
 
 
 def write_state(job: dict[str, Any], **fields: Any) -> Path:
-    rows = [{"task": "chief 0", "pid": 5, "log": "chief-0.log"}]
+    rows = [
+        {"task": "chief 0", "state": "running", "activity": "training", "pid": 5, "log": "a.log"}
+    ]
     values = {"state": "training", "notes": [], "tasks": rows, "ended": None, "global_step": 3}
     path = Path(job["directory"], STATE_FILE)
     path.write_text(json.dumps({**job, **values, **fields}))
@@ -88,7 +90,9 @@ def test_a_job_that_is_gone_has_ended_with_what_it_last_told(
     slurm.says("squeue", entry)
     state = job_handle.job_state(job)
     assert (state["state"], state["global_step"]) == (end, 3)
-    assert state["tasks"] == [{"task": "chief 0", "pid": None, "log": "chief-0.log"}]
+    assert [(row["task"], row["pid"], row["log"]) for row in state["tasks"]] == [
+        ("chief 0", None, "a.log")
+    ]
     # The data of the job is gone with it, and its end stays known.
     assert not Path(job["model_dir"], client.JOBS).exists()
     assert job_handle.job_state(job) == state
@@ -117,7 +121,9 @@ def test_what_a_killed_supervisor_has_left_is_removed_by_the_next_job(
     tmp_path: Path, slurm: FakeSlurm
 ):
     first = submit(tmp_path, {})
-    Path(first["logs"], "result.json").write_text(json.dumps({**first, "ended": 1.0}))
+    Path(first["logs"], "result.json").write_text(
+        json.dumps({**first, "state": "done", "ended": 1.0})
+    )
     second = submit(tmp_path, {})
     assert not Path(first["directory"]).exists()
     assert Path(second["directory"]).exists()
@@ -152,6 +158,26 @@ def test_what_sbatch_says_is_the_error_and_nothing_is_left(tmp_path: Path, slurm
         "Slurm does not accept this job: Batch job submission failed: Invalid account or account/partition "
         "combination"
     )
+    assert not (tmp_path / "model" / client.JOBS).exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "is_refused"),
+    [
+        ("allocation failure: Node count specification invalid", True),
+        ("allocation failure: Required node not available (down, drained or reserved)", False),
+    ],
+)
+def test_a_job_that_can_never_start_is_refused_at_once(
+    tmp_path: Path, slurm: FakeSlurm, said: str, is_refused: bool
+):
+    slurm.says("sbatch", "7;cluster", refuses_test=said)
+    if not is_refused:
+        assert submit(tmp_path, {})["slurm_id"] == "7"
+        return
+    with pytest.raises(ClusterError, match=f"Slurm does not accept this job: {said}"):
+        submit(tmp_path, {})
+    assert len(slurm.asked("sbatch")) == 1
     assert not (tmp_path / "model" / client.JOBS).exists()
 
 

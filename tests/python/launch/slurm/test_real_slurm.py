@@ -271,6 +271,12 @@ def test_what_slurm_refuses_is_told_and_leaves_nothing(tmp_path: Path, slurm: Sl
     assert not (tmp_path / "model" / ".jobs").exists()
 
 
+def test_a_job_that_is_larger_than_its_partition_is_refused(tmp_path: Path, slurm: Slurm):
+    with pytest.raises(ClusterError, match=r"Slurm does not accept this job: "):
+        submit(tmp_path, {}, cluster={"nodes": 3, "workers": 3})
+    assert not (tmp_path / "model" / ".jobs").exists()
+
+
 def test_a_job_that_slurm_has_ended_is_a_failure_with_its_output(tmp_path: Path, slurm: Slurm):
     job = submit(tmp_path, {}, cluster={"setup": ["echo No module R; exit 3"]})
     state = result(job)

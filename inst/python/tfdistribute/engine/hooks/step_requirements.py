@@ -38,18 +38,20 @@ EVERY_STEP = StepRequirements(every_step=True)
 
 
 def requirements_of(hook: Any, loss: Any) -> StepRequirements:
-    if hasattr(hook, "required_steps"):
-        return hook.required_steps(loss)
-    known = _KNOWN.get(type(hook))
-    if known is not None:
-        return known(hook, loss)
+    # A method may be set on the object, whatever its class does.
+    if not vars(hook).keys() & {"before_run", "after_run"}:
+        if hasattr(hook, "required_steps"):
+            return hook.required_steps(loss)
+        known = _KNOWN.get(type(hook))
+        if known is not None:
+            return known(hook, loss)
     return of_unknown(hook)
 
 
 def of_unknown(hook: Any) -> StepRequirements:
     base = tf.estimator.SessionRunHook
-    passive = type(hook).before_run is base.before_run and type(hook).after_run is base.after_run
-    return NO_STEPS if passive else EVERY_STEP
+    methods = [getattr(each, "__func__", None) for each in (hook.before_run, hook.after_run)]
+    return NO_STEPS if methods == [base.before_run, base.after_run] else EVERY_STEP
 
 
 def no_steps_required(_hook: Any, _loss: Any) -> StepRequirements:

@@ -53,6 +53,13 @@ class TFRecord(FileInput, kind="tfrecord"):
     def _open(self) -> Source:
         files = find_files(self._shards.paths)
         largest = max(file.size for file in files)
+        if largest == 0:
+            raise InputError(
+                f'"{files[0].path}" has no records: it has 0 bytes.',
+                "Leave this file out, or write it again.",
+                argument="paths",
+                value=files[0].path,
+            )
         for facts in self._chosen.values():
             if facts.width > largest:
                 raise InputError(

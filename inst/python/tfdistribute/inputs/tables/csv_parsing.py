@@ -143,6 +143,14 @@ class RecordReader:
                 value=self.file.path,
             )
         name = self.header[int(match[1])]
+        if "invalid UTF8" in problem:
+            return InputError(
+                f"The column `{name}` has text that is not UTF-8 in {place}.",
+                'Write the file in UTF-8. In R, for text in Latin-1: writeLines(iconv(readLines("old.csv"), "latin1", '
+                '"UTF-8"), "new.csv", useBytes = TRUE).',
+                argument=name,
+                value=self.file.path,
+            )
         return InputError(
             f"The column `{name}` has a value of another type in {place}: {problem}",
             f'Give its type, as in types = list({name} = "{_fitting_type(problem)}"), or skip such rows: '

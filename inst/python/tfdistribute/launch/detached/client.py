@@ -16,25 +16,18 @@ from tfdistribute.cluster.engines.ray import RayCluster
 from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.errors import ModelDirectoryError, TrainingError
-from tfdistribute.launch import failures
+from tfdistribute.launch import failures, job_files
 from tfdistribute.launch.detached import ray
 from tfdistribute.launch.detached.scheduler import QueueEntry, Scheduler
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.logs import log_directories, tail
 from tfdistribute.launch.host.private_directory import JOBS
 from tfdistribute.launch.job import Job, write_job
+from tfdistribute.launch.job_files import QUEUED, STATE_FILE, SUBMISSION_FILE
 from tfdistribute.launch.slurm import scheduler
 from tfdistribute.launch.slurm.scheduler import job_script, name_of
-from tfdistribute.launch.state import (
-    QUEUED,
-    STATE_FILE,
-    result_of,
-    unknown_state,
-    write_result,
-)
+from tfdistribute.launch.state import result_of, unknown_state, write_result
 from tfdistribute.rules import Finding
-
-SUBMISSION_FILE = "submission.json"
 
 # A supervisor is running if it wrote a state within this time. A scheduler is asked at most this often.
 _FRESH_S = 5.0
@@ -201,9 +194,10 @@ def state_of(job: Handle) -> dict[str, Any]:
     result = result_of(job)
     if result is not None:
         return result
-    path = os.path.join(str(job["directory"]), STATE_FILE)
-    state = storage.read_object(path)
-    if state is not None and state["state"] != QUEUED and _age_s(path) < _FRESH_S:
+    directory = str(job["directory"])
+    state = job_files.read(directory, STATE_FILE)
+    is_fresh = _age_s(os.path.join(directory, STATE_FILE)) < _FRESH_S
+    if state is not None and state["state"] != QUEUED and is_fresh:
         return state
     entry, named = _entry(job), title_of(job)
     message = f"{named} was submitted."
@@ -219,8 +213,7 @@ def state_of(job: Handle) -> dict[str, Any]:
         return values
     # A supervisor that has written no state cannot have written a result. One that has ended has removed its files,
     # but a network file system may still show the directory.
-    submission = os.path.join(str(job["directory"]), SUBMISSION_FILE)
-    has_begun = state is not None or storage.read_object(submission) is None
+    has_begun = state is not None or job_files.read(directory, SUBMISSION_FILE) is None
     result = _result_soon(job) if has_begun else None
     return result or _conclude(job, values, entry)
 
@@ -317,7 +310,7 @@ def _conclude(job: Handle, values: dict[str, Any], entry: QueueEntry) -> dict[st
 
 def _jobs_in(parent: str) -> Iterator[dict[str, Any]]:
     for directory in list(private_directory.own_directories(parent)):
-        submission = storage.read_object(os.path.join(directory, SUBMISSION_FILE))
+        submission = job_files.read(directory, SUBMISSION_FILE)
         if submission is not None:
             yield {**submission, "directory": directory}
         elif not private_directory.is_locked(directory) and _age_s(directory) > _MOST_AGE_S:

@@ -14,7 +14,7 @@ from typing import Any, cast
 from tfdistribute import storage
 from tfdistribute.descriptions import check_choice
 from tfdistribute.errors import ArgumentError
-from tfdistribute.files import open_own
+from tfdistribute.files import open_own, printable, without_colors
 from tfdistribute.launch.host.private_directory import check_private
 
 LEVELS = ("debug", "info", "warning", "error")
@@ -32,6 +32,10 @@ _LEVEL_PATTERNS = (
     ("info", re.compile(r"^\S+ \S+: I \w|^I\d{4} |^INFO\b|^--- ")),
     ("debug", re.compile(r"^DEBUG\b")),
 )
+
+
+# TensorFlow's C++ writes an error or a warning in one line, so the next line without a level is from other code.
+_ONE_LINE = re.compile(r"^\S+ \S+: [EW] \w|^[EW]\d{4} ")
 
 
 def log_directories(id: str, model_dir: str | None, working_directory: str) -> list[str]:  # noqa: A002
@@ -96,7 +100,7 @@ def tail(path: str, start: int, lines: int = 20) -> str:
             text = file.read(_MAX_READ_BYTES).decode(errors="replace")
     except OSError:
         return ""
-    return "\n".join(text.splitlines()[-lines:])
+    return printable(without_colors("\n".join(text.splitlines()[-lines:])))
 
 
 class LogReader:
@@ -143,13 +147,16 @@ def level_of(line: str) -> str | None:
 def choose_lines(lines: Iterable[str], minimum: str, level: str = "info") -> tuple[list[str], str]:
     """Return the lines of at least a level, and the level of the last one.
 
-    A line without a level belongs to the one before it, as in a traceback. ``level`` is the level of the line before.
+    A line without a level belongs to the one before it, as in a traceback, unless C++ wrote that. ``level`` is the
+    level of the line before. Escape sequences of a terminal other than colors become visible characters.
     """
     chosen: list[str] = []
     for line in lines:
         level = level_of(line) or level
         if LEVELS.index(level) >= LEVELS.index(minimum):
-            chosen.append(line)
+            chosen.append(printable(line, colors=True))
+        if _ONE_LINE.search(line):
+            level = "info"
     return chosen, level
 
 

@@ -16,7 +16,8 @@ from typing import Any
 from tfdistribute import storage
 from tfdistribute.launch.host import processes
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.state import RESULT_FILE, remote_logs
+from tfdistribute.launch.job_files import RESULT_FILE
+from tfdistribute.launch.state import remote_logs
 
 # How long the copy may take, with the start of TensorFlow.
 COPY_S = 60.0

@@ -16,13 +16,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tfdistribute import storage, task_events
+from tfdistribute import task_events
 from tfdistribute.cluster.spec import EVALUATOR, ROLES, Task
 from tfdistribute.cluster.tf_config import TfConfig, parse_tf_config, read_cluster_spec
 from tfdistribute.errors import ArgumentError, ClusterError
 from tfdistribute.files import is_remote, parse_object
+from tfdistribute.launch import job_files
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.processes import StopRequests
+from tfdistribute.launch.job_files import FAILURE_FILE
 from tfdistribute.launch.platforms.archive import unpack
 
 # Environment variables of a container: path and SHA-256 of the job's archive, name of the job, and number of tasks.
@@ -65,7 +67,7 @@ _TICK_S = 0.1
 def run_task(command: Sequence[str], environment: Mapping[str, str]) -> int:
     """Return the exit code of a task: at least 128 if another start may help, and less for a permanent mistake."""
     with _task_directory(environment) as directory:
-        failure = os.path.join(directory, "failure.json")
+        failure = os.path.join(directory, FAILURE_FILE)
         variables = {**environment, task_events.FAILURE: failure}
         variables["TF_CONFIG"] = platform_tf_config(environment) or _alone(environment)
         task_file = os.path.join(directory, TASK_FILE)
@@ -73,7 +75,7 @@ def run_task(command: Sequence[str], environment: Mapping[str, str]) -> int:
             variables[task_events.JOB] = directory
             variables[task_events.DIGEST] = private_directory.digest_of(task_file)
         code, was_stopped = _run(command, variables, directory)
-        failure_report = storage.read_object(failure)
+        failure_report = job_files.read(directory, FAILURE_FILE)
         _report(failure_report)
         return _exit_code(code, was_stopped, failure_report)
 

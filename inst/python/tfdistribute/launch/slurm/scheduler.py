@@ -19,7 +19,7 @@ from tfdistribute.launch.job import Job
 
 _COMMAND_S = 60.0
 _UNKNOWN_JOB = "Invalid job id"
-
+_DOWN = "(down, drained or reserved)"
 
 NAME: str = "Slurm"
 OUTPUT: str = "slurm-{}.out"
@@ -43,6 +43,10 @@ def submit(job: Job, logs: str) -> str:
     assert isinstance(job.cluster, SlurmCluster)
     name = name_of(job.model_dir)
     script = job_script(job.cluster, job.directory, logs, job.working_directory, name)
+    # Slurm queues a job that is larger than its partition, and the job would wait for ever.
+    refused = try_submission(script)
+    if refused is not None:
+        raise refused
     done = _run(["sbatch", "--parsable"], script)
     if done.returncode:
         raise refusal(done.stderr)
@@ -62,8 +66,10 @@ def refusal(said: str) -> ClusterError:
 
 
 def try_submission(script: str) -> ClusterError | None:
+    """Return why no job of this kind can ever start; None if one can, or once its nodes are there again."""
     done = _run(["sbatch", "--test-only"], script)
-    return refusal(done.stderr) if done.returncode else None
+    is_possible = done.returncode == 0 or _DOWN in done.stderr
+    return None if is_possible else refusal(done.stderr)
 
 
 def queue_entry(job: str) -> QueueEntry | None:

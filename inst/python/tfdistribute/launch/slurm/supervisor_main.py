@@ -13,17 +13,17 @@ from typing import Any
 from tfdistribute import storage
 from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.slurm_environment import expand_nodes
+from tfdistribute.launch import job_files
 from tfdistribute.launch.detached import supervisor
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.processes import SIGNALS, StopRequests
 from tfdistribute.launch.job import FILE, Job, read_job
+from tfdistribute.launch.job_files import PROGRESS_FILE, QUEUED, STATE_FILE
 from tfdistribute.launch.setup import SAVE_S, Allocation
 from tfdistribute.launch.slurm import scheduler
 from tfdistribute.launch.start import CODES
-from tfdistribute.launch.state import QUEUED, STATE_FILE, JobState, Progress
+from tfdistribute.launch.state import JobState, Progress
 from tfdistribute.launch.task_view import TaskView
-
-PROGRESS_FILE = "progress.json"
 
 # How long Slurm may take to end a job that it queues again, and the interval between two writes of the progress.
 _REQUEUE_S = 60.0
@@ -43,13 +43,13 @@ class SlurmAllocation(Allocation):
 
     def resume(self, state: JobState, progress: Progress) -> None:
         state.slurm_id = self.slurm_id
-        former = storage.read_object(os.path.join(self._home, STATE_FILE)) or {}
-        values = storage.read_object(os.path.join(self._home, PROGRESS_FILE))
-        if self.starts_before > 0 and former:
-            state.restarts = int(former.get("restarts") or 0)
-            state.started = float(former.get("started") or state.started)
-            for note in former.get("notes") or ():
-                state.note(str(note))
+        former = job_files.read(self._home, STATE_FILE)
+        values = job_files.read(self._home, PROGRESS_FILE)
+        if self.starts_before > 0 and former is not None:
+            state.restarts = former["restarts"] or 0
+            state.started = former["started"] or state.started
+            for note in former["notes"]:
+                state.note(note)
         if self.starts_before > 0 and values is not None:
             progress.restore(values)
             state.message = f"Slurm has started job {self.slurm_id} again."
