@@ -40,7 +40,7 @@ a_state <- function(state = "training", step = 30L, ...) {
     global_step = step,
     max_steps = 100L,
     loss = 0.5,
-    examples_per_second = 1200,
+    examples_per_second = 2300,
     network = "private",
     restarts = 0L,
     steps_lost = 0L,
