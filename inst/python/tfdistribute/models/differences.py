@@ -19,7 +19,6 @@ class Difference(NamedTuple):
     parts: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {})
 
     def of_column(self, column: str) -> str:
-        """Return the difference of a column in words, such as "the `scale` of its column ... is 2, this model's is 3"."""
         if self.field == "lines":
             was, now = (part["vocabulary_file"] for part in self.parts)
             place = f'"{now}"' if was == now else f'"{now}", in training "{was}",'

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +51,15 @@ class TFRecord(FileInput, kind="tfrecord"):
     columns: dict[str, str] = field(default_factory=dict[str, str])
     verify: bool = True
 
+    _defaults: ClassVar[Mapping[str, tuple[float, ...]]] = {}
+
+    def with_defaults(self, numbers: Mapping[str, tuple[float, ...]]) -> TFRecord:
+        completed = copy.copy(self)
+        # Both read the same files, and keep their errors in one place.
+        shared = {"_source": self._source, "_failures": self._failures}
+        completed.__dict__.update(_defaults=numbers, **shared)
+        return completed
+
     def _open(self) -> Source:
         files = find_files(self._shards.paths)
         largest = max(file.size for file in files)
@@ -89,8 +99,9 @@ class TFRecord(FileInput, kind="tfrecord"):
         self, source: Source, label: str | None, dropped: str | None, packed: bool
     ) -> Callable[..., Any]:
         parsed = {name: facts for name, facts in self._chosen.items() if name != dropped}
-        cast(_Messages, source).parsed = parsed
-        return refuse_infinite(_make_parse(parsed, label), label)
+        messages = cast(_Messages, source)
+        messages.parsed, messages.optional = parsed, self._defaults.keys()
+        return refuse_infinite(_make_parse(parsed, label, self._defaults), label)
 
     def _explain(self, source: Source, error: Exception) -> Exception | None:
         # TensorFlow's error quotes the bytes that it cannot parse, which Python cannot always decode.
@@ -104,15 +115,22 @@ class TFRecord(FileInput, kind="tfrecord"):
         return cast(int, engine.tf.data.AUTOTUNE)
 
 
-def _make_parse(columns: Mapping[str, ColumnFacts], label: str | None) -> Callable[..., Any]:
+def _make_parse(
+    columns: Mapping[str, ColumnFacts],
+    label: str | None,
+    defaults: Mapping[str, tuple[float, ...]],
+) -> Callable[..., Any]:
     tf = engine.tf
     # Messages have only one integer type.
-    spec = {
-        name: tf.io.FixedLenFeature(
-            facts.shape, tf.as_dtype("int64" if facts.dtype == "int32" else facts.dtype)
-        )
-        for name, facts in columns.items()
-    }
+    spec: dict[str, Any] = {}
+    for name, facts in columns.items():
+        dtype = tf.as_dtype("int64" if facts.dtype == "int32" else facts.dtype)
+        numbers = defaults.get(name) if facts.type != "string" and name != label else None
+        default = None
+        if numbers is not None:
+            given = np.array(numbers if len(numbers) > 1 else numbers * facts.width)
+            default = given.astype(dtype.as_numpy_dtype).reshape(facts.shape)
+        spec[name] = tf.io.FixedLenFeature(facts.shape, dtype, default)
 
     def parse(matrices: tuple[Any, ...], _tables: tuple[Any, ...]) -> Any:
         # Parse all batches of a chunk together: TensorFlow divides them over its threads.
@@ -145,6 +163,7 @@ class _Messages:
         self.files = files
         self._verify = verify
         self.parsed: Mapping[str, ColumnFacts] = {}
+        self.optional: Collection[str] = ()
         self._last_read: dict[Block, None] = {}
         self._spans: dict[Block, _Span] = {}
         for number, file in enumerate(files):
@@ -214,7 +233,7 @@ class _Messages:
     def fault(self) -> InputError | None:
         for block in reversed(list(self._last_read)):
             records = self._messages(block, 0, block.rows)
-            fault = first_fault(records[:, 0].tolist(), self.parsed)
+            fault = first_fault(records[:, 0].tolist(), self.parsed, self.optional)
             if fault is not None:
                 path = self.files[block.file].path
                 return InputError(
