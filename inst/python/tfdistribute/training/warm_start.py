@@ -1,4 +1,4 @@
-"""Comparison of a model with the model of its warm start: the same position must mean the same in both."""
+"""Comparison of a model with the model of its warm start, in which a position may have another meaning."""
 
 from __future__ import annotations
 

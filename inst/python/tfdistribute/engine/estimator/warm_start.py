@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -16,21 +15,13 @@ from tfdistribute.errors import ModelError
 Vocabularies = Mapping[str, tuple[Sequence[Any], Sequence[Any]]]
 
 
-@contextlib.contextmanager
-def warm_start_by_name(estimator: Any) -> Iterator[None]:
-    """Prepare the warm start of the graph that is about to train, and check that it changes any variable."""
-    settings = estimator._warm_start_settings
-    if not settings or tf.train.latest_checkpoint(estimator.model_dir):
-        yield
-        return
-    estimator._warm_start_settings = _prepare(settings, estimator.options.warm_vocabularies)
-    try:
-        yield
-    finally:
-        estimator._warm_start_settings = settings
+def settings_by_name(settings: Any, model_dir: str, vocabularies: Vocabularies) -> Any:
+    """Return the settings for the graph that is about to train, and begin its variables of other vocabularies.
 
-
-def _prepare(settings: Any, vocabularies: Vocabularies) -> Any:
+    Raises ModelError if a pattern of the settings matches no variable.
+    """
+    if not settings or tf.train.latest_checkpoint(model_dir):
+        return settings
     _check_patterns(settings.vars_to_warm_start)
     chosen: dict[str, list[Any]] = warm_starting_util._get_grouped_variables(
         settings.vars_to_warm_start

@@ -23,6 +23,7 @@ from tfdistribute.inputs.files.file_input import FileInput
 from tfdistribute.inputs.files.files import File, find_files, open_file, read_bytes
 from tfdistribute.inputs.packed.layout import Layout, Matrices
 from tfdistribute.inputs.packed.packing import PackedColumns
+from tfdistribute.inputs.records.parsing import make_parse
 from tfdistribute.inputs.records.tfrecord_errors import (
     FOUND,
     first_fault,
@@ -101,7 +102,7 @@ class TFRecord(FileInput, kind="tfrecord"):
         parsed = {name: facts for name, facts in self._chosen.items() if name != dropped}
         messages = cast(_Messages, source)
         messages.parsed, messages.optional = parsed, self._defaults.keys()
-        return refuse_infinite(_make_parse(parsed, label, self._defaults), label)
+        return refuse_infinite(make_parse(parsed, label, self._defaults), label)
 
     def _explain(self, source: Source, error: Exception) -> Exception | None:
         # TensorFlow's error quotes the bytes that it cannot parse, which Python cannot always decode.
@@ -113,41 +114,6 @@ class TFRecord(FileInput, kind="tfrecord"):
 
     def _parallel_calls(self) -> int | None:
         return cast(int, engine.tf.data.AUTOTUNE)
-
-
-def _make_parse(
-    columns: Mapping[str, ColumnFacts],
-    label: str | None,
-    defaults: Mapping[str, tuple[float, ...]],
-) -> Callable[..., Any]:
-    tf = engine.tf
-    # Messages have only one integer type.
-    spec: dict[str, Any] = {}
-    for name, facts in columns.items():
-        dtype = tf.as_dtype("int64" if facts.dtype == "int32" else facts.dtype)
-        numbers = defaults.get(name) if facts.type != "string" and name != label else None
-        default = None
-        if numbers is not None:
-            given = np.array(numbers if len(numbers) > 1 else numbers * facts.width)
-            default = given.astype(dtype.as_numpy_dtype).reshape(facts.shape)
-        spec[name] = tf.io.FixedLenFeature(facts.shape, dtype, default)
-
-    def parse(matrices: tuple[Any, ...], _tables: tuple[Any, ...]) -> Any:
-        # Parse all batches of a chunk together: TensorFlow divides them over its threads.
-        messages = matrices[0][..., 0]
-        parsed = tf.io.parse_example(tf.reshape(messages, [-1]), spec)
-        rows = tf.shape(messages)
-        found: dict[str, Any] = {}
-        for name, facts in columns.items():
-            values = tf.reshape(parsed[name], tf.concat([rows, facts.shape], 0))
-            values.set_shape([*messages.shape, *facts.shape])
-            found[name] = tf.cast(values, tf.int32) if facts.dtype == "int32" else values
-        if label is None:
-            return found
-        labels = found.pop(label)
-        return found, labels
-
-    return parse
 
 
 @dataclass(frozen=True)
