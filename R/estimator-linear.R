@@ -20,7 +20,9 @@
 #'   checkpoint or of an export, or an estimator. It can also be a list with one of these as `ckpt_to_initialize_from`,
 #'   and optionally `vars_to_warm_start` (regular expressions for variables) and `var_name_to_prev_var_name` (a list of
 #'   names in the checkpoint, named by this model's variables). NULL for new variables. A model with a checkpoint
-#'   continues from its checkpoint instead.
+#'   continues from its checkpoint instead. Weights and vectors of a vocabulary list follow their categories by name,
+#'   and new categories begin with 0. Any other difference that changes the meaning of a weight, such as another
+#'   `center`, is an error.
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_linear_regressor_estimator` or
 #'   `tfdistribute_linear_classifier_estimator`, and `tfdistribute_estimator`.
@@ -28,6 +30,8 @@
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
 #' * `tfdistribute_model_error` if two columns have the same name, or `label_vocabulary` does not have `n_classes`
 #'   elements.
+#' * `tfdistribute_model_error`, from [train()], if weights of `warm_start_from` have another meaning in this model, or
+#'   `vars_to_warm_start` matches no variable.
 #' * `tfdistribute_unsupported_error` if a partitioner is not NULL.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/LinearRegressor>
 #' @seealso [estimators]

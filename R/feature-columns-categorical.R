@@ -80,8 +80,8 @@ unnamed_vocabulary <- function(selections) {
 
 #' Categorical column with a file of categories
 #'
-#' Each value is one of the categories in a file, as for [column_categorical_with_vocabulary_list()]. The file is read
-#' only when a model trains.
+#' Each value is one of the categories in a file, as for [column_categorical_with_vocabulary_list()]. Every verb
+#' reads the file. Its lines belong to the model, so other lines than in training are an error.
 #'
 #' @inheritParams column_categorical_with_hash_bucket
 #' @param vocabulary_file Path of a text file that has one category per line.
@@ -95,6 +95,7 @@ unnamed_vocabulary <- function(selections) {
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
 #' * `tfdistribute_model_error` if `default_value` and `num_oov_buckets` are both set.
 #' * `tfdistribute_input_error`, from a verb, if the file does not exist.
+#' * `tfdistribute_model_error`, from a verb, if the file has other lines than in training.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_vocabulary_file>
 #' @seealso [feature_columns()], which lists all feature columns.
 #' @examples

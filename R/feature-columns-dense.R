@@ -78,7 +78,9 @@ column_crossed <- function(keys, hash_bucket_size, hash_key = NULL, ...) {
 #' Indicator column: categories as counts
 #'
 #' Creates one number per category, the number of times that the category occurs in the row. Indicator columns are for
-#' deep models and few categories. For many categories, use [column_embedding()].
+#' deep models and few categories. For many categories, use [column_embedding()]. In a linear model, an indicator of at
+#' least 100 categories is as fast as its categorical column, because TensorFlow looks up the weights. Optimizers with
+#' momentum then change only the weights of the categories in a step.
 #'
 #' @inheritParams column_categorical_weighted
 #' @inherit column_numeric return
@@ -100,7 +102,8 @@ column_indicator <- function(categorical_column, ...) {
 #' Embedding column: categories as learned vectors
 #'
 #' Maps each category to a vector that is learned with the model. Embedding columns are for deep models and many
-#' categories.
+#' categories. Each column has its own vectors. For vectors that several features share, use a Keras model with one
+#' embedding layer, because `tf$feature_column$shared_embeddings()` does not support TensorFlow 2.
 #'
 #' @inheritParams column_categorical_weighted
 #' @param dimension Length of the vectors, a count.

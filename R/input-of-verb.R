@@ -35,12 +35,27 @@ input_of_rows <- function(x, object, verb, ..., data) {
   response <- if (verb != "predict") known$response
   input_fn(
     if (is_spark_table(x)) spark_table(x) else with_response(x, response),
-    features = tidyselect::all_of(as.character(unlist(known$features))),
+    features = tidyselect::all_of(read_features(
+      object,
+      as.character(unlist(known$features)),
+      verb
+    )),
     response = tidyselect::all_of(response),
     weights = tidyselect::all_of(if (verb != "predict") known$weights),
     ...
   )
 }
+
+# The features of the training that a verb needs. A model function may read any of them, and a baseline model counts
+# the rows of one. Weights matter only for a loss.
+read_features <- function(object, known, verb) {
+  columns <- unlist(unname(unclass(object)[column_fields]), recursive = FALSE)
+  weights <- object$weight_column
+  read <- c(features_of(columns), if (verb != "predict") weights)
+  if (length(columns) == 0) known else intersect(known, read)
+}
+
+column_fields <- c("feature_columns", "linear_feature_columns", "dnn_feature_columns")
 
 is_data <- function(x) {
   is.data.frame(x) || is.matrix(x) || (is.list(x) && !is.object(x) && rlang::is_named(x))

@@ -80,6 +80,49 @@ test_that("a data frame alone has the columns that the model was trained on", {
   expect_error(predict(a_model()), "missing", class = "tfdistribute_argument_error")
 })
 
+test_that("a data frame alone needs only the columns that the model reads", {
+  asked <- new.env()
+  answer_training(asked)
+  reads <- function(...) linear_regressor(feature_columns(...), model_dir = "/runs/cars")
+  evaluate(reads(column_numeric("wt")), mtcars[c("wt", "mpg")])
+  expect_identical(names_sent(asked$evaluate$input), c("wt", "mpg"))
+  deep <- dnn_linear_combined_regressor(
+    linear_feature_columns = feature_columns(column_numeric("wt")),
+    dnn_feature_columns = feature_columns(column_numeric("hp")),
+    dnn_hidden_units = 2
+  )
+  predict(deep, newdata = mtcars[c("wt", "hp")])
+  expect_identical(names_sent(asked$predict$input), c("wt", "hp"))
+  weighted <- linear_regressor(feature_columns(column_numeric("wt")), weight_column = "hp")
+  predict(weighted, newdata = mtcars["wt"])
+  expect_identical(names_sent(asked$predict$input), "wt")
+  evaluate(weighted, mtcars[c("wt", "hp", "mpg")])
+  expect_identical(names_sent(asked$evaluate$input), c("wt", "hp", "mpg"))
+  expect_error(
+    evaluate(weighted, mtcars[c("wt", "mpg")]),
+    "names `hp`",
+    class = "tfdistribute_input_error"
+  )
+  # A baseline model counts the rows of any feature.
+  predict(baseline_regressor(), newdata = mtcars[c("wt", "hp")])
+  expect_identical(names_sent(asked$predict$input), c("wt", "hp"))
+})
+
+test_that("a model reads neither weights nor new levels of other columns to predict", {
+  skip_if_no_tensorflow()
+  data <- data.frame(x = 1:6, f = factor(rep(c("u", "v"), 3)), w = 1, y = 1:6)
+  model <- linear_regressor(feature_columns(column_numeric("x")), weight_column = "w")
+  train(model, input_fn(data, features = c("x", "f", "w"), response = "y"))
+  new <- data.frame(x = 1:2, f = factor("new"))
+  expected <- predict(model, newdata = data[1:2, ])
+  expect_identical(predict(model, newdata = new), expected)
+  expect_identical(predict(model, newdata = new["x"]), expected)
+  expect_identical(predict(model, input_fn(new, features = c("x", "f"))), expected)
+  new <- transform(data, f = factor("new"))
+  expect_identical(evaluate(model, new), evaluate(model, data))
+  expect_identical(train(model, new)$step, 2L)
+})
+
 test_that("cbind(a, b) in a formula is a response of two columns", {
   input <- input_fn(cbind(mpg, qsec) ~ wt, mtcars)
   expect_identical(input$response, "cbind(mpg, qsec)")

@@ -54,6 +54,13 @@ class Input(Description):
         """
         return self
 
+    def with_defaults(self, numbers: Mapping[str, tuple[float, ...]]) -> Input:
+        """Return the same rows, in which a record without a column has these numbers, one for all or one per value.
+
+        Only records can lack a column. Any other input returns itself.
+        """
+        return self
+
     def with_codes(self, compute: ComputeCodes) -> Input:
         """Return an input that also has columns of whole numbers, if its rows are in memory; else itself.
 

@@ -18,6 +18,7 @@ from tfdistribute.descriptions import check_directory
 from tfdistribute.errors import InputError, ModelDirectoryError
 from tfdistribute.files import is_remote, is_unnamed_model
 from tfdistribute.models import FactorCodes
+from tfdistribute.models.differences import find_difference, plain, show
 from tfdistribute.training.remote.lease import check_access, lost_access, read_error
 
 SIGNATURE = "tfdistribute-model.json"
@@ -158,15 +159,13 @@ class ModelDirectory:
         known = self.structure
         if known is None or listed_checkpoint(self.path) is None:
             return
-        wanted = _plain(structure)
+        wanted = plain(structure)
         unread = set() if for_training else {name for name in wanted if name.endswith("optimizer")}
         names = (set(known) | set(wanted)) - unread
         for name in sorted(names, key=lambda name: (name != "kind", name)):
-            if known.get(name) != wanted.get(name):
-                its, own = _format(known.get(name)), _format(wanted.get(name))
+            if find_difference(known.get(name), wanted.get(name)) is not None:
                 raise ModelDirectoryError(
-                    f'`model_dir` "{self.path}" holds another model: '
-                    f"its {name} is {its}, this model's is {own if own != its else 'set otherwise'}.",
+                    f'`model_dir` "{self.path}" holds another model: {_difference(name, known, wanted)}.',
                     "Use another `model_dir`, or delete this one if its model is not needed.",
                     argument="model_dir",
                     value=self.path,
@@ -179,7 +178,7 @@ class ModelDirectory:
         codes: FactorCodes | None = None,
     ) -> None:
         """Write the signature of the model that trains here; without ``facts``, the previous columns stay."""
-        signed: dict[str, Any] = {"format": 1, "model": _plain(structure)}
+        signed: dict[str, Any] = {"format": 1, "model": plain(structure)}
         if facts is None or facts.features is None:
             names = ("features", "response", "weights")
             signed |= {name: self._signed[name] for name in names if name in self._signed}
@@ -239,9 +238,16 @@ def _try_to_write(directory: str) -> None:
         file.write(b"-")
 
 
-def _plain(structure: Mapping[str, Any]) -> dict[str, Any]:
-    # Through JSON, so that tuples compare equal to the lists that come back from the file.
-    return json.loads(json.dumps(structure))
+def _difference(name: str, known: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    its, own = _format(known.get(name)), _format(wanted.get(name))
+    if its != own:
+        return f"its {name} is {its}, this model's is {own}"
+    if name.endswith("feature_columns"):
+        for one, other in zip(known[name], wanted[name], strict=True):
+            found = find_difference(one, other)
+            if found is not None:
+                return found.of_column(other["name"])
+    return f"its {name} is {its}, this model's is set otherwise"
 
 
 def _format(value: Any) -> str:
@@ -251,5 +257,4 @@ def _format(value: Any) -> str:
         and all(isinstance(item, dict) and "name" in item for item in value)
     ):
         return f"{', '.join(item['name'] for item in value)}"
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else text[:77] + "..."
+    return show(value)

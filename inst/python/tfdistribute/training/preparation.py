@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tfdistribute import engine, task_events
-from tfdistribute.checkpoints.newest import newest_checkpoint, repair
+from tfdistribute.checkpoints.newest import repair
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.columns import InputFacts
@@ -40,6 +40,7 @@ from tfdistribute.training.model_directory import (
 )
 from tfdistribute.training.specs import accepting
 from tfdistribute.training.variables import global_step
+from tfdistribute.training.warm_start import compare_warm_start
 
 RECORD_EVERY_N_STEPS = 10
 
@@ -217,9 +218,10 @@ def prepare_training(
             warnings.warn(text, stacklevel=2)
             task_events.emit("note", text=text)
     directory.check_owner(model.structure(), for_training=True)
-    _check_warm_start(model)
+    vocabularies = compare_warm_start(model, codes)
     notes = tuple(codes.notes(facts, directory.codes)) if writes else ()
     prepared = _build(verb, model, directory, settings, facts, codes, member)
+    engine.estimator.map_vocabularies(prepared.estimator, vocabularies)
     if writes:
         directory.sign(model.structure(), facts, codes)
     return replace(prepared, notes=notes)
@@ -280,13 +282,6 @@ def _complete_model(
         return model, directory.codes
     codes = FactorCodes.of(model, facts, directory.codes)
     return model.complete_from_input(codes.applied(facts)), codes
-
-
-def _check_warm_start(model: Model) -> None:
-    # A trained model continues from its own checkpoint, even if the checkpoint of its warm start is gone.
-    warm_start = getattr(model, "warm_start_from", None)
-    if warm_start is not None and newest_checkpoint(model.model_dir) is None:
-        warm_start.check()
 
 
 def _build(

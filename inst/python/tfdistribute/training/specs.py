@@ -74,10 +74,16 @@ def check_specs(model: Model, train_spec: TrainSpec, eval_spec: EvalSpec) -> Non
 
 
 def accepting(source: Input, model: Model, codes: FactorCodes, needs_label: bool) -> Input:
-    """Make an input raise an error at any value that the model cannot use; see ``Input.accepting``."""
+    """Make an input raise an error at any value that the model cannot use, and fill in the model's defaults.
+
+    See ``Input.accepting`` and ``Input.with_defaults``.
+    """
     facts = source.facts()
     by_model = model.accepted_values(facts, needs_label)
-    return source.accepting(codes.accepted_values(facts, by_model, needs_label))
+    checked = source.accepting(codes.accepted_values(facts, by_model, needs_label))
+    return checked.with_defaults(
+        {each.feature: each.default for each in model.required_features() if each.default}
+    )
 
 
 def check_ends(source: Input, verb: str, argument: str) -> None:

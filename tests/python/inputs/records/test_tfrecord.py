@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import models
 
 from tfdistribute.checksums import crc32c
 from tfdistribute.errors import ArgumentError, BackendError, InputError
@@ -17,6 +18,8 @@ from tfdistribute.inputs import Column, TFRecord
 from tfdistribute.inputs.files import blocks
 from tfdistribute.inputs.packed.packing import PackedColumns, pack
 from tfdistribute.inputs.records.tfrecord import write_tfrecord
+from tfdistribute.models import FactorCodes
+from tfdistribute.training.specs import accepting
 
 
 def table(rows: int) -> PackedColumns:
@@ -161,6 +164,33 @@ def test_a_record_that_lacks_a_column_is_named(
         # Prediction does not read the response.
         with source.serving():
             assert sum(len(batch["x"]) for batch in batches(source, "predict")) == 20
+
+
+def test_a_default_of_the_model_fills_in_for_a_record_without_the_feature(
+    tmp_path: Path, tensorflow: Any
+):
+    tf = tensorflow
+    with tf.io.TFRecordWriter(str(tmp_path / "a")) as writer:
+        for row in range(8):
+            lacks = {} if row % 2 else {"x": [float(row), 1.0], "n": [row]}
+            writer.write(example(tf, y=[float(row)], **lacks))
+    columns = {"x": "float32[2]", "n": "int32", "y": "float32"}
+    source = TFRecord((f"{tmp_path}/a",), response="y", batch_size=8, columns=columns)
+    fields = {"default_value": [0.5]}
+    number = {"kind": "numeric", "key": "n", "default_value": [7]}
+    buckets = {"kind": "bucketized", "source_column": number, "boundaries": [3.0]}
+    pair = {"kind": "numeric", "key": "x", "shape": [2]}
+    model = models.model("linear_regressor", feature_columns=[{**pair, **fields}, buckets])
+    given = accepting(source, model, FactorCodes(), needs_label=True)
+    (batch,) = batches(given, "predict")
+    assert batch["x"].tolist() == [[0.5, 0.5] if row % 2 else [row, 1.0] for row in range(8)]
+    assert batch["n"].tolist() == [7 if row % 2 else row for row in range(8)]
+    # The columns without a default are still named.
+    strict = models.model("linear_regressor", feature_columns=[pair, buckets])
+    given = accepting(source, strict, FactorCodes(), needs_label=True)
+    text = "Record 2 .* has no value in the column `x`"
+    with pytest.raises(InputError, match=text), given.serving():
+        batches(given, "predict")
 
 
 @pytest.mark.parametrize("part", ["length", "checksum of the length", "message", "checksum"])

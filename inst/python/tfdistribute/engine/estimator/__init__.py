@@ -3,6 +3,7 @@
 from tfdistribute.engine.estimator.adoption import (
     accumulate_gradients,
     adopt,
+    map_vocabularies,
     read_codes,
 )
 from tfdistribute.engine.estimator.category_codes import codes_of_rows

@@ -36,6 +36,12 @@ def accumulate_gradients(estimator: Any, micro_batches: int, scales_loss: bool) 
     estimator.options = replace(estimator.options, micro_batches=count, scales_loss=scales_loss)
 
 
+def map_vocabularies(
+    estimator: Any, vocabularies: Mapping[str, tuple[Sequence[Any], Sequence[Any]]]
+) -> None:
+    estimator.options = replace(estimator.options, warm_vocabularies=vocabularies)
+
+
 @functools.cache
 def _adopted_class(original: type) -> type:
     # Same name and module: ``kind_of`` recognises ready-made models by them.

@@ -20,6 +20,7 @@ from tfdistribute.checkpoints.contents import signature_of
 from tfdistribute.engine import metrics
 from tfdistribute.engine.estimator.model_call import ModelCall
 from tfdistribute.engine.estimator.options import EstimatorOptions
+from tfdistribute.engine.estimator.warm_start import settings_by_name
 from tfdistribute.engine.inference import GRAPHS, InferenceGraph, InferenceSession, OutputChoice
 from tfdistribute.engine.inference.fed_rows import FedRows
 from tfdistribute.engine.keras2 import backend
@@ -177,7 +178,12 @@ class DistributedEstimator(estimator_lib.Estimator):
 
     def _train_with_estimator_spec(self, *args: Any) -> Any:
         train = super()._train_with_estimator_spec
-        return train(*args) if self._session is None else self._session(train, *args)
+        settings, vocabularies = self._warm_start_settings, self.options.warm_vocabularies
+        self._warm_start_settings = settings_by_name(settings, self.model_dir, vocabularies)
+        try:
+            return train(*args) if self._session is None else self._session(train, *args)
+        finally:
+            self._warm_start_settings = settings
 
     def _call_input_fn(self, input_fn: Any, mode: Any, input_context: Any = None) -> Any:
         returned = super()._call_input_fn(input_fn, mode, input_context)

@@ -33,6 +33,7 @@ class EstimatorOptions:
         as_written: Whether AutoGraph can leave the model function out, because it is only code of TensorFlow.
         micro_batches: Micro-batches over which a training step accumulates gradients.
         scales_loss: Whether a training step scales its loss, for gradients in float16.
+        warm_vocabularies: Categories in the checkpoint of a warm start and in this model, by variable.
     """
 
     kind: str = "custom"
@@ -54,6 +55,9 @@ class EstimatorOptions:
     as_written: bool = False
     micro_batches: int = 1
     scales_loss: bool = False
+    warm_vocabularies: Mapping[str, tuple[Sequence[Any], Sequence[Any]]] = field(
+        default_factory=dict[str, tuple[Sequence[Any], Sequence[Any]]]
+    )
 
     @property
     def adds_row_loss(self) -> bool:

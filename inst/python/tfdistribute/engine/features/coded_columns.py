@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 from tensorflow.python.feature_column import feature_column_v2
@@ -12,6 +12,8 @@ from tensorflow.python.ops import embedding_ops
 from tfdistribute.engine.features.standardizer import Standardizer
 
 columns_lib: Any = feature_column_v2
+
+MANY_CATEGORIES = 100
 
 
 def with_codes(column: Any) -> Any:
@@ -22,6 +24,59 @@ def with_codes(column: Any) -> Any:
         return tuple.__new__(_with_codes(type(column)), column)
     inside = getattr(column, "categorical_column", None)
     return column if inside is None else column._replace(categorical_column=with_codes(inside))
+
+
+def as_categories(column: Any) -> Any:
+    """Return a column for a linear model, in which an indicator of many categories is these categories.
+
+    The sums are the same, as is the name of the weights, but an indicator is a dense matrix of batch size times
+    categories. That is as fast for few categories, and faster in compiled steps.
+    """
+    if not isinstance(column, columns_lib.IndicatorColumn):
+        return column
+    categories = column.categorical_column
+    return column if categories.num_buckets < MANY_CATEGORIES else IndicatorCategories(categories)
+
+
+class _Inside(NamedTuple):
+    categorical_column: Any
+
+
+class IndicatorCategories(columns_lib.CategoricalColumn, _Inside):
+    @property
+    def _is_v2_column(self) -> bool:
+        return True
+
+    @property
+    def name(self) -> str:
+        return f"{self.categorical_column.name}_indicator"
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        return self.categorical_column.parse_example_spec
+
+    @property
+    def num_buckets(self) -> int:
+        return self.categorical_column.num_buckets
+
+    @property
+    def parents(self) -> list[Any]:
+        return [self.categorical_column]
+
+    def get_sparse_tensors(self, transformation_cache: Any, state_manager: Any) -> Any:
+        return self.categorical_column.get_sparse_tensors(transformation_cache, state_manager)
+
+    def transform_feature(self, transformation_cache: Any, state_manager: Any) -> Any:
+        raise NotImplementedError
+
+    def get_config(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    @classmethod
+    def from_config(
+        cls, config: Any, custom_objects: Any = None, columns_by_name: Any = None
+    ) -> Any:
+        raise NotImplementedError
 
 
 class CodedColumn:

@@ -65,6 +65,11 @@ class Transformed(Input, kind="transformed"):
             return self
         return replace(self, source=self.source.accepting(accepted))
 
+    def with_defaults(self, numbers: Mapping[str, tuple[float, ...]]) -> Transformed:
+        if self.transform is not None:
+            return self
+        return replace(self, source=self.source.with_defaults(numbers))
+
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from tfdistribute.inputs.files.file_input import FileInput
 from tfdistribute.inputs.files.files import File, find_files, open_file, read_bytes
 from tfdistribute.inputs.packed.layout import Layout, Matrices
 from tfdistribute.inputs.packed.packing import PackedColumns
+from tfdistribute.inputs.records.parsing import make_parse
 from tfdistribute.inputs.records.tfrecord_errors import (
     FOUND,
     first_fault,
@@ -49,6 +51,15 @@ class TFRecord(FileInput, kind="tfrecord"):
     # dtypes by name, for files without an index, such as "float32[28, 28]".
     columns: dict[str, str] = field(default_factory=dict[str, str])
     verify: bool = True
+
+    _defaults: ClassVar[Mapping[str, tuple[float, ...]]] = {}
+
+    def with_defaults(self, numbers: Mapping[str, tuple[float, ...]]) -> TFRecord:
+        completed = copy.copy(self)
+        # Both read the same files, and keep their errors in one place.
+        shared = {"_source": self._source, "_failures": self._failures}
+        completed.__dict__.update(_defaults=numbers, **shared)
+        return completed
 
     def _open(self) -> Source:
         files = find_files(self._shards.paths)
@@ -96,8 +107,9 @@ class TFRecord(FileInput, kind="tfrecord"):
         self, source: Source, label: str | None, dropped: str | None, packed: bool
     ) -> Callable[..., Any]:
         parsed = {name: facts for name, facts in self._chosen.items() if name != dropped}
-        cast(_Messages, source).parsed = parsed
-        return refuse_infinite(_make_parse(parsed, label), label)
+        messages = cast(_Messages, source)
+        messages.parsed, messages.optional = parsed, self._defaults.keys()
+        return refuse_infinite(make_parse(parsed, label, self._defaults), label)
 
     def _explain(self, source: Source, error: Exception) -> Exception | None:
         # TensorFlow's error quotes the bytes that it cannot parse, which Python cannot always decode.
@@ -109,34 +121,6 @@ class TFRecord(FileInput, kind="tfrecord"):
 
     def _parallel_calls(self) -> int | None:
         return cast(int, engine.tf.data.AUTOTUNE)
-
-
-def _make_parse(columns: Mapping[str, ColumnFacts], label: str | None) -> Callable[..., Any]:
-    tf = engine.tf
-    # Messages have only one integer type.
-    spec = {
-        name: tf.io.FixedLenFeature(
-            facts.shape, tf.as_dtype("int64" if facts.dtype == "int32" else facts.dtype)
-        )
-        for name, facts in columns.items()
-    }
-
-    def parse(matrices: tuple[Any, ...], _tables: tuple[Any, ...]) -> Any:
-        # Parse all batches of a chunk together: TensorFlow divides them over its threads.
-        messages = matrices[0][..., 0]
-        parsed = tf.io.parse_example(tf.reshape(messages, [-1]), spec)
-        rows = tf.shape(messages)
-        found: dict[str, Any] = {}
-        for name, facts in columns.items():
-            values = tf.reshape(parsed[name], tf.concat([rows, facts.shape], 0))
-            values.set_shape([*messages.shape, *facts.shape])
-            found[name] = tf.cast(values, tf.int32) if facts.dtype == "int32" else values
-        if label is None:
-            return found
-        labels = found.pop(label)
-        return found, labels
-
-    return parse
 
 
 @dataclass(frozen=True)
@@ -152,6 +136,7 @@ class _Messages:
         self.files = files
         self._verify = verify
         self.parsed: Mapping[str, ColumnFacts] = {}
+        self.optional: Collection[str] = ()
         self._last_read: dict[Block, None] = {}
         self._spans: dict[Block, _Span] = {}
         for number, file in enumerate(files):
@@ -221,7 +206,7 @@ class _Messages:
     def fault(self) -> InputError | None:
         for block in reversed(list(self._last_read)):
             records = self._messages(block, 0, block.rows)
-            fault = first_fault(records[:, 0].tolist(), self.parsed)
+            fault = first_fault(records[:, 0].tolist(), self.parsed, self.optional)
             if fault is not None:
                 path = self.files[block.file].path
                 return InputError(

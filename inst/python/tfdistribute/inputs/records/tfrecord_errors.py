@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,16 +36,20 @@ def first_infinite(messages: Sequence[bytes], name: str) -> int | None:
 
 
 def first_fault(
-    messages: Sequence[bytes], columns: Mapping[str, ColumnFacts]
+    messages: Sequence[bytes],
+    columns: Mapping[str, ColumnFacts],
+    optional: Collection[str] = (),
 ) -> tuple[int, str] | None:
     for position, message in enumerate(messages):
-        fault = _fault(message, columns)
+        fault = _fault(message, columns, optional)
         if fault is not None:
             return position, fault
     return None
 
 
-def _fault(message: bytes, columns: Mapping[str, ColumnFacts]) -> str | None:
+def _fault(
+    message: bytes, columns: Mapping[str, ColumnFacts], optional: Collection[str]
+) -> str | None:
     try:
         held = engine.tf.train.Example.FromString(message).features.feature
     except Exception:  # noqa: BLE001 - versions of protobuf raise different errors
@@ -53,6 +57,8 @@ def _fault(message: bytes, columns: Mapping[str, ColumnFacts]) -> str | None:
     for name, facts in columns.items():
         kind = held[name].WhichOneof("kind") if name in held else None
         values: Any = [] if kind is None else getattr(held[name], kind).value
+        if kind is None and name in optional:
+            continue
         wanted, count = VALUE_LISTS[facts.dtype], math.prod(facts.shape)
         if len(values) == 0 and count:
             return f"has no value in the column `{name}`"

@@ -13,6 +13,7 @@ from tfdistribute.models.canned.description import COMBINERS, Canned, Classifier
 from tfdistribute.models.canned.parts import (
     Activation,
     build_columns,
+    build_linear_columns,
     check_columns,
     check_layers,
 )
@@ -62,7 +63,10 @@ class Combined(Canned):
         width = max(1, len(self.linear_feature_columns))
         linear_rate = min(LINEAR_LEARNING_RATE, 1 / math.sqrt(width))
         return {
-            "linear_feature_columns": build_columns(self.linear_feature_columns) or None,
+            "linear_feature_columns": build_linear_columns(
+                self.linear_feature_columns, self.linear_sparse_combiner
+            )
+            or None,
             "linear_optimizer": self.linear_optimizer.factory(linear_rate),
             "dnn_feature_columns": build_columns(self.dnn_feature_columns) or None,
             "dnn_optimizer": self.dnn_optimizer.factory(DNN_LEARNING_RATE),

@@ -7,7 +7,7 @@ from typing import Any
 
 from tfdistribute.descriptions import check_choice
 from tfdistribute.models.canned.description import COMBINERS, Canned, Classifier, Regressor
-from tfdistribute.models.canned.parts import build_columns, check_columns
+from tfdistribute.models.canned.parts import build_linear_columns, check_columns
 from tfdistribute.models.feature_columns.description import FeatureColumn
 from tfdistribute.models.optimizers import FTRL, Optimizer
 
@@ -31,7 +31,7 @@ class Linear(Canned):
 
     def arguments(self) -> dict[str, Any]:
         return {
-            "feature_columns": build_columns(self.feature_columns),
+            "feature_columns": build_linear_columns(self.feature_columns, self.sparse_combiner),
             "optimizer": self.optimizer.factory(LEARNING_RATE),
             "sparse_combiner": self.sparse_combiner,
         }

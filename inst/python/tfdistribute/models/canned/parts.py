@@ -18,6 +18,12 @@ def build_columns(columns: Sequence[FeatureColumn]) -> list[Any]:
     return engine.features.join_numeric_columns(made)
 
 
+def build_linear_columns(columns: Sequence[FeatureColumn], combiner: str) -> list[Any]:
+    made = build_columns(columns)
+    # Any other combiner would change the sum of several categories in a row.
+    return [engine.features.as_categories(each) for each in made] if combiner == "sum" else made
+
+
 def check_columns(columns: Sequence[FeatureColumn], argument: str) -> None:
     if not columns:
         raise ModelError(f"`{argument}` is empty.", "Give at least one column.", argument=argument)

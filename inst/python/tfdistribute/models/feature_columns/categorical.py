@@ -138,10 +138,12 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
 
 @dataclass(frozen=True)
 class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
-    # Without the file's path, which may change.
-    structural: ClassVar[tuple[str, ...]] = ("vocabulary_size", "num_oov_buckets", "default_value")
+    structural: ClassVar[tuple[str, ...]] = (
+        *("vocabulary_size", "num_oov_buckets", "default_value"),
+        "vocabulary_file",
+    )
 
-    vocabulary_file: str = ""  # Read when a model is trained.
+    vocabulary_file: str = ""
     vocabulary_size: int | None = None
     num_oov_buckets: int = 0
     default_value: int | None = None  # Index of unlisted values; None ignores them.
@@ -153,6 +155,11 @@ class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
 
     def content(self) -> Mapping[str, Any]:
         return {"file": checksum([storage.read_bytes(self.vocabulary_file)])}
+
+    def structure(self) -> dict[str, Any]:
+        self.check_files()
+        lines = storage.read_bytes(self.vocabulary_file).splitlines()[: self.vocabulary_size]
+        return {**super().structure(), "lines": checksum(lines)}
 
     def check_files(self) -> None:
         if "://" not in self.vocabulary_file and not os.path.isfile(self.vocabulary_file):

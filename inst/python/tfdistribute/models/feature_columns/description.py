@@ -28,6 +28,7 @@ class FeatureRequirement:
     column: str
     remedy: str
     accepted: Accepted | None = None  # None for any.
+    default: tuple[float, ...] | None = None  # For records without the feature.
 
 
 @dataclass(frozen=True)

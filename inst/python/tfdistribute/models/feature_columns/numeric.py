@@ -54,7 +54,8 @@ class Numeric(FeatureColumn, kind="numeric"):
     def requirements(self) -> tuple[FeatureRequirement, ...]:
         remedy = "Use a categorical column, such as column_categorical_with_vocabulary_list()."
         width = math.prod(self.shape)
-        return (FeatureRequirement(self.key, NUMBERS, width, self.name, remedy),)
+        default = self.default_value
+        return (FeatureRequirement(self.key, NUMBERS, width, self.name, remedy, default=default),)
 
     def build(self) -> Any:
         whole = self.dtype.startswith("int")
