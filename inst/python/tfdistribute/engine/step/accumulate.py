@@ -19,7 +19,7 @@ from tfdistribute.engine import patches
 from tfdistribute.engine.graph import edit, effects, walk
 from tfdistribute.engine.graph.copies import Subgraph
 from tfdistribute.engine.repairs import replicated_variables
-from tfdistribute.engine.step import loss_scale
+from tfdistribute.engine.step import loss_scale, replica_scale
 from tfdistribute.engine.step.distinct_rows import holds_each_index_once
 from tfdistribute.engine.step.loss_scale import LossScale
 from tfdistribute.engine.step.micro_batches import AccumulatedValue, Batch
@@ -48,7 +48,7 @@ class AccumulatedStep:
         sums_loss: bool = False,
         scales_loss: bool = False,
     ) -> None:
-        patches.install("micro_batch_gradients", _gradients)
+        install()
         self._graph = ops.get_default_graph()
         self._how, self._scales_loss = "sum" if sums_loss else "mean", scales_loss
         self._is_single = micro_batches == 1 and scales_loss
@@ -107,7 +107,7 @@ class AccumulatedStep:
         if ops.get_default_graph() is not self._graph or not self._are_weights(sources):
             return helper(ys, xs, grad_ys, *args, **kwargs)
         if self._scales_loss:
-            grad_ys = loss_scale.scale(tf.nest.flatten(ys), grad_ys, self._scale)
+            grad_ys = replica_scale.scaled_gradients(tf.nest.flatten(ys), grad_ys, self._scale)
         gradients = helper(ys, xs, grad_ys, *args, **kwargs)
         with tf.name_scope("micro_batches"):
             return list(map(self._record_gradient, gradients, sources))
@@ -283,10 +283,17 @@ def current() -> AccumulatedStep | None:
     return _current.get()
 
 
+def install() -> None:
+    """Accumulate gradients over micro-batches, and scale them by rows; only inside model functions."""
+    patches.install("gradients_of_rows", _gradients)
+
+
 def _gradients(
     helper: Any, ys: Any, xs: Any, grad_ys: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
-    step = current()
+    scale, step = replica_scale.current(), current()
+    if scale is not None:
+        grad_ys = scale.begin(tf.nest.flatten(ys), tf.nest.flatten(xs), grad_ys)
     if step is None:
         return helper(ys, xs, grad_ys, *args, **kwargs)
     return step.record(helper, ys, xs, grad_ys, *args, **kwargs)
