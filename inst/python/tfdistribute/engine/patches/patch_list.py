@@ -162,6 +162,12 @@ PATCHES = (
         "embedding_lookup_sparse in tensorflow/python/ops/embedding_ops.py sums them",
     ),
     Patch(
+        "clipped_rows",
+        ("tensorflow:keras.optimizers.legacy.Optimizer._transform_gradients",),
+        "The gradient of a table's row that two replicas have read is clipped as two.",
+        "apply_gradients in keras/src/optimizers/legacy/optimizer_v2.py clips the replicas' rows side by side",
+    ),
+    Patch(
         "known_classes",
         tuple(
             f"{_HEADS}.{name}._processed_labels"

@@ -20,7 +20,7 @@ from tfdistribute.engine.graph import edit, effects, walk
 from tfdistribute.engine.graph.copies import Subgraph
 from tfdistribute.engine.repairs import replicated_variables
 from tfdistribute.engine.step import loss_scale, replica_scale
-from tfdistribute.engine.step.distinct_rows import holds_each_index_once
+from tfdistribute.engine.step.distinct_rows import holds_each_index_once, sum_rows
 from tfdistribute.engine.step.loss_scale import LossScale
 from tfdistribute.engine.step.micro_batches import AccumulatedValue, Batch
 from tfdistribute.errors import ModelError
@@ -128,11 +128,11 @@ class AccumulatedStep:
             self._record_value(each, [None, *each.shape[1:]], is_rows=True)
             for each in (gradient.values, gradient.indices)
         )
-        if not self._is_single and holds_each_index_once(gradient.indices):
-            # The norm of a gradient, by which it may be clipped, is then the norm over the whole batch.
-            indices, position = tf.unique(indices)
-            values = tf.math.unsorted_segment_sum(values, position, tf.size(indices))
-        return tf.IndexedSlices(values, indices, gradient.dense_shape)
+        recorded = tf.IndexedSlices(values, indices, gradient.dense_shape)
+        if self._is_single or not holds_each_index_once(gradient.indices):
+            return recorded
+        # The norm of a gradient, by which it may be clipped, is then the norm over the whole batch.
+        return sum_rows(recorded)
 
     def _record_value(self, tensor: Any, shape: Any, is_rows: bool = False) -> Any:
         with tf.device(tensor.device):
