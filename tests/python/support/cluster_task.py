@@ -218,6 +218,12 @@ MODELS: dict[str, Callable[[Path], dict[str, Any]]] = {
         "feature_columns": NUMBERS,
         "optimizer": SGD,
     },
+    # Both workers read each of its rows.
+    "clipped": lambda directory: {
+        "kind": "linear_regressor",
+        "feature_columns": [BUCKETS],
+        "optimizer": {**SGD, "settings": {"learning_rate": 0.05, "clipnorm": 0.1}},
+    },
     "weighted": lambda directory: {
         "kind": "linear_regressor",
         "feature_columns": NUMBERS,

@@ -12,7 +12,7 @@ from support.checkpoints import assert_alike, variables
 from support.cluster_job import job
 from support.sampling import sampled
 
-MODELS = ["custom", "loop", "sparse", "weighted", "keras"]
+MODELS = ["custom", "loop", "sparse", "weighted", "keras", "clipped"]
 
 pytestmark = pytest.mark.jobs
 
@@ -45,8 +45,8 @@ def test_every_row_counts_alike(
         assert_alike(
             variables(running.model_dir(model)), variables(tmp_path / "alone" / model / "model")
         )
-        losses = answer["value"]["history"]["loss"]
+        losses = answer["value"]["training"]["loss"]
         assert len(losses) == -(-rows // cluster_task.BATCH)
         for name in ("chief-0", "worker-0"):
-            found = running.value(name, model)["history"]["loss"]
+            found = running.value(name, model)["training"]["loss"]
             np.testing.assert_allclose(found, losses, rtol=2e-6, err_msg=f"{model} {name}")

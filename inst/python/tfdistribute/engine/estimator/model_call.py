@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfdistribute.engine import losses, metrics, model_graphs, tpu
+from tfdistribute.engine import losses, metrics, model_graphs, patches, tpu
 from tfdistribute.engine.estimator import model_inputs
 from tfdistribute.engine.estimator.category_codes import CLASSES, of_known_classes
 from tfdistribute.engine.estimator.options import EstimatorOptions
@@ -52,7 +52,7 @@ class ModelCall:
         options = self.options
         if self.scale is None or options.sums_loss or options.loss_is_mean is False:
             return
-        accumulate.install()
+        patches.install("gradients_of_rows", accumulate.gradients_of_rows)
         batch, in_losses = (self.features, self.labels), not options.reports_mean_loss
         self._recording.enter_context(replica_scale.scaling(self.scale, batch, in_losses))
 

@@ -48,7 +48,7 @@ class AccumulatedStep:
         sums_loss: bool = False,
         scales_loss: bool = False,
     ) -> None:
-        install()
+        patches.install("gradients_of_rows", gradients_of_rows)
         self._graph = ops.get_default_graph()
         self._how, self._scales_loss = "sum" if sums_loss else "mean", scales_loss
         self._is_single = micro_batches == 1 and scales_loss
@@ -283,17 +283,10 @@ def current() -> AccumulatedStep | None:
     return _current.get()
 
 
-def install() -> None:
-    """Accumulate gradients over micro-batches, and scale them by rows; only inside model functions."""
-    patches.install("gradients_of_rows", _gradients)
-
-
-def _gradients(
+def gradients_of_rows(
     helper: Any, ys: Any, xs: Any, grad_ys: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
-    scale, step = replica_scale.current(), current()
-    if scale is not None:
-        grad_ys = scale.begin(tf.nest.flatten(ys), tf.nest.flatten(xs), grad_ys)
+    step, grad_ys = current(), replica_scale.begin(ys, xs, grad_ys)
     if step is None:
         return helper(ys, xs, grad_ys, *args, **kwargs)
     return step.record(helper, ys, xs, grad_ys, *args, **kwargs)

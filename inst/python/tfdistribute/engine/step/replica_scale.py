@@ -80,14 +80,6 @@ class ReplicaScale:
     inputs: frozenset[str]
     in_losses: bool
 
-    def begin(self, ys: list[Any], xs: list[Any], grad_ys: Any) -> Any:
-        """Return what to begin the backward pass of ``tf.gradients()`` with; only gradients of weights are scaled."""
-        if self.in_losses or ops.get_default_graph() is not self.graph:
-            return grad_ys
-        tensors = (each for each in xs if isinstance(each, tf.Tensor))
-        sources = {each.name for each in walk.ancestors(tensors, control=False)}
-        return grad_ys if sources & self.inputs else scaled_gradients(ys, grad_ys, self.value)
-
 
 _current: ContextVar[ReplicaScale | None] = ContextVar("replica_scale", default=None)
 
@@ -112,6 +104,17 @@ def scaled(loss: Any) -> Any:
     """Return a replica's mean times its scale."""
     scale = current()
     return loss if scale is None else loss * tf.cast(scale.value, loss.dtype)
+
+
+def begin(ys: Any, xs: Any, grad_ys: Any) -> Any:
+    """Return what to begin the backward pass of ``tf.gradients()`` with; only gradients of weights are scaled."""
+    scale = current()
+    if scale is None or scale.in_losses or ops.get_default_graph() is not scale.graph:
+        return grad_ys
+    tensors = (each for each in tf.nest.flatten(xs) if isinstance(each, tf.Tensor))
+    if scale.inputs & {each.name for each in walk.ancestors(tensors, control=False)}:
+        return grad_ys
+    return scaled_gradients(tf.nest.flatten(ys), grad_ys, scale.value)
 
 
 def scaled_gradients(ys: list[Any], grad_ys: Any, factor: Any) -> list[Any]:
