@@ -52,7 +52,7 @@ def by_numpy(setting: str) -> tuple[np.ndarray[Any, Any], float]:
     for begin in range(0, ROWS, BATCH):
         shop, y = SHOP[begin : begin + BATCH], Y[begin : begin + BATCH]
         errors = 2 * (weights[shop] + bias - y) / BATCH
-        gradient = np.bincount(shop, errors, 4), np.sum(errors, keepdims=True)
+        gradient = np.bincount(shop, errors, 4), np.array([errors.sum()])
         together = np.linalg.norm(np.concatenate(gradient))
         norms = [together if setting == "global_clipnorm" else np.linalg.norm(g) for g in gradient]
         if setting == "clipvalue":

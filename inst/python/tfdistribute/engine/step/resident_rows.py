@@ -205,7 +205,7 @@ class RowReader(tf.estimator.SessionRunHook):
             each.provide(session, array)
         self.cursor.restart()
 
-    def _next_batch(self) -> list[npt.NDArray[Any]]:
+    def _next_batch(self) -> list[Any]:
         step = self.cursor.next_step()
         scales = [self.cursor.scale(numbers) for numbers in step[: len(self.scales)]]
         return [
