@@ -29,7 +29,7 @@ def sum_rows(gradient: Any) -> Any:
 
 
 def install() -> None:
-    """Let optimizers in graphs take such gradients as they are, and clip sums over replicas as those of one device."""
+    """Let optimizers in graphs take such gradients as they are, and clip a row that several replicas read once."""
     patches.install("distinct_rows", _update, _update)
     patches.install("clipped_rows", _transform)
 
