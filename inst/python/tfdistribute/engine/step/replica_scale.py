@@ -32,7 +32,7 @@ class ScaledFeatures(NamedTuple):
 class ScalingIterator:
     """An iterator of a strategy whose features are ``ScaledFeatures`` if replicas may have different numbers of rows.
 
-    The ``reader`` has the numbers in advance. The rows of datasets are counted in the graph, and added over all workers.
+    The ``reader`` has the numbers in advance. The rows of datasets are counted in the graph, over all workers.
     """
 
     def __init__(self, iterator: Any, strategy: Any, reader: RowReader | None) -> None:
