@@ -32,7 +32,7 @@ PROOFS = {
     "gradient_scale": "models/test_custom_losses.py::test_an_optimizer_of_the_new_keras_is_refused_by_name",
     "place_gradients": f"{PARTS}::test_each_replica_has_logical_devices_of_its_own",
     "tape_gradients": "engine/model_parts/test_pipelines.py::test_a_tape_sees_all_micro_batches",
-    "micro_batch_gradients": "engine/step/test_accumulate.py::test_a_loss_that_is_a_sum_is_added_up",
+    "gradients_of_rows": "engine/step/test_accumulate.py::test_a_loss_that_is_a_sum_is_added_up",
     "served_sessions": (
         "engine/r_thread/test_main_thread_calls.py::test_tensorflow_is_changed_only_while_something_is_served"
     ),
@@ -57,6 +57,8 @@ PROOFS = {
     "layer_configurations": (
         "models/keras/test_training.py::test_synchronised_batch_normalisation_is_that_of_one_device"
     ),
+    "clipped_rows": "training/test_clipping.py::test_replicas_clip_as_one_device",
+    "means_of_rows": ("training/test_uneven_steps.py::test_every_row_of_a_step_counts_alike"),
     "custom_gradients": (
         "engine/repairs/test_custom_gradients.py"
         "::test_trainings_keep_no_graphs_in_memory_but_those_of_the_last_evaluations"

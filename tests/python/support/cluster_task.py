@@ -35,15 +35,18 @@ def task_name() -> str:
 
 
 def source(
-    epochs: int | None, names: tuple[str, ...] = ("a", "b", "id"), nan_row: int | None = None
+    epochs: int | None,
+    names: tuple[str, ...] = ("a", "b", "id"),
+    nan_row: int | None = None,
+    rows: int = ROWS,
 ) -> dict[str, Any]:
-    label = Y.copy()
+    label = Y[:rows].copy()
     if nan_row is not None:
         label[nan_row] = np.nan
     columns = {
-        "a": {"type": "float", "values": lambda: X[:, 0].copy()},
-        "b": {"type": "float", "values": lambda: X[:, 1].copy()},
-        "id": {"type": "integer", "values": lambda: np.arange(ROWS, dtype="int32")},
+        "a": {"type": "float", "values": lambda: X[:rows, 0].copy()},
+        "b": {"type": "float", "values": lambda: X[:rows, 1].copy()},
+        "id": {"type": "integer", "values": lambda: np.arange(rows, dtype="int32")},
         "y": {"type": "float", "values": lambda: label},
     }
     return {
@@ -215,6 +218,18 @@ MODELS: dict[str, Callable[[Path], dict[str, Any]]] = {
         "feature_columns": NUMBERS,
         "optimizer": SGD,
     },
+    # Both workers read each of its rows.
+    "clipped": lambda directory: {
+        "kind": "linear_regressor",
+        "feature_columns": [BUCKETS],
+        "optimizer": {**SGD, "settings": {"learning_rate": 0.05, "clipnorm": 0.1}},
+    },
+    "weighted": lambda directory: {
+        "kind": "linear_regressor",
+        "feature_columns": NUMBERS,
+        "optimizer": SGD,
+        "weight_column": "id",
+    },
     "custom": lambda directory: Custom(directory).described(),
     "normalised": lambda directory: Custom(directory, normalised=True).described(),
     "parts": lambda directory: InParts(directory).described(),
@@ -251,7 +266,8 @@ def train(directory: Path, model: str, options: Mapping[str, Any]) -> dict[str, 
     if "learning_rate" in options:
         settings = {"learning_rate": options["learning_rate"]}
         estimator["optimizer"] = {**SGD, "settings": settings}
-    training = source(options.get("epochs"), names, options.get("nan_row"))
+    rows = options.get("rows", ROWS)
+    training = source(options.get("epochs"), names, options.get("nan_row"), rows)
     training |= options.get("input", {})
     if model in options.get("in_order", ()):
         training["shuffle"] = False

@@ -18,5 +18,6 @@ def _module(name: str) -> Any:
 backend = _module("backend")
 base_layer = _module("engine.base_layer")
 compile_utils = _module("engine.compile_utils")
+losses_utils = _module("utils.losses_utils")
 metrics = _module("metrics")
 optimizer_utils = _module("optimizers.utils")

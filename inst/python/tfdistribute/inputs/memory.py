@@ -128,6 +128,7 @@ def _resident_rows(
             order.label,
             order.dropped,
         ),
+        uneven_step=plan.uneven_step,
     )
 
 

@@ -166,6 +166,14 @@ class BatchPlan(StepPlan):
         rest = self.examples - self.full_steps * self.global_batch_size
         return split(rest, self.shard.replicas) if rest else ()
 
+    @property
+    def uneven_step(self) -> tuple[int, float] | None:
+        """The last step, if its rows do not divide over the replicas: its number from 0, and the mean of their rows."""
+        slices, step = self.last_slices, self.full_steps
+        if step is None or len(set(slices)) < 2:
+            return None
+        return step, sum(slices) / len(slices)
+
     def chunks(self, batches: int, skipped: int = 0) -> Iterator[npt.NDArray[np.int64]]:
         """Yield positions in the stream of rows, of shape [batches, examples per batch], many batches at a time.
 

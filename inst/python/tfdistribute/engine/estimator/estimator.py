@@ -26,6 +26,7 @@ from tfdistribute.engine.inference.fed_rows import FedRows
 from tfdistribute.engine.keras2 import backend
 from tfdistribute.engine.repairs import custom_gradients, keras_classes
 from tfdistribute.engine.step import resident_rows
+from tfdistribute.engine.step.replica_scale import ScaledFeatures, ScalingIterator
 from tfdistribute.engine.step.resident_rows import ResidentRows, RowReader
 
 v1 = tf.compat.v1
@@ -170,10 +171,13 @@ class DistributedEstimator(estimator_lib.Estimator):
     # time to the first step.
     @autograph.autograph_artifact
     def _call_model_fn(self, features: Any, labels: Any, mode: Any, config: Any) -> Any:
-        model_fn = super()._call_model_fn
+        model_fn, scale = super()._call_model_fn, None
+        if isinstance(features, ScaledFeatures):
+            features, scale = features
         # `self.config` is a copy.
         return ModelCall(
-            self.options, self._config, model_fn, self._receiver, features, labels, mode, config
+            *(self.options, self._config, model_fn, self._receiver),
+            *(features, labels, mode, config, scale),
         ).perform()
 
     def _train_with_estimator_spec(self, *args: Any) -> Any:
@@ -205,8 +209,13 @@ class DistributedEstimator(estimator_lib.Estimator):
             return estimator_util.parse_input_fn_result(returned)
         return *estimator_util.parse_iterator_result(returned()), hooks
 
-    def _get_iterator_from_input_fn(self, *args: Any, **kwargs: Any) -> Any:
-        iterator, hooks = super()._get_iterator_from_input_fn(*args, **kwargs)
+    def _get_iterator_from_input_fn(
+        self, input_fn: Any, mode: Any, distribution: Any = None
+    ) -> Any:
+        iterator, hooks = super()._get_iterator_from_input_fn(input_fn, mode, distribution)
+        on_tpus = "TPU" in type(distribution).__name__
+        if mode == ModeKeys.TRAIN and distribution.num_replicas_in_sync > 1 and not on_tpus:
+            iterator = ScalingIterator(iterator, distribution, self._reader)
         return iterator, hooks + self._reader_hooks()
 
     def _reader_hooks(self) -> list[Any]:

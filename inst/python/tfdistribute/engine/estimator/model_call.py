@@ -9,14 +9,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfdistribute.engine import losses, metrics, model_graphs, tpu
+from tfdistribute.engine import losses, metrics, model_graphs, patches, tpu
 from tfdistribute.engine.estimator import model_inputs
 from tfdistribute.engine.estimator.category_codes import CLASSES, of_known_classes
 from tfdistribute.engine.estimator.options import EstimatorOptions
 from tfdistribute.engine.features import numeric_columns
 from tfdistribute.engine.features.packed_features import Features, PackedFeatures
 from tfdistribute.engine.repairs import replicated_variables
-from tfdistribute.engine.step import distinct_rows
+from tfdistribute.engine.step import accumulate, distinct_rows, replica_scale
 from tfdistribute.engine.step.accumulate import AccumulatedStep
 
 ModeKeys = tf.estimator.ModeKeys
@@ -34,6 +34,9 @@ class ModelCall:
     labels: Any
     mode: str
     config: Any
+    scale: Any = (
+        None  # Of the loss of this replica, if replicas may have different numbers of rows.
+    )
     spec: Any = None
     _accumulated: AccumulatedStep | None = None
     _known_classes: bool = False
@@ -44,6 +47,14 @@ class ModelCall:
             for stage in MODEL_CALL:
                 stage(self)
         return self.spec
+
+    def scale_by_rows(self) -> None:
+        options = self.options
+        if self.scale is None or options.sums_loss or options.loss_is_mean is False:
+            return
+        patches.install("gradients_of_rows", accumulate.gradients_of_rows)
+        batch, in_losses = (self.features, self.labels), not options.reports_mean_loss
+        self._recording.enter_context(replica_scale.scaling(self.scale, batch, in_losses))
 
     def take_micro_batch(self) -> None:
         options = self.options
@@ -155,13 +166,19 @@ class ModelCall:
             exported = {**outputs, _DEFAULT_SIGNATURE: outputs[_PREDICT]}
             self.spec = self.spec._replace(export_outputs=exported)
 
+    def scale_loss(self) -> None:
+        scale = replica_scale.current()
+        if scale is not None and not scale.in_losses:
+            self.spec = self.spec._replace(loss=replica_scale.scaled(self.spec.loss))
+
     def accumulate(self) -> None:
+        self._recording.close()
         if self._accumulated is not None:
-            self._recording.close()
             self.spec = self._accumulated.accumulate(self.spec)
 
 
 MODEL_CALL = (
+    ModelCall.scale_by_rows,
     ModelCall.take_micro_batch,
     ModelCall.unpack_features,
     ModelCall.read_classes,
@@ -176,5 +193,6 @@ MODEL_CALL = (
     ModelCall.add_row_loss,
     ModelCall.keep_one_of_each_variable,
     ModelCall.add_default_signature,
+    ModelCall.scale_loss,
     ModelCall.accumulate,
 )

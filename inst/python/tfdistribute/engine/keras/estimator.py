@@ -29,6 +29,7 @@ from tfdistribute.engine.keras.parts import (
 from tfdistribute.engine.keras2 import backend, compile_utils
 from tfdistribute.engine.keras2 import metrics as keras_metrics
 from tfdistribute.engine.model_graphs import layer_seeds
+from tfdistribute.engine.step import replica_scale
 from tfdistribute.errors import CallbackError, TfdistributeError
 
 
@@ -72,6 +73,8 @@ def _loss(
         for metric in losses.metrics:
             metric.update_state = lambda *values, **weights: None
     penalties = [*clone.get_losses_for(None), *clone.get_losses_for(clone.inputs)]
+    # Keras divides means by the number of replicas, and leaves sums as they are.
+    patches.install("means_of_rows", lambda divide, mean: divide(replica_scale.scaled(mean)))
     loss = losses(
         responses(parts.known, labels),
         _outputs(clone),

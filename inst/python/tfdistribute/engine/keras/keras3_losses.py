@@ -11,6 +11,7 @@ from tensorflow.python.eager import context
 
 from tfdistribute.engine.keras.models import by_output
 from tfdistribute.engine.keras.parts import ROW_LOSS, KerasParts, nothing, responses
+from tfdistribute.engine.step import replica_scale
 from tfdistribute.errors import InputError, UnsupportedError
 
 v1 = tf.compat.v1
@@ -38,7 +39,9 @@ def loss_of_rows(
         if labels[name] is None:
             raise _without_response(name, "a loss")
         loss = get_loss(known.losses[name], labels[name], output)
-        losses[name] = loss(labels[name], output, sample_weight=weights)
+        value = loss(labels[name], output, sample_weight=weights)
+        is_sum = getattr(loss, "reduction", None) == "sum"
+        losses[name] = value if is_sum else replica_scale.scaled(value)
     terms = [
         value if shares[name] is None else value * float(shares[name])
         for name, value in losses.items()

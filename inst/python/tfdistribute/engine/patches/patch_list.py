@@ -93,9 +93,9 @@ PATCHES = (
         "tensorflow/python/eager/backprop.py",
     ),
     Patch(
-        "micro_batch_gradients",
+        "gradients_of_rows",
         (f"{_GRADIENTS}:_GradientsHelper",),
-        "The gradients of micro-batches are not accumulated (pass `accumulate`).",
+        "The gradients of micro-batches and of replicas do not count by their rows.",
         "tensorflow/python/ops/gradients_util.py: tf.gradients and all optimizers in graphs call it",
     ),
     Patch(
@@ -162,6 +162,12 @@ PATCHES = (
         "embedding_lookup_sparse in tensorflow/python/ops/embedding_ops.py sums them",
     ),
     Patch(
+        "clipped_rows",
+        ("tensorflow:keras.optimizers.legacy.Optimizer._transform_gradients",),
+        "The gradient of a table's row that two replicas have read is clipped as two.",
+        "apply_gradients in keras/src/optimizers/legacy/optimizer_v2.py clips the replicas' rows side by side",
+    ),
+    Patch(
         "known_classes",
         tuple(
             f"{_HEADS}.{name}._processed_labels"
@@ -196,6 +202,12 @@ PATCHES = (
         ("tensorflow:keras.layers.BatchNormalization.get_config",),
         "Clones of synchronized batch normalization are not synchronized.",
         "BatchNormalizationBase.get_config in keras/src/layers/normalization/batch_normalization.py",
+    ),
+    Patch(
+        "means_of_rows",
+        ("tfdistribute.engine.keras2:losses_utils.scale_loss_for_distribution",),
+        "A Keras loss over replicas with different numbers of rows is a mean of their means.",
+        "LossesContainer.__call__ in keras/src/engine/compile_utils.py",
     ),
     Patch(
         "custom_gradients",

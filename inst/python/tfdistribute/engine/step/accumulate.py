@@ -19,8 +19,8 @@ from tfdistribute.engine import patches
 from tfdistribute.engine.graph import edit, effects, walk
 from tfdistribute.engine.graph.copies import Subgraph
 from tfdistribute.engine.repairs import replicated_variables
-from tfdistribute.engine.step import loss_scale
-from tfdistribute.engine.step.distinct_rows import holds_each_index_once
+from tfdistribute.engine.step import loss_scale, replica_scale
+from tfdistribute.engine.step.distinct_rows import holds_each_index_once, sum_rows
 from tfdistribute.engine.step.loss_scale import LossScale
 from tfdistribute.engine.step.micro_batches import AccumulatedValue, Batch
 from tfdistribute.errors import ModelError
@@ -48,7 +48,7 @@ class AccumulatedStep:
         sums_loss: bool = False,
         scales_loss: bool = False,
     ) -> None:
-        patches.install("micro_batch_gradients", _gradients)
+        patches.install("gradients_of_rows", gradients_of_rows)
         self._graph = ops.get_default_graph()
         self._how, self._scales_loss = "sum" if sums_loss else "mean", scales_loss
         self._is_single = micro_batches == 1 and scales_loss
@@ -107,7 +107,7 @@ class AccumulatedStep:
         if ops.get_default_graph() is not self._graph or not self._are_weights(sources):
             return helper(ys, xs, grad_ys, *args, **kwargs)
         if self._scales_loss:
-            grad_ys = loss_scale.scale(tf.nest.flatten(ys), grad_ys, self._scale)
+            grad_ys = replica_scale.scaled_gradients(tf.nest.flatten(ys), grad_ys, self._scale)
         gradients = helper(ys, xs, grad_ys, *args, **kwargs)
         with tf.name_scope("micro_batches"):
             return list(map(self._record_gradient, gradients, sources))
@@ -128,11 +128,11 @@ class AccumulatedStep:
             self._record_value(each, [None, *each.shape[1:]], is_rows=True)
             for each in (gradient.values, gradient.indices)
         )
-        if not self._is_single and holds_each_index_once(gradient.indices):
-            # The norm of a gradient, by which it may be clipped, is then the norm over the whole batch.
-            indices, position = tf.unique(indices)
-            values = tf.math.unsorted_segment_sum(values, position, tf.size(indices))
-        return tf.IndexedSlices(values, indices, gradient.dense_shape)
+        recorded = tf.IndexedSlices(values, indices, gradient.dense_shape)
+        if self._is_single or not holds_each_index_once(gradient.indices):
+            return recorded
+        # The norm of a gradient, by which it may be clipped, is then the norm over the whole batch.
+        return sum_rows(recorded)
 
     def _record_value(self, tensor: Any, shape: Any, is_rows: bool = False) -> Any:
         with tf.device(tensor.device):
@@ -283,10 +283,10 @@ def current() -> AccumulatedStep | None:
     return _current.get()
 
 
-def _gradients(
+def gradients_of_rows(
     helper: Any, ys: Any, xs: Any, grad_ys: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
-    step = current()
+    step, grad_ys = current(), replica_scale.begin(ys, xs, grad_ys)
     if step is None:
         return helper(ys, xs, grad_ys, *args, **kwargs)
     return step.record(helper, ys, xs, grad_ys, *args, **kwargs)

@@ -71,15 +71,6 @@ class LossScale:
             return [tf.identity(each) for each in results]
 
 
-def scale(losses: list[Any], grad_ys: Any, factor: Any) -> list[Any]:
-    """Return what to begin the backward pass with: ``grad_ys`` of ``tf.gradients()``, times the factor."""
-    begin = [None] * len(losses) if grad_ys is None else tf.nest.flatten(grad_ys)
-    return [
-        tf.cast(factor, loss.dtype) * (tf.ones_like(loss) if each is None else each)
-        for loss, each in zip(losses, begin, strict=True)
-    ]
-
-
 def unscale(gradient: Any, factor: Any) -> Any:
     with tf.device(gradient.device):
         return tf.math.scalar_mul(tf.cast(1.0 / factor, gradient.dtype), gradient)

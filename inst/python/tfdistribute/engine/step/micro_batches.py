@@ -58,6 +58,12 @@ class Batch:
         return -((-index * self._rows) // self.count)
 
 
+def row_count(values: Any) -> Any:
+    """Return the number of rows of a batch, as its first tensor that has rows has it; None if nothing has rows."""
+    leaves = filter(_has_rows, tf.nest.flatten(values))
+    return next(map(_row_count, leaves), None)
+
+
 def _has_rows(leaf: Any) -> bool:
     if isinstance(leaf, (tf.SparseTensor, tf.RaggedTensor)):
         return True

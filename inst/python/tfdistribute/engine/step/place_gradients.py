@@ -16,7 +16,7 @@ from tensorflow.python.framework import ops
 from tfdistribute.engine import patches
 from tfdistribute.engine.graph import walk
 from tfdistribute.engine.model_parts import assignment
-from tfdistribute.engine.step import accumulate, passes
+from tfdistribute.engine.step import accumulate, passes, replica_scale
 
 # For each tape, the recorded parts of a graph: the number of operations at their beginnings and ends.
 _PARTS = "_tfdistribute_recorded"
@@ -93,7 +93,7 @@ def _recorded_operations(tape: Any) -> dict[str, Any]:
 
 def _needs_graph(recorded: dict[str, Any]) -> bool:
     scope = assignment.current_scope()
-    if accumulate.current() is not None or (scope is not None and scope.has_copies):
+    if accumulate.current() or replica_scale.current() or (scope is not None and scope.has_copies):
         return True
     if not _is_on():
         return False

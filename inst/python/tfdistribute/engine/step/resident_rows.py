@@ -34,6 +34,8 @@ class ResidentRows:
         signature: All that a batch depends on besides its values, compared by equality.
         any_batch_size: Whether batches may have any other size.
         skipped: Batches left out at the beginning.
+        uneven_step: A step whose rows do not divide over the replicas of all workers: its number from 0, counted
+            without ``skipped``, and the mean of their rows.
     """
 
     matrices: Sequence[npt.NDArray[Any]]
@@ -46,6 +48,7 @@ class ResidentRows:
     signature: Any = None
     any_batch_size: bool = False
     skipped: int = 0
+    uneven_step: tuple[int, float] | None = None
 
     @property
     def numbers_dtype(self) -> Any:
@@ -79,10 +82,18 @@ class BatchCursor:
     def restart(self) -> None:
         self._chunks = self._rows.row_numbers(self._rows.skipped)
         self._ahead: list[RowNumbers] = []
+        self._step = self._rows.skipped // self._replicas
 
     def next_step(self) -> list[RowNumbers]:
         """Return the row numbers of the next step, by replica; StopIteration if none are left."""
-        return [self._next_batch() for _ in range(self._replicas)]
+        batches = [self._next_batch() for _ in range(self._replicas)]
+        self._step += 1
+        return batches
+
+    def scale(self, batch: RowNumbers) -> np.float32:
+        """Return the scale (``replica_scale``) of a replica in the step that was taken last."""
+        step, mean = self._rows.uneven_step or (None, 1.0)
+        return np.float32(len(batch) / mean if self._step - 1 == step else 1.0)
 
     def full_steps(self, most: int) -> int:
         """Return how many steps of full batches come next, at most ``most``."""
@@ -113,6 +124,7 @@ class BatchCursor:
 
     def advance(self, steps: int) -> None:
         """Leave out as many full steps, which have been taken."""
+        self._step += steps
         batches = steps * self._replicas
         while batches > 0:
             chunk = self._ahead.pop(0)
@@ -144,11 +156,18 @@ class RowReader(tf.estimator.SessionRunHook):
         with tf.device("/cpu:0"), tf.name_scope("resident_rows"):
             self._tables = [_session_array(table) for table in rows.tables]
             self._matrices = [_session_array(matrix) for matrix in rows.matrices]
-            self.batch = tf.numpy_function(
-                self._next_batch, [], [each.dtype for each in self._matrices] * rows.replicas
+            count, scales = (
+                len(rows.matrices) * rows.replicas,
+                0 if rows.uneven_step is None else rows.replicas,
             )
-        count = len(rows.matrices)
-        batches = [self.batch[first : first + count] for first in range(0, len(self.batch), count)]
+            dtypes = [each.dtype for each in self._matrices] * rows.replicas
+            self.batch = tf.numpy_function(self._next_batch, [], dtypes + [tf.float32] * scales)
+        width = len(rows.matrices)
+        batches = [self.batch[first : first + width] for first in range(0, count, width)]
+        # Of the replicas, by which their means are multiplied; empty if all are 1.
+        self.scales = self.batch[count:]
+        for scale in self.scales:
+            scale.set_shape([])
         for batch in batches:
             for tensor, matrix in zip(batch, rows.matrices, strict=True):
                 tensor.set_shape([None, matrix.shape[1]])
@@ -176,6 +195,8 @@ class RowReader(tf.estimator.SessionRunHook):
         # model of bench takes 1.2 times as many steps.
         chosen = [tf.reshape(tf.gather(each, step), [self.rows.batch_size]) for each in numbers]
         batch = [tf.gather(matrix, each) for each in chosen for matrix in matrices]
+        # A run has only steps of full batches.
+        batch += [tf.constant(1.0)] * len(self.scales)
         return {each.name: value for each, value in zip(self.batch, batch, strict=True)}
 
     def after_create_session(self, session: Any, coord: Any) -> None:
@@ -184,12 +205,12 @@ class RowReader(tf.estimator.SessionRunHook):
             each.provide(session, array)
         self.cursor.restart()
 
-    def _next_batch(self) -> list[npt.NDArray[Any]]:
+    def _next_batch(self) -> list[Any]:
+        step = self.cursor.next_step()
+        scales = [self.cursor.scale(numbers) for numbers in step[: len(self.scales)]]
         return [
-            np.take(matrix, numbers, axis=0)
-            for numbers in self.cursor.next_step()
-            for matrix in self.rows.matrices
-        ]
+            np.take(matrix, numbers, axis=0) for numbers in step for matrix in self.rows.matrices
+        ] + scales
 
 
 class SessionArray:
