@@ -9,7 +9,7 @@ import numpy as np
 
 from tfdistribute import engine
 from tfdistribute.cluster.member import Member
-from tfdistribute.errors import ArgumentError
+from tfdistribute.errors import ArgumentError, ModelError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
@@ -73,12 +73,29 @@ def predict(
     def decode_batches() -> Iterator[dict[str, Any]]:
         with translate_errors("predict"), source.serving():
             for batch in batches:
-                yield {
-                    key: _decode(value)
-                    for key, value in select_outputs(batch, predict_keys).items()
-                }
+                outputs = select_outputs(batch, predict_keys)
+                decoded = {key: _decode(value) for key, value in outputs.items()}
+                _check_rows(decoded)
+                yield decoded
 
     return decode_batches()
+
+
+def _check_rows(outputs: dict[str, Any]) -> None:
+    """Raise ModelError for an output without rows, or with other rows than the output that has most."""
+    rows = {key: len(value) if value.ndim else None for key, value in outputs.items()}
+    longest = max(rows, key=lambda key: rows[key] or 0)
+    for key, count in rows.items():
+        if count is None or count != rows[longest]:
+            held = "one value for all rows" if count is None else f"{count} rows"
+            compared = "" if key == longest else f', and "{longest}" has {rows[longest]} rows'
+            raise ModelError(
+                f'The output "{key}" of `predictions` has {held} of a batch{compared}.',
+                "Give each output a row per row of the features, for example with tf$fill(), or name the others as "
+                "`predict_keys`.",
+                argument="predictions",
+                value=key,
+            )
 
 
 def concatenate(batches: Iterator[dict[str, Any]]) -> dict[str, Any]:
