@@ -33,7 +33,11 @@ coef.tfdistribute_estimator <- function(object, ...) {
   }
   variables <- c("bias_weights", weight_variables(object$feature_columns))
   columns <- c(list("(Intercept)"), object$feature_columns)
-  weights <- Map(function(variable, column) read_weights(object, variable, column), variables, columns)
+  weights <- Map(
+    function(variable, column) read_weights(object, variable, column),
+    variables,
+    columns
+  )
   weights <- do.call(rbind, unname(weights))
   if (ncol(weights) == 1) weights[, 1] else weights
 }

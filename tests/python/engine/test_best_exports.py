@@ -62,9 +62,7 @@ def test_a_restart_keeps_the_best_export_until_a_model_is_better(
     assert min(better.values()) < min(first.values())
 
 
-def test_an_evaluation_without_an_export_is_not_the_best_one(
-    train_to: Any, tmp_path: Path
-) -> None:
+def test_an_evaluation_without_an_export_is_not_the_best_one(train_to: Any, tmp_path: Path) -> None:
     (name,) = train_to(20, 0.02)
     # As if the process had ended before the export.
     (tmp_path / "export" / "best" / name).rename(tmp_path / "export" / "best" / f"temp-{name}")

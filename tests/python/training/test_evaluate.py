@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.callbacks import as_model_fn
-from support.inputs import in_memory
+from support.inputs import Factor, in_memory
 from support.models import line, model, sgd
 
 from tfdistribute.descriptions import read
@@ -156,12 +156,15 @@ def test_each_value_of_a_metric_has_a_name(tmp_path: Path, tensorflow: Any):
     }
     assert history.read_history(custom.model_dir)["evaluation"] == [pytest.approx(found)]
     name = "at_2"
-    with pytest.raises(ModelError, match='"at" has several values, and another .* "at_2"'):
+    with pytest.raises(ModelError, match='Two values of the metrics are called "at_2"'):
         evaluate(custom, RunSettings(), rows_in_memory(12))
 
 
 NO_ROW_PER_ROW = {
-    "fewer rows": (lambda p: {"p": p, "s": p[:2]}, '"s" of .* has 2 rows in a batch, where "p" has 6'),
+    "fewer rows": (
+        lambda p: {"p": p, "s": p[:2]},
+        '"s" of .* has 2 rows in a batch, where "p" has 6',
+    ),
     "one row": (lambda p: {"s": p[:1], "p": p}, '"s" of .* has 1 row in a batch, where "p" has 6'),
     "a scalar": (lambda p: {"p": p, "s": p[0]}, '"s" of .* has no row in a batch, where "p" has 6'),
     "only a scalar": (lambda p: {"s": p[0]}, '"s" of `predictions` has no row in a batch.'),
@@ -193,7 +196,8 @@ def test_the_last_name_of_the_vocabulary_is_the_class_that_precision_and_recall_
     tmp_path: Path, tensorflow: Any
 ):
     labels = np.where(X > 0.3, "Yes", "No").astype(object)
-    source = in_memory({"x": X, "y": labels}, batch_size=13)
+    factor = Factor((X > 0.3).astype("int32"), ("No", "Yes"))
+    source = in_memory({"x": X, "y": factor}, batch_size=13)
     fields = {
         "feature_columns": [{"kind": "numeric", "key": "x"}],
         "optimizer": sgd(0.5),

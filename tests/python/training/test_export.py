@@ -266,7 +266,10 @@ def test_a_feature_of_any_name_is_a_tensor_of_the_request(
 ) -> None:
     values = np.arange(4, dtype="float32")
     source = in_memory({name: values, "y": 2 * values}, batch_size=4)
-    fields = {"model_dir": str(tmp_path / "m"), "feature_columns": [{"kind": "numeric", "key": name}]}
+    fields = {
+        "model_dir": str(tmp_path / "m"),
+        "feature_columns": [{"kind": "numeric", "key": name}],
+    }
     model = read(Model, {"kind": "linear_regressor", **fields})
     train(model, RunSettings(), source, steps=2)
     path = export_savedmodel(model, RunSettings(), str(tmp_path / "export"), request=source)

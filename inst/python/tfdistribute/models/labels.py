@@ -10,7 +10,6 @@ from typing import Any
 from tfdistribute.columns import Accepted, ColumnFacts, InputFacts, show_values
 from tfdistribute.errors import InputError, ModelError
 
-
 # The classes of a logical response, by the numbers that hold it.
 LOGICAL = ("FALSE", "TRUE")
 

@@ -242,8 +242,8 @@ def metric_values(metrics: Mapping[str, Any]) -> dict[str, float]:
             name = "_".join([str(metric), *(str(each + 1) for each in index)])
             if name in values:
                 raise ModelError(
-                    f'The metric "{metric}" has several values, and another metric is called "{name}".',
-                    "Give one of them another name in `eval_metric_ops`.",
+                    f'Two values of the metrics are called "{name}": several values of a metric are numbered.',
+                    "Give one of the metrics another name in `eval_metric_ops`.",
                     argument="eval_metric_ops",
                     value=name,
                 )

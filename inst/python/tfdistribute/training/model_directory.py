@@ -97,6 +97,14 @@ def trained_columns(model_dir: str, verb: str) -> dict[str, Any]:
     return columns
 
 
+def class_names(model_dir: str) -> list[str] | None:
+    """Return the names of a trained canned classifier's classes, or None for other models."""
+    structure = ModelDirectory(model_dir).structure or {}
+    if "n_classes" not in structure:
+        return None
+    return structure["label_vocabulary"] or [str(each) for each in range(structure["n_classes"])]
+
+
 def was_temporary(model_dir: str) -> bool:
     return is_unnamed_model(model_dir) and not os.path.exists(os.path.dirname(model_dir))
 

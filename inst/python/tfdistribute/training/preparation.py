@@ -280,7 +280,11 @@ def _complete_model(
         return model, directory.codes
     codes = FactorCodes.of(model, facts, directory.codes)
     facts = codes.applied(facts)
-    if facts.label is not None and facts.label.type == "logical" and directory.structure is not None:
+    if (
+        facts.label is not None
+        and facts.label.type == "logical"
+        and directory.structure is not None
+    ):
         # The model knows its classes, which may be numbers.
         facts = replace(facts, label=replace(facts.label, type="integer"))
     return model.complete_from_input(facts), codes

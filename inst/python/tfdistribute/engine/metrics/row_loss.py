@@ -65,7 +65,9 @@ def without_auc_of_one_class(values: Mapping[str, Any]) -> dict[str, Any]:
         return dict(values)
     mean = tf.convert_to_tensor(mean)
     has_both = tf.logical_and(mean > 0, mean < 1)
-    defined = {name: tf.where(has_both, values[name], math.nan) for name in _AREAS if name in values}
+    defined = {
+        name: tf.where(has_both, values[name], math.nan) for name in _AREAS if name in values
+    }
     return {**values, **defined}
 
 

@@ -112,7 +112,11 @@ class EarlyStopping(Hook, kind="early_stopping"):
 
 
 def notes_on_evaluations(
-    hooks: Sequence[Any], throttle_s: float, settings: RunSettings, history: History, first_step: int
+    hooks: Sequence[Any],
+    throttle_s: float,
+    settings: RunSettings,
+    history: History,
+    first_step: int,
 ) -> list[str]:
     """Return a sentence for each hook that the evaluations of this training may come too rarely for."""
     return [
