@@ -8,6 +8,7 @@ import re
 import tempfile
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from tfdistribute import history_file, storage
@@ -145,6 +146,12 @@ class ModelDirectory:
     @property
     def codes(self) -> FactorCodes:
         return FactorCodes.from_values(self._signed.get("codes"))
+
+    def with_known_classes(self, facts: InputFacts) -> InputFacts:
+        """Read a logical label as numbers if the model was trained, because its classes may be numbers."""
+        if self.structure is None or facts.label is None or facts.label.type != "logical":
+            return facts
+        return replace(facts, label=replace(facts.label, type="integer"))
 
     def check_writable(self) -> None:
         if is_remote(self.path):

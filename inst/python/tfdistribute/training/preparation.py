@@ -279,14 +279,7 @@ def _complete_model(
     if facts is None:
         return model, directory.codes
     codes = FactorCodes.of(model, facts, directory.codes)
-    facts = codes.applied(facts)
-    if (
-        facts.label is not None
-        and facts.label.type == "logical"
-        and directory.structure is not None
-    ):
-        # The model knows its classes, which may be numbers.
-        facts = replace(facts, label=replace(facts.label, type="integer"))
+    facts = directory.with_known_classes(codes.applied(facts))
     return model.complete_from_input(facts), codes
 
 
