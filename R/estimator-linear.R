@@ -9,8 +9,8 @@
 #' @param label_dimension Numbers per row of the response, a count.
 #' @param n_classes Number of classes, a count of at least 2.
 #' @param weight_column Feature that contains the weight of each row in the loss, a string. NULL for equal weights.
-#' @param label_vocabulary Names of the classes, strings. NULL uses a factor's levels, or else expects whole numbers
-#'   from 0.
+#' @param label_vocabulary Names of the classes, strings, of which the last of two is the positive class (see
+#'   [estimators]). NULL uses a factor's levels, or else expects whole numbers from 0, or TRUE and FALSE.
 #' @param optimizer Optimizer of the weights: a name, a list or a function. See [optimizers].
 #' @param config A [run_config()]. NULL uses its defaults.
 #' @param partitioner Must be NULL, because TensorFlow 2's canned models do not partition variables.

@@ -99,7 +99,7 @@ check_predictions <- function(predictions) {
   if (!is.null(predictions) && !is_python_object(predictions) && !named) {
     abort_argument(predictions, "a tensor, a named list of tensors or NULL")
   }
-  predictions
+  check_distinct_names(predictions, "predictions")
 }
 
 check_metrics <- function(eval_metric_ops) {
@@ -110,7 +110,15 @@ check_metrics <- function(eval_metric_ops) {
   ) {
     abort_argument(eval_metric_ops, "a named list of metrics or NULL")
   }
-  eval_metric_ops
+  check_distinct_names(eval_metric_ops, "eval_metric_ops")
+}
+
+# Python would keep the last of two elements with the same name.
+check_distinct_names <- function(elements, argument) {
+  if (!is_python_object(elements)) {
+    check_distinct(names(elements), "Give each element another name.", argument, "model")
+  }
+  elements
 }
 
 spec_wire <- function(returned, mode) {

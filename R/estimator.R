@@ -18,7 +18,12 @@
 #'
 #' @section Classes of a classifier:
 #' Responses are whole numbers from 0 to `n_classes - 1` (or TRUE and FALSE), or strings. For a factor, its levels
-#' become the `label_vocabulary`.
+#' become the `label_vocabulary`. TRUE and FALSE are predicted as the classes `"FALSE"` and `"TRUE"`.
+#'
+#' Of two classes, the last is the positive one, as with `event_level = "second"` of the yardstick package: `precision`,
+#' `recall`, `auc` and `auc_precision_recall` of [evaluate()] count it, and `logistic` of [predict()] is its probability.
+#' The order of `label_vocabulary` sets it: `label_vocabulary = c("No", "Yes")` counts Yes, and `c("Yes", "No")` counts
+#' No, whatever the order of the factor's levels. `summary()` of a trained model names the positive class.
 #' @section Location of checkpoints:
 #' Checkpoints are in `model_dir`, or else in the `model_dir` of `config`, or else in a temporary directory that is
 #' chosen when the estimator is created and deleted when R ends. The path may not contain `*`, `?`, `[` or a backslash,

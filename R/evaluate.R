@@ -39,7 +39,10 @@
 #' @param cluster A [local_cluster()] whose workers share the rows. NULL (default) evaluates in this process alone. The
 #'   cluster's parameter servers and evaluator are not started. Not together with `steps`.
 #' @param simplify TRUE for a tibble with one row, FALSE for a named list.
-#' @returns The metrics, including `loss` and `global_step`: a tibble with one row and a column of doubles per metric.
+#' @returns The metrics, including `loss` and `global_step`: a tibble with one row and a column of doubles per metric. A
+#'   metric `at` with several values has the columns `at_1`, `at_2` and so on. For a classifier of two classes,
+#'   `precision` and `recall` count the positive class (see [estimators]), and `auc` and `auc_precision_recall` are NaN
+#'   if the data has one class.
 #' @section Errors:
 #' * `tfdistribute_model_directory_error` if the model has not been trained.
 #' * `tfdistribute_unsupported_error`, with a cluster, if the state of a metric is not a sum.

@@ -110,9 +110,9 @@ plot_with_ggplot2 <- function(data, smooth, theme_bw) {
   trend <- if (has_trend) transform(training, value = running_median(value))
   theme <- if (theme_bw) ggplot2::theme_bw else ggplot2::theme_minimal
   plot <- ggplot2::ggplot(data, ggplot2::aes(x = step, y = value, colour = data)) +
-    ggplot2::geom_line(data = training, alpha = if (has_trend) 0.3 else 1) +
+    ggplot2::geom_line(data = curves(training), alpha = if (has_trend) 0.3 else 1) +
     (if (has_trend) ggplot2::geom_line(data = trend, linewidth = 0.9)) +
-    ggplot2::geom_line(data = evaluation, linewidth = 0.6) +
+    ggplot2::geom_line(data = curves(evaluation), linewidth = 0.6) +
     ggplot2::geom_point(data = rbind(single, evaluation), size = 2) +
     ggplot2::scale_colour_manual(values = series_colours, breaks = names(series_colours)) +
     ggplot2::scale_x_continuous(labels = plain_labels) +
@@ -131,6 +131,11 @@ plot_with_ggplot2 <- function(data, smooth, theme_bw) {
       strip.text = ggplot2::element_text(face = "bold", hjust = 0)
     )
   plot
+}
+
+# The rows of metrics with several values. ggplot2 reports a line of one point in a message.
+curves <- function(rows) {
+  rows[rows$metric %in% rows$metric[duplicated(rows$metric)], ]
 }
 
 # Each number is formatted separately: 0.3, 30, 3,000.

@@ -11,14 +11,14 @@
 #'
 #' A metric of evaluations requires [train_and_evaluate()] with frequent evaluations. They follow each checkpoint (see
 #' `save_checkpoints_steps` of [run_config()]), but not within `throttle_secs` of [eval_spec()], which is ten minutes by
-#' default.
+#' default. If evaluations may be too rare for `patience_steps`, a note at the start of the training reports it.
 #'
 #' @param monitor Name of the metric, a string: `"loss"`, or a metric of evaluations such as `"accuracy"` or
 #'   `"average_loss"`.
 #' @param patience_steps Steps without an improvement after which training ends, a count.
 #' @param min_delta Smallest difference from the best value that counts as an improvement, a number of at least 0.
-#' @param mode `"min"` if lower is better, or `"max"` if higher is better. `"auto"` means `"max"` for names with
-#'   accuracy, auc, precision or recall, and otherwise `"min"`.
+#' @param mode `"min"` if lower is better, or `"max"` if higher is better. `"auto"` means `"max"` for names with the word
+#'   accuracy, auc, precision or recall, as in `"binary_accuracy"`, and otherwise `"min"`.
 #' @param data `"training"` for the mean loss of the training batches since the last check, or `"evaluation"` for
 #'   metrics of evaluations. `"auto"` means `"training"` for `"loss"`, and otherwise `"evaluation"`.
 #' @param min_steps Global step before which nothing is checked, a count.
@@ -71,7 +71,9 @@ hook_early_stopping <- function(
     abort_argument(monitor, "\"loss\" with `data = \"training\"`")
   }
   check_one_given(list(every_n_steps = every_n_steps, every_s = every_s), required = FALSE)
-  more_is_better <- grepl("accuracy|auc|precision|recall", monitor, ignore.case = TRUE)
+  # Whole words, because "caucasian_error" contains "auc".
+  words <- strsplit(tolower(monitor), "[^a-z]+")[[1]]
+  more_is_better <- any(c("accuracy", "auc", "precision", "recall") %in% words)
   new_hook(
     "early_stopping",
     monitor = monitor,

@@ -31,6 +31,7 @@
 #' @section Errors:
 #' * `tfdistribute_model_directory_error` if the model has not been trained.
 #' * `tfdistribute_argument_error` if the model has none of `predict_keys`.
+#' * `tfdistribute_model_error` if an output of a model function does not have one row per row of the input.
 #' * `tfdistribute_input_error`, with a cluster, if the order of the rows is not known.
 #' * `tfdistribute_cluster_error` if this process is already a task of a cluster.
 #' * `tfdistribute_backend_error` if executors of Spark lack TensorFlow.

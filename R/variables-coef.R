@@ -31,14 +31,14 @@ coef.tfdistribute_estimator <- function(object, ...) {
       value = object$kind
     )
   }
-  weights <- c(
-    list(read_weights(object, "bias_weights", "(Intercept)")),
-    lapply(object$feature_columns, function(column) {
-      variable <- paste0(safe_key(column_name(column)), "/weights")
-      read_weights(object, variable, column)
-    })
+  variables <- c("bias_weights", weight_variables(object$feature_columns))
+  columns <- c(list("(Intercept)"), object$feature_columns)
+  weights <- Map(
+    function(variable, column) read_weights(object, variable, column),
+    variables,
+    columns
   )
-  weights <- do.call(rbind, weights)
+  weights <- do.call(rbind, unname(weights))
   if (ncol(weights) == 1) weights[, 1] else weights
 }
 
@@ -59,6 +59,15 @@ abort_no_data <- function(verb, instead) {
     remedy = "Use {instead}.",
     argument = "object"
   )
+}
+
+# Names that differ only in case get a number, in the order in which TensorFlow creates the variables.
+weight_variables <- function(columns) {
+  keys <- vapply(columns, function(column) safe_key(column_name(column)), "")
+  created <- order(keys, method = "radix")
+  earlier <- integer(length(keys))
+  earlier[created] <- stats::ave(created, tolower(keys[created]), FUN = seq_along) - 1L
+  paste0(keys, "/weights", ifelse(earlier > 0, paste0("_", earlier), ""))
 }
 
 # A matrix with a row for each weight of a column, and a column for each output of the model.

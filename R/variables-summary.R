@@ -10,6 +10,7 @@
 #' * `weights`: a tibble with `variable`, `shape` (strings) and `parameters` (counts), without the optimizer's
 #'   variables.
 #' * `global_step`: a count, 0 before the training.
+#' * `classes`: the names of a trained classifier's classes, strings. Of two, the last is the positive class.
 #' * `evaluation`: the metrics of the last evaluation without a `name`, a named list.
 #' @references The generic function is part of base R.
 #' @seealso [training_history()], [variable_value()]
@@ -34,6 +35,7 @@ summary.tfdistribute_estimator <- function(object, ...) {
       ),
       global_step = as.integer(facts$global_step),
       evaluation = lapply(facts$evaluation, function(value) value %||% NaN),
+      classes = as.character(facts$classes),
       model_dir = object$model_dir
     ),
     class = "tfdistribute_model_summary"
@@ -65,6 +67,10 @@ format.tfdistribute_model_summary <- function(x, ...) {
         ),
         paste0("    ", first_of(lines))
       )
+    },
+    if (length(x$classes) > 0) {
+      positive <- if (length(x$classes) == 2) paste0(" (positive: ", x$classes[[2]], ")")
+      paste0("  classes: ", toString(first_of(x$classes)), positive)
     },
     if (length(metrics) > 0) {
       values <- toString(paste(names(metrics), "=", vapply(metrics, format_number, "")))

@@ -314,6 +314,53 @@ test_that("coef() names the weights of a linear model as lm() does", {
   )
 })
 
+test_that("coef() finds the weights of columns whose names differ only in case", {
+  # TensorFlow creates variables in the order of names, and numbers a name that it has already.
+  values <- list(bias_weights = 0.5, `X/weights` = 2, `x/weights_1` = 3, `Xx/weights` = 4)
+  local_answers(variable_value = function(arguments) {
+    array(values[[sub("linear/linear_model/", "", arguments$name)]], 1)
+  })
+  model <- linear_regressor(feature_columns(column_numeric("x", "Xx", "X")))
+  expect_identical(coef(model), c(`(Intercept)` = 0.5, x = 3, Xx = 4, X = 2))
+})
+
+test_that("coef() equals predictions for columns whose names differ only in case", {
+  skip_if_no_tensorflow()
+  data <- data.frame(x = c(1, 0, 0, 2), X = c(0, 1, 0, 3), y = 1:4)
+  model <- linear_regressor(feature_columns(y ~ x + X, data))
+  train(model, y ~ x + X, data = data, epochs = 3)
+  fitted <- as.vector(cbind(1, data$x, data$X) %*% coef(model)[c("(Intercept)", "x", "X")])
+  expect_equal(fitted, predict(model, newdata = data)$predictions, tolerance = 1e-5)
+})
+
+test_that("summary() of a classifier names the positive class", {
+  skip_if_no_tensorflow()
+  data <- data.frame(x = 1:4, c = c(FALSE, FALSE, TRUE, TRUE))
+  for (levels in list(NULL, c("yes", "no"))) {
+    if (!is.null(levels)) {
+      data$c <- factor(ifelse(data$c, "yes", "no"), levels)
+    }
+    classes <- levels %||% c("FALSE", "TRUE")
+    model <- linear_classifier(feature_columns(column_numeric("x")))
+    train(model, c ~ x, data = data)
+    line <- sprintf("  classes: %s (positive: %s)", toString(classes), classes[[2]])
+    expect_true(line %in% format(summary(model)))
+    expect_true(all(predict(model, newdata = data)$classes %in% classes))
+  }
+})
+
+test_that("predictions and metrics have distinct names", {
+  tensor <- structure(list(), class = "python.builtin.object")
+  for (argument in c("predictions", "eval_metric_ops")) {
+    twice <- rlang::set_names(list(list(p = tensor, q = tensor, p = tensor)), argument)
+    expect_error(
+      rlang::inject(estimator_spec("eval", !!!twice)),
+      sprintf("`%s` names \"p\" twice", argument),
+      class = "tfdistribute_model_error"
+    )
+  }
+})
+
 test_that("summary() of a model tells its columns, parameters, step and last evaluation", {
   facts <- list(
     weights = list(

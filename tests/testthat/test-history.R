@@ -123,6 +123,14 @@ a_history <- function(losses, evaluation = list()) {
   ))
 }
 
+test_that("one evaluation is plotted without a message of ggplot2", {
+  skip_if_not_installed("ggplot2")
+  history <- a_history(c(3, 2, 1), list(list(loss = 2, accuracy = 0.5, global_step = 3)))
+  withr::local_pdf(NULL)
+  expect_no_message(print(plot(history, metrics = c("loss", "accuracy"), method = "ggplot2")))
+  expect_no_message(print(plot(a_history(3), method = "ggplot2")))
+})
+
 test_that("a plot leaves out what is constant, drawn already, or only describes the data", {
   evaluation <- lapply(1:3, function(step) {
     list(

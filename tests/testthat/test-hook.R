@@ -90,6 +90,12 @@ test_that("early stopping knows which metrics are better large, and where they c
   )
   expect_identical(hook_early_stopping("loss", data = "evaluation")$data, "evaluation")
   expect_identical(hook_early_stopping("r2", mode = "max")$mode, "max")
+  modes <- function(names) vapply(names, function(name) hook_early_stopping(name)$mode, "")
+  expect_setequal(
+    modes(c("binary_accuracy", "AUC", "auc1", "recall/positive_threshold_0.5")),
+    "max"
+  )
+  expect_setequal(modes(c("caucasian_error", "sauce", "total_recalled")), "min")
 })
 
 test_that("a tensor has its own name unless it is given one", {

@@ -30,6 +30,7 @@ def facts(
 
 REGRESSOR = model("linear_regressor")
 CLASSIFIER = model("linear_classifier")
+LOGICAL = model("linear_classifier", label_vocabulary=["FALSE", "TRUE"])
 NAMED = model("linear_classifier", label_vocabulary=["no", "yes"])
 
 
@@ -39,8 +40,10 @@ NAMED = model("linear_classifier", label_vocabulary=["no", "yes"])
         (REGRESSOR, ColumnFacts("y", "float"), (-1.5, 2.0)),
         (REGRESSOR, ColumnFacts("y", "logical"), (0.0, 1.0)),
         (model("linear_regressor", label_dimension=2), ColumnFacts("y", "float", (2,)), None),
-        (CLASSIFIER, ColumnFacts("y", "logical"), (0.0, 1.0)),
         (CLASSIFIER, ColumnFacts("y", "float"), (0.0, 1.0)),
+        (model("linear_classifier", n_classes=3), ColumnFacts("y", "logical"), (0.0, 1.0)),
+        (LOGICAL, ColumnFacts("y", "logical"), (0.0, 1.0)),
+        (LOGICAL, ColumnFacts("y", "integer"), (0.0, 1.0)),
         (model("baseline_classifier", n_classes=3), ColumnFacts("y", "integer"), (0.0, 2.0)),
         (NAMED, ColumnFacts("y", "string"), None),
         (NAMED, ColumnFacts("y", "string", (), ("yes", "no")), None),
@@ -51,6 +54,12 @@ def test_labels_that_fit_pass(
 ) -> None:
     described.check(facts(label, label_range))
     assert described.complete_from_input(facts(label, label_range)) == described
+
+
+def test_the_classes_of_a_logical_response_are_false_and_true() -> None:
+    label = facts(ColumnFacts("y", "logical"), (0.0, 1.0))
+    CLASSIFIER.check(label)
+    assert CLASSIFIER.complete_from_input(label) == LOGICAL
 
 
 @pytest.mark.parametrize(

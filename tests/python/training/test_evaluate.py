@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import os
 import signal
 from pathlib import Path
@@ -10,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.inputs import in_memory
-from support.models import line
+from support.callbacks import as_model_fn
+from support.inputs import Factor, in_memory
+from support.models import line, model, sgd
 
 from tfdistribute.descriptions import read
-from tfdistribute.errors import ArgumentError, ModelDirectoryError, ShardingError
+from tfdistribute.errors import ArgumentError, ModelDirectoryError, ModelError, ShardingError
 from tfdistribute.inputs import Input, description
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
@@ -107,6 +109,137 @@ def test_metrics_are_those_of_all_rows(
     # TensorFlow might or might not count the last batch.
     with pytest.raises(ShardingError, match="counts an odd last batch wrongly"):
         evaluate(model, ON_TWO, csv(tmp_path, 13))
+
+
+@pytest.mark.parametrize("settings", [RunSettings(), ON_TWO], ids=["one device", "two devices"])
+@pytest.mark.parametrize("label", [0.0, 1.0])
+def test_areas_under_curves_are_not_defined_for_one_class(
+    tmp_path: Path, tensorflow: Any, label: float, settings: RunSettings
+):
+    fields = {"feature_columns": [{"kind": "numeric", "key": "x"}]}
+    classifier = model("linear_classifier", tmp_path / "model", **fields)
+    train(classifier, RunSettings(), rows_in_memory(13), steps=3)
+    areas = ("auc", "auc_precision_recall")
+    both = evaluate(classifier, settings, rows_in_memory(12))
+    assert all(0 < both[name] < 1 for name in areas)
+    of_one = in_memory({"x": X[:12], "y": np.full(12, label)}, batch_size=4)
+    one = evaluate(classifier, settings, of_one)
+    assert all(math.isnan(one[name]) for name in areas)
+    assert one["label/mean"] == label
+
+
+def test_each_value_of_a_metric_has_a_name(tmp_path: Path, tensorflow: Any):
+    v1 = tensorflow.compat.v1
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        weight = v1.get_variable("weight", initializer=1.0)
+        output = tensorflow.sigmoid(weight * features["x"])
+        loss = tensorflow.reduce_mean((labels - output) ** 2)
+        metrics = {
+            "at": v1.metrics.precision_at_thresholds(labels, output, [0.3, 0.7]),
+            "square": v1.metrics.mean_tensor(tensorflow.fill([2, 2], weight)),
+            **({} if mode != "eval" or name is None else {name: v1.metrics.mean(output)}),
+        }
+        return {"loss": loss, "optimizer": "sgd", "eval_metric_ops": metrics}
+
+    name = None
+    custom = model("custom", tmp_path / "model", model_fn=as_model_fn(model_fn))
+    specs = (TrainSpec(rows_in_memory(12), max_steps=2), EvalSpec(rows_in_memory(12)))
+    evaluations = train_and_evaluate(custom, RunSettings(), *specs).evaluations
+    found = evaluate(custom, RunSettings(), rows_in_memory(12))
+    assert evaluations == [pytest.approx(found)]
+    scores = 1 / (1 + np.exp(-found["square_1_1"] * X[:12]))
+    for column, threshold in (("at_1", 0.3), ("at_2", 0.7)):
+        assert found[column] == pytest.approx(Y[:12][scores > threshold].mean())
+    assert {each for each in found if each.startswith("square")} == {
+        f"square_{row}_{column}" for row in (1, 2) for column in (1, 2)
+    }
+    assert history.read_history(custom.model_dir)["evaluation"] == [pytest.approx(found)]
+    name = "at_2"
+    with pytest.raises(ModelError, match='Two values of the metrics are called "at_2"'):
+        evaluate(custom, RunSettings(), rows_in_memory(12))
+
+
+NO_ROW_PER_ROW = {
+    "fewer rows": (
+        lambda p: {"p": p, "s": p[:2]},
+        '"s" of .* has 2 rows in a batch, where "p" has 6',
+    ),
+    "one row": (lambda p: {"s": p[:1], "p": p}, '"s" of .* has 1 row in a batch, where "p" has 6'),
+    "a scalar": (lambda p: {"p": p, "s": p[0]}, '"s" of .* has no row in a batch, where "p" has 6'),
+    "only a scalar": (lambda p: {"s": p[0]}, '"s" of `predictions` has no row in a batch.'),
+    "only fewer rows": (lambda p: {"s": p[:2]}, "has 2 rows for 6 rows of features"),
+}
+
+
+@pytest.mark.parametrize("how", NO_ROW_PER_ROW)
+def test_an_output_without_a_row_per_row_is_named(tmp_path: Path, tensorflow: Any, how: str):
+    outputs, message = NO_ROW_PER_ROW[how]
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        output = tensorflow.compat.v1.get_variable("w", initializer=1.0) * features["x"]
+        if mode == "infer":
+            return {"predictions": outputs(output)}
+        return {"loss": tensorflow.reduce_mean((labels - output) ** 2), "optimizer": "sgd"}
+
+    custom = model("custom", tmp_path / "model", model_fn=as_model_fn(model_fn))
+    train(custom, RunSettings(), rows_in_memory(12), steps=1)
+    batches = predict(custom, RunSettings(), rows_in_memory(6).in_large_batches())
+    with pytest.raises(ModelError, match=message):
+        concatenate(batches)
+    if '"p"' in message:
+        right = predict(custom, RunSettings(), rows_in_memory(6), predict_keys=["p"])
+        assert len(concatenate(right)["p"]) == 6
+
+
+def test_the_last_name_of_the_vocabulary_is_the_class_that_precision_and_recall_count(
+    tmp_path: Path, tensorflow: Any
+):
+    labels = np.where(X > 0.3, "Yes", "No").astype(object)
+    factor = Factor((X > 0.3).astype("int32"), ("No", "Yes"))
+    source = in_memory({"x": X, "y": factor}, batch_size=13)
+    fields = {
+        "feature_columns": [{"kind": "numeric", "key": "x"}],
+        "optimizer": sgd(0.5),
+    }
+    for names in (["No", "Yes"], ["Yes", "No"]):
+        directory = tmp_path / names[1]
+        classifier = model("linear_classifier", directory, label_vocabulary=names, **fields)
+        train(classifier, RunSettings(), source, steps=1)
+        classes = concatenate(predict(classifier, RunSettings(), source))["classes"].ravel()
+        is_counted, is_predicted = labels == names[1], classes == names[1]
+        found = evaluate(classifier, RunSettings(), source)
+        hits = (is_counted & is_predicted).sum()
+        assert found["precision"] == pytest.approx(hits / is_predicted.sum())
+        assert found["recall"] == pytest.approx(hits / is_counted.sum())
+
+
+@pytest.mark.parametrize("from_file", [False, True])
+def test_a_logical_response_is_predicted_as_false_and_true(
+    tmp_path: Path, tensorflow: Any, from_file: bool
+):
+    source: Any = in_memory({"x": X, "y": Y == 1}, batch_size=4)
+    if from_file:
+        path = tmp_path / "rows.csv"
+        pairs = zip(X.tolist(), Y.tolist(), strict=True)
+        lines = [f"{x!r},{'TRUE' if y else 'FALSE'}\n" for x, y in pairs]
+        path.write_text("x,y\n" + "".join(lines), encoding="utf-8")
+        fields = {"paths": str(path), "response": "y", "batch_size": 4}
+        source = read(Input, {"kind": "csv", "types": {"y": "logical"}, **fields})
+    fields = {"feature_columns": [{"kind": "numeric", "key": "x"}]}
+    logical, numbers = (
+        model("linear_classifier", tmp_path / name, **fields) for name in ("logical", "numbers")
+    )
+    train(logical, RunSettings(), source, steps=3)
+    train(numbers, RunSettings(), csv(tmp_path, 13) if from_file else rows_in_memory(13), steps=3)
+    expected = evaluate(numbers, RunSettings(), rows_in_memory(13))
+    for used in (logical, numbers):
+        assert evaluate(used, RunSettings(), source) == pytest.approx(expected)
+    # Numbers mean the same classes.
+    assert evaluate(logical, RunSettings(), rows_in_memory(13)) == pytest.approx(expected)
+    found = concatenate(predict(logical, RunSettings(), source))
+    names = np.array(["FALSE", "TRUE"], dtype=object)
+    np.testing.assert_array_equal(found["classes"], names[found["class_ids"]])
 
 
 def test_ctrl_c_ends_an_evaluation_of_a_training_and_its_metrics_are_dropped(

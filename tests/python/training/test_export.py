@@ -260,6 +260,25 @@ def test_an_export_is_replaced_with_all_its_files_or_kept(
     assert not (target / "assets.extra").exists()
 
 
+@pytest.mark.parametrize("name", ["_x", "% fat", " lead", "-a", "9", "µ"])
+def test_a_feature_of_any_name_is_a_tensor_of_the_request(
+    tensorflow: Any, tmp_path: Path, name: str
+) -> None:
+    values = np.arange(4, dtype="float32")
+    source = in_memory({name: values, "y": 2 * values}, batch_size=4)
+    fields = {
+        "model_dir": str(tmp_path / "m"),
+        "feature_columns": [{"kind": "numeric", "key": name}],
+    }
+    model = read(Model, {"kind": "linear_regressor", **fields})
+    train(model, RunSettings(), source, steps=2)
+    path = export_savedmodel(model, RunSettings(), str(tmp_path / "export"), request=source)
+    served = tensorflow.saved_model.load(path).signatures["predict"]
+    expected = concatenate(predict(model, RunSettings(), source))["predictions"]
+    found = served(**{name: tensorflow.constant(values)})["predictions"]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_a_failed_export_leaves_what_was_there_and_nothing_new(
     tensorflow: Any, trained: Callable[..., Model], tmp_path: Path
 ) -> None:

@@ -79,6 +79,7 @@ def _model_facts(model_dir: str) -> dict[str, Any]:
         "weights": [{"name": name, "shape": list(shapes[name])} for name in sorted(shapes)],
         "global_step": training.global_step(model_dir),
         "evaluation": evaluations[-1] if evaluations else {},
+        "classes": training.class_names(model_dir),
     }
 
 

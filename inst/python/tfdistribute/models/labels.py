@@ -10,6 +10,9 @@ from typing import Any
 from tfdistribute.columns import Accepted, ColumnFacts, InputFacts, show_values
 from tfdistribute.errors import InputError, ModelError
 
+# The classes of a logical response, by the numbers that hold it.
+LOGICAL = ("FALSE", "TRUE")
+
 
 def require_label(facts: InputFacts) -> ColumnFacts | None:
     if facts.label is None and facts.features is not None:
@@ -55,7 +58,7 @@ def check_class_label(
                 argument="label_vocabulary",
                 value="NULL",
             )
-    elif vocabulary is not None:
+    elif vocabulary not in (None, LOGICAL):
         raise InputError(
             f'The response "{label.name}" holds numbers, but the model\'s classes have names '
             f"({show_values(vocabulary)}).",

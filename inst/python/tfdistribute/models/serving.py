@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -24,13 +25,18 @@ def tensors_receiver(features: Mapping[str, ColumnFacts]) -> Callable[[], Any]:
         tf = engine.tf
         tensors = {
             name: tf.compat.v1.placeholder(
-                tf.as_dtype(facts.dtype), [None, *facts.shape], name=safe_key(name)
+                tf.as_dtype(facts.dtype), [None, *facts.shape], name=_operation_name(name)
             )
             for name, facts in features.items()
         }
         return tf.estimator.export.ServingInputReceiver(tensors, dict(tensors))
 
     return receiver
+
+
+def _operation_name(feature: str) -> str:
+    # Outside of scopes, TensorFlow allows fewer first characters.
+    return re.sub("^(?=[^A-Za-z0-9.])", "feature", safe_key(feature))
 
 
 def parse_example_spec(

@@ -12,7 +12,7 @@ from tfdistribute.cluster.member import Member
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.history import BatchProgress, Listener
+from tfdistribute.training.history import BatchProgress, Listener, metric_values
 from tfdistribute.training.hooks import HookContext, as_hooks, check_hooks
 from tfdistribute.training.multi_worker.inputs import for_task
 from tfdistribute.training.preparation import Prepared, prepare_use
@@ -104,7 +104,7 @@ def evaluate(
                 checkpoint_path=checkpoint,
                 name=name,
             )
-    values = {str(key): float(value) for key, value in metrics.items()}
+    values = metric_values(metrics)
     if name is None and (shard is None or shard.member.is_chief):
         history_file.append(model.model_dir, history_file.EVALUATIONS, [values])
     return values

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from tfdistribute import history_file
 from tfdistribute.checkpoints.newest import newest_step
 from tfdistribute.columns import InputFacts
-from tfdistribute.errors import ModelDirectoryError
+from tfdistribute.errors import ModelDirectoryError, ModelError
 from tfdistribute.files import is_remote
 
 Listener = Callable[[dict[str, Any]], Any]
@@ -197,7 +199,7 @@ class History:
         self._saved = len(self.steps)
 
     def note_evaluation(self, metrics: Mapping[str, Any]) -> None:
-        self.evaluations.append({name: float(value) for name, value in metrics.items()})
+        self.evaluations.append(metric_values(metrics))
         if self.model_dir is not None:
             self._save_losses()
             history_file.append(self.model_dir, history_file.EVALUATIONS, self.evaluations[-1:])
@@ -226,6 +228,27 @@ class History:
             "notes": list(self.notes),
             "compiled": self.compiled,
         }
+
+
+def metric_values(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """Return the numbers of metrics by name; the values of the metric "at" are "at_1", "at_2" and so on.
+
+    Raises ModelError if two metrics would have one name.
+    """
+    values: dict[str, float] = {}
+    for metric, value in metrics.items():
+        numbers = np.asarray(value, dtype=np.float64)
+        for index, number in np.ndenumerate(numbers):
+            name = "_".join([str(metric), *(str(each + 1) for each in index)])
+            if name in values:
+                raise ModelError(
+                    f'Two values of the metrics are called "{name}": several values of a metric are numbered.',
+                    "Give one of the metrics another name in `eval_metric_ops`.",
+                    argument="eval_metric_ops",
+                    value=name,
+                )
+            values[name] = float(number)
+    return values
 
 
 def read_history(model_dir: str) -> dict[str, Any]:

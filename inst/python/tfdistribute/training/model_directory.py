@@ -8,6 +8,7 @@ import re
 import tempfile
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from tfdistribute import history_file, storage
@@ -98,6 +99,14 @@ def trained_columns(model_dir: str, verb: str) -> dict[str, Any]:
     return columns
 
 
+def class_names(model_dir: str) -> list[str] | None:
+    """Return the names of a trained canned classifier's classes, or None for other models."""
+    structure = ModelDirectory(model_dir).structure or {}
+    if "n_classes" not in structure:
+        return None
+    return structure["label_vocabulary"] or [str(each) for each in range(structure["n_classes"])]
+
+
 def was_temporary(model_dir: str) -> bool:
     return is_unnamed_model(model_dir) and not os.path.exists(os.path.dirname(model_dir))
 
@@ -138,6 +147,12 @@ class ModelDirectory:
     @property
     def codes(self) -> FactorCodes:
         return FactorCodes.from_values(self._signed.get("codes"))
+
+    def with_known_classes(self, facts: InputFacts) -> InputFacts:
+        """Read a logical label as numbers if the model was trained, because its classes may be numbers."""
+        if self.structure is None or facts.label is None or facts.label.type != "logical":
+            return facts
+        return replace(facts, label=replace(facts.label, type="integer"))
 
     def check_writable(self) -> None:
         if is_remote(self.path):

@@ -9,7 +9,7 @@ import numpy as np
 
 from tfdistribute import engine
 from tfdistribute.cluster.member import Member
-from tfdistribute.errors import ArgumentError
+from tfdistribute.errors import ArgumentError, ModelError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
@@ -18,6 +18,11 @@ from tfdistribute.training.hooks import HookContext, as_hooks, check_hooks
 from tfdistribute.training.multi_worker.inputs import for_task
 from tfdistribute.training.preparation import prepare_use
 from tfdistribute.training.tensorflow_errors import translate_errors
+
+_ROW_PER_ROW = (
+    "Give each output one row per row of the features, for example with tf.fill(), or choose the outputs that have "
+    "them with `predict_keys`."
+)
 
 
 def predict(
@@ -71,14 +76,39 @@ def predict(
     )
 
     def decode_batches() -> Iterator[dict[str, Any]]:
+        predicted = 0
         with translate_errors("predict"), source.serving():
             for batch in batches:
-                yield {
-                    key: _decode(value)
-                    for key, value in select_outputs(batch, predict_keys).items()
-                }
+                outputs = select_outputs(batch, predict_keys)
+                decoded = {key: _decode(value) for key, value in outputs.items()}
+                predicted += _count_rows(decoded)
+                yield decoded
+        if rows is not None and not hooks and predicted != source.facts().rows:
+            raise ModelError(
+                f"`predictions` has {predicted} rows for {source.facts().rows} rows of features.",
+                _ROW_PER_ROW,
+                argument="predictions",
+                value=str(predicted),
+            )
 
     return decode_batches()
+
+
+def _count_rows(outputs: dict[str, Any]) -> int:
+    """Return the rows of a batch; ModelError for an output without rows, or with fewer than another one."""
+    rows = {key: len(value) if value.ndim else None for key, value in outputs.items()}
+    longest = max(rows, key=lambda key: rows[key] or 0)
+    for key, count in rows.items():
+        if count is None or count != rows[longest]:
+            held = "no row" if count is None else f"{count} row{'s' * (count != 1)}"
+            compared = "" if key == longest else f', where "{longest}" has {rows[longest]}'
+            raise ModelError(
+                f'The output "{key}" of `predictions` has {held} in a batch{compared}.',
+                _ROW_PER_ROW,
+                argument="predictions",
+                value=key,
+            )
+    return rows[longest] or 0
 
 
 def concatenate(batches: Iterator[dict[str, Any]]) -> dict[str, Any]:

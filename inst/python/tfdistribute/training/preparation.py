@@ -281,7 +281,8 @@ def _complete_model(
     if facts is None:
         return model, directory.codes
     codes = FactorCodes.of(model, facts, directory.codes)
-    return model.complete_from_input(codes.applied(facts)), codes
+    facts = directory.with_known_classes(codes.applied(facts))
+    return model.complete_from_input(facts), codes
 
 
 def _build(

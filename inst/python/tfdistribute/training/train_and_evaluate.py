@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfdistribute import engine
+from tfdistribute import engine, history_file
 from tfdistribute.interrupts import finish_step_on_interrupt
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.hooks import HookContext, as_hooks, suppress_nan_error
+from tfdistribute.training.hooks.early_stopping import notes_on_evaluations
 from tfdistribute.training.multi_worker.assignment import TaskAssignment, current_member
 from tfdistribute.training.multi_worker.perform import perform
 from tfdistribute.training.preparation import check_evaluation, prepare_training
@@ -66,6 +67,12 @@ def train_and_evaluate(
             prepared.many_steps(history),
         ):
             _note_evaluations(prepared.estimator, history)
+            for text in notes_on_evaluations(
+                train_spec.hooks, eval_spec.throttle_secs, settings, history, prepared.first_step
+            ):
+                history.note(text)
+            known = history_file.read_evaluations(model.model_dir)
+            engine.best_exports.remember(eval_spec.exporters, model.model_dir, known)
             tf.estimator.train_and_evaluate(
                 prepared.estimator,
                 tf.estimator.TrainSpec(

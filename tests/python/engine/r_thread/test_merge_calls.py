@@ -37,6 +37,62 @@ def test_each_merge_call_sees_the_values_of_all_replicas():
     np.testing.assert_array_equal(in_replicas(function), [[12.0, 930.0], [12.0, 930.0]])
 
 
+METRICS = {
+    "precision": lambda labels, values: v1.metrics.precision(labels, values > 0),
+    "recall": lambda labels, values: v1.metrics.recall(labels, values > 0),
+    "root_mean_squared_error": v1.metrics.root_mean_squared_error,
+    "mean_cosine_distance": lambda labels, values: v1.metrics.mean_cosine_distance(
+        labels[:, None], values[:, None], dim=1
+    ),
+    "recall_at_k": lambda labels, values: v1.metrics.recall_at_k(
+        tf.cast(labels[:, None], tf.int64), tf.stack([values, -values], 1), 1
+    ),
+    "sensitivity_at_specificity": lambda labels, values: v1.metrics.sensitivity_at_specificity(
+        labels, tf.sigmoid(values), 0.5
+    ),
+}
+
+
+@pytest.mark.versions
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_built_on_the_results_of_others_counts_the_rows_of_all_replicas(name):
+    labels, values = np.array([1.0, 0, 1, 1, 0, 1], "f4"), np.array([2.0, 1, -1, 3, -2, -1], "f4")
+
+    def measure(strategy, rows):
+        def function():
+            own = np.split(np.arange(6), rows)[0 if rows == 1 else replica_id()]
+            value, update = METRICS[name](tf.constant(labels[own]), tf.constant(values[own]))
+            return value, tf.identity(update)
+
+        with tf.Graph().as_default():
+            results = strategy.extended.call_for_each_replica(function)
+            value, update = (strategy.experimental_local_results(each) for each in results)
+            with v1.Session(config=session_config()) as session:
+                session.run(v1.local_variables_initializer())
+                session.run(update)
+                return session.run(value)[0]
+
+    expected = measure(tf.distribute.OneDeviceStrategy("CPU:0"), 1)
+    np.testing.assert_allclose(measure(adopt(mirrored(2)), 2), expected, rtol=1e-6)
+
+
+def test_a_merge_call_gets_the_result_of_an_earlier_one_as_on_threads():
+    def functions(strategy):
+        def function():
+            own = tf.constant(float(replica_id() + 1))
+            replica = tf.distribute.get_replica_context()
+            shared = replica.merge_call(lambda _, value: tf.add_n(value.values), (own,))
+            apart = replica.merge_call(lambda _, value: value, (own * 10.0,))
+            # The shared result is one tensor, which needs no reduction.
+            return replica.merge_call(
+                lambda _, shared, apart: shared + 2 * tf.add_n(apart.values), (shared, apart)
+            )
+
+        return in_replicas(function, strategy)
+
+    np.testing.assert_array_equal(functions(adopt(mirrored(2))), functions(mirrored(2)))
+
+
 def test_control_dependencies_of_every_replica_come_before_the_merge():
     strategy = adopt(mirrored(2))
     counted = []
@@ -63,6 +119,10 @@ def test_control_dependencies_of_every_replica_come_before_the_merge():
             assert session.run(counted) == [1.0, 2.0]
 
 
+def _constant(*_):
+    return tf.constant(1.0)
+
+
 def by_replica(*functions):
     def function():
         return functions[replica_id()]()
@@ -85,6 +145,13 @@ DIFFERENT = {
             lambda: merge([tf.constant(1.0), tf.constant(1.0)]),
         ),
         "Merge call 1 of replica 1 passes 2 tensors where replica 0 passes 1.",
+    ),
+    "the result of another merge call": (
+        by_replica(
+            lambda: merge(tf.distribute.get_replica_context().merge_call(_constant)),
+            lambda: (tf.distribute.get_replica_context().merge_call(_constant), merge(_constant())),
+        ),
+        "Merge call 2 of replica 1 passes 1 tensors where replica 0 passes 0.",
     ),
     "another structure": (
         by_replica(lambda: merge([1]), lambda: merge([1, 2])),

@@ -21,7 +21,12 @@ from tfdistribute.training.history import History
 from tfdistribute.training.hooks import (
     HookContext,
 )
-from tfdistribute.training.hooks.early_stopping import EarlyStopping, Patience, Watch
+from tfdistribute.training.hooks.early_stopping import (
+    EarlyStopping,
+    Patience,
+    Watch,
+    notes_on_evaluations,
+)
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
 from tfdistribute.training.variables import global_step, variable_names, variable_value
@@ -63,6 +68,31 @@ def test_a_metric_that_is_never_a_number_ends_training():
     patience = Patience("min", 10, 0.0)
     assert not patience.is_over(0, math.nan)
     assert patience.is_over(10, math.nan)
+
+
+EVERY_STEP = {"save_checkpoints_steps": 5}
+
+
+@pytest.mark.parametrize(
+    ("fields", "throttle_s", "last_step", "expected"),
+    [
+        (EVERY_STEP, 600, 400, "at most every 600 seconds: give `throttle_secs = 0`"),
+        ({}, 0, None, "at most every 600 seconds, with the checkpoints: give `save_checkpoints"),
+        ({"save_checkpoints_steps": 50}, 0, 400, "every 50 steps, with the checkpoints: "),
+        ({"save_checkpoints_steps": 15}, 0, 15, "every 15 steps, with the checkpoints: "),
+        (EVERY_STEP, 0, 400, None),
+        (EVERY_STEP, 30, None, None),
+        ({"save_checkpoints_secs": 10}, 0, 400, None),
+    ],
+)
+def test_evaluations_that_may_be_too_few_are_noted_at_the_start(
+    fields, throttle_s, last_step, expected
+):
+    hooks = [early(monitor="average_loss", data="evaluation"), early(), object()]
+    history = History(last_step=last_step)
+    notes = notes_on_evaluations(hooks, throttle_s, settings("none", **fields), history, 0)
+    assert len(notes) == (expected is not None)
+    assert all(expected in note for note in notes)
 
 
 def test_the_loss_of_training_is_the_mean_since_the_last_look():

@@ -269,6 +269,26 @@ def test_the_evaluator_ends_with_the_last_checkpoint_and_not_by_an_old_record(
     assert exporter.final == [False, False]
 
 
+def test_an_evaluator_that_is_restarted_keeps_the_best_export(
+    trained: Model, tensorflow: ModuleType
+) -> None:
+    def never(best_eval_result: Any, current_eval_result: Any) -> bool:
+        return False
+
+    base = Path(trained.model_dir) / "export" / "best"
+    exports: list[list[str]] = []
+    for _ in range(2):
+        exporter = tensorflow.estimator.BestExporter(
+            "best", trained.serving_input_receiver_fn(), compare_fn=never
+        )
+        polling = evaluator(trained, exporter)
+        polling._history.model_dir = trained.model_dir
+        polling.poll()
+        exports.append(sorted(os.listdir(base)))
+    assert exports[0] == exports[1]
+    assert len(exports[0]) == 1
+
+
 def test_a_server_ends_though_the_chief_was_gone_before_it_came(
     tensorflow: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

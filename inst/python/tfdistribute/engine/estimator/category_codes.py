@@ -91,15 +91,16 @@ def _codes_of(name: str, levels: Sequence[str]) -> Any:
 
 
 def _classes_of(label: str, classes: int | Sequence[str]) -> Any:
-    if not isinstance(classes, int):
-        return _codes_of(label, classes)
+    count = classes if isinstance(classes, int) else len(classes)
 
     # Without TensorFlow, which would take a moment to begin.
     def compute(read: Callable[[str], Any]) -> Codes:
         values = read(label)
+        if values.dtype == object and not isinstance(classes, int):
+            return _codes_of(label, classes)(read)
         with np.errstate(invalid="ignore"):
             numbers = values.astype(np.int32)
-        if values.ndim != 1 or np.any((numbers != values) | (numbers < 0) | (numbers >= classes)):
+        if values.ndim != 1 or np.any((numbers != values) | (numbers < 0) | (numbers >= count)):
             raise ValueError("not classes")
         return numbers
 

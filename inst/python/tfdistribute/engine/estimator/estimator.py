@@ -283,6 +283,8 @@ class DistributedEstimator(estimator_lib.Estimator):
     def _select_loss(self, values: dict[str, Any]) -> dict[str, Any]:
         if self._eval_distribution is not None:
             values = metrics.with_baselines_of_all_replicas(values)
+        if self.options.classes is not None:
+            values = metrics.without_auc_of_one_class(values)
         added = self.options.adds_row_loss
         name = metrics.ROW_LOSS if added else self.options.row_loss
         return metrics.as_loss(values, name, added or self.options.hides_row_loss)

@@ -106,8 +106,11 @@ class ModelCall:
             self.features = model_inputs.keep_row_count(self.features, self.options.weight_key)
 
     def cast_labels(self) -> None:
+        classes = self.options.classes
         if self.options.whole_labels:
             self.labels = model_inputs.cast_labels(self.labels)
+        elif not self._known_classes and classes is not None and not isinstance(classes, int):
+            self.labels = model_inputs.name_labels(self.labels, classes)
 
     def call_model_fn(self) -> None:
         loss_is_mean, call = self.options.loss_is_mean, self.model_fn

@@ -55,6 +55,13 @@ def keep_row_count(features: Mapping[str, Any], weight_key: str | None) -> dict[
     return {**weights, "rows counted": next(iter([*others, *weights.values()]))}
 
 
+def name_labels(labels: Any, classes: Sequence[str]) -> Any:
+    """Replace whole numbers, which hold a logical response, by the names of their classes."""
+    if labels is None or labels.dtype == tf.string:
+        return labels
+    return tf.gather(tf.constant(list(classes)), tf.cast(labels, tf.int32))
+
+
 def cast_labels(labels: Any) -> Any:
     if labels is None or not (labels.dtype.is_floating or labels.dtype.is_bool):
         return labels

@@ -1,10 +1,11 @@
-"""Metrics that Estimator reports otherwise: the mean loss over rows, and baselines over several replicas.
+"""Metrics that Estimator reports otherwise: mean loss over rows, baselines over replicas, areas under curves.
 
 Estimator averages the losses of batches, so its result depends on how rows fall into batches.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ v1 = tf.compat.v1
 ROW_LOSS = "loss_of_rows"
 _LOSS = "loss"
 _BASELINE, _LABEL_MEAN = "accuracy_baseline", "label/mean"
+_AREAS = ("auc", "auc_precision_recall")
 
 
 def with_row_loss(spec: Any, features: Any, labels: Any) -> Any:
@@ -51,6 +53,22 @@ def with_baselines_of_all_replicas(values: Mapping[str, Any]) -> dict[str, Any]:
         if name.startswith(_BASELINE) and mean is not None:
             corrected[name] = tf.maximum(mean, 1 - mean)
     return corrected
+
+
+def without_auc_of_one_class(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace the areas under the curves of a classifier of two classes by NaN if the rows have one class.
+
+    The areas are not defined, and TensorFlow reports 0 and 1.
+    """
+    mean = values.get(_LABEL_MEAN)
+    if mean is None:
+        return dict(values)
+    mean = tf.convert_to_tensor(mean)
+    has_both = tf.logical_and(mean > 0, mean < 1)
+    defined = {
+        name: tf.where(has_both, values[name], math.nan) for name in _AREAS if name in values
+    }
+    return {**values, **defined}
 
 
 def _rows(values: Any) -> Any:

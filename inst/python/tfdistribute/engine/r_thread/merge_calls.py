@@ -60,6 +60,8 @@ class MergeCalls:
         self._caller = caller
         self._devices = strategy.extended.worker_devices
         self._calls: list[_MergeCall] = []
+        # Ids of results that all replicas share; a later merge call passes them on without stand-ins.
+        self._shared: set[int] = set()
         self._replica = 0
         self._met = 0
 
@@ -118,6 +120,15 @@ class MergeCalls:
             ):
                 args, kwargs = distribute_utils.regroup(tuple(everyone))
                 call.result = function(self._strategy, *args, **kwargs)
+            self._note_shared(call)
+
+    def _note_shared(self, call: _MergeCall) -> None:
+        replicas = range(len(self._devices))
+        results = (distribute_utils.select_replica(each, call.result) for each in replicas)
+        own = {id(leaf) for leaf in nest.flatten(call.arguments)}
+        for first, *others in zip(*map(nest.flatten, results), strict=True):
+            if id(first) not in own and all(other is first for other in others):
+                self._shared.add(id(first))
 
     def _expect(self, call: _MergeCall, replica: int) -> Any:
         leaves: list[Any] = []
@@ -131,7 +142,7 @@ class MergeCalls:
             for leaf in nest.flatten(call.arguments):
                 stand_ins = [
                     array_ops.identity(array_ops.placeholder(tensor.dtype, tensor.shape))
-                    for tensor in _tensors(leaf)
+                    for tensor in self._own_tensors(leaf)
                 ]
                 call.stand_ins[replica].append(stand_ins)
                 leaves.append(_counterpart(leaf, replica, stand_ins))
@@ -144,7 +155,7 @@ class MergeCalls:
             self.refuse(f"{self._here()} passes arguments of another structure than replica 0.")
         firsts, leaves = nest.flatten(call.arguments), nest.flatten(arguments)
         expected = call.stand_ins[self._replica]
-        passed = sum(len(_tensors(leaf)) for leaf in leaves)
+        passed = sum(len(self._own_tensors(leaf)) for leaf in leaves)
         needed = sum(len(stand_ins) for stand_ins in expected)
         if passed != needed:
             self.refuse(f"{self._here()} passes {passed} tensors where replica 0 passes {needed}.")
@@ -155,7 +166,7 @@ class MergeCalls:
         edit.add_controls(call.gates[self._replica], before)
 
     def _join_leaf(self, first: Any, leaf: Any, stand_ins: list[tensor_lib.Tensor]) -> None:
-        tensors = _tensors(leaf)
+        tensors = self._own_tensors(leaf)
         if len(tensors) != len(stand_ins) or not (stand_ins or _same_in_replicas(first, leaf)):
             self.refuse(
                 f"{self._here()} passes {_name(leaf)} where replica 0 passes {_name(first)}."
@@ -169,6 +180,9 @@ class MergeCalls:
                     f"where replica 0 passes {stand_in.dtype.name} and shape {stand_in.shape}."
                 )
             edit.set_input(stand_in.op, 0, tensor)
+
+    def _own_tensors(self, leaf: Any) -> list[tensor_lib.Tensor]:
+        return [] if id(leaf) in self._shared else _tensors(leaf)
 
 
 def _reentrant(name_scope: str) -> str:
@@ -196,7 +210,7 @@ def _same_in_replicas(first: Any, other: Any) -> bool:
     """Compare a leaf without tensors in two replicas, where objects such as optimizers count as the same."""
     if hasattr(first, "assign") or hasattr(other, "assign"):
         return distribute_utils.value_container(first) is distribute_utils.value_container(other)
-    if first is None or other is None:
+    if first is None or other is None or _tensors(first) or _tensors(other):
         return first is other
     if isinstance(first, (str, bytes, int, float, np.ndarray, np.generic)):
         return np.array_equal(first, other)

@@ -153,9 +153,8 @@ class _Replicas:
         extended = self._strategy.extended
         outer_name = self._graph.get_name_scope()
         # A name that ends with "/" is entered as it is; otherwise replicas would get numbered scopes.
-        name = f"{outer_name}/" if outer_name else ""
-        if index > 0:
-            name += f"replica_{index}/"
+        outer = f"{outer_name}/" if outer_name else ""
+        name = f"{outer}replica_{index}/" if index > 0 else outer
         replica_id = extended._get_replica_id_in_sync_group(index)
         with GraphState(self._graph, of_new_thread=True).enter():
             self._graph._variable_creator_stack = list(self._creators)
@@ -164,14 +163,17 @@ class _Replicas:
                 ops.device(extended.worker_devices[index]),
                 ops.name_scope(name),
                 variable_scope.variable_scope(self._variable_scope, reuse=index > 0),
-                variable_scope.variable_creator_scope(self._variable_creator(index)),
+                variable_scope.variable_creator_scope(self._variable_creator(index, name, outer)),
             ):
                 yield
 
-    def _variable_creator(self, index: int) -> Callable[..., Any]:
+    def _variable_creator(self, index: int, scope: str, outer: str) -> Callable[..., Any]:
         create = shared_variable_creator.make_fn(self._variables, index)
 
         def find(next_creator: Any, **kwargs: Any) -> Any:
+            # tf.compat.v1.metrics.recall_at_k() names variables by the replica's scope.
+            if (kwargs.get("name") or "").startswith(scope):
+                kwargs["name"] = outer + kwargs["name"][len(scope) :]
             try:
                 return create(next_creator, **kwargs)
             except RuntimeError:

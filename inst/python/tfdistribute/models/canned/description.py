@@ -22,6 +22,7 @@ from tfdistribute.models.feature_columns.description import (
 )
 from tfdistribute.models.features import check_features, check_weights
 from tfdistribute.models.labels import (
+    LOGICAL,
     check_class_label,
     check_regression_label,
     check_vocabulary,
@@ -198,16 +199,17 @@ class Classifier(Canned):
         label, values = facts.label, super().accepted_values(facts, needs_label)
         if not needs_label or self.label_vocabulary is None or label is None:
             return values
+        if label.type != "string":
+            return values
         return [*values, (label.name, class_names(label.name, self.label_vocabulary))]
 
     def complete_from_input(self, facts: InputFacts) -> Model:
         label, weighted = facts.label, super().complete_from_input(facts)
-        if (
-            self.label_vocabulary is not None
-            or label is None
-            or label.type != "string"
-            or label.levels is None
-        ):
+        if self.label_vocabulary is not None or label is None:
+            return weighted
+        if label.type == "logical" and self.n_classes == len(LOGICAL):
+            return replace(weighted, label_vocabulary=LOGICAL)
+        if label.type != "string" or label.levels is None:
             return weighted
         if len(label.levels) != self.n_classes:
             raise ModelError(

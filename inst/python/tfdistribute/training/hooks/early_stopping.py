@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tfdistribute import engine
 from tfdistribute.errors import ArgumentError, UnsupportedError
+from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks.description import Hook, HookContext
 
+# Evaluations that are further apart may be too few for a training of some minutes.
+_RARE_S = 60.0
 # Longer than TensorFlow needs to start on a slow machine.
 PATIENCE_S = 600.0
 
@@ -106,6 +109,42 @@ class EarlyStopping(Hook, kind="early_stopping"):
         if self.restore_best_weights and context.model_dir is not None:
             best = engine.hooks.BestWeights(context.model_dir, self.data == "evaluation")
         return engine.hooks.StopOnDecision(watch, best)
+
+
+def notes_on_evaluations(
+    hooks: Sequence[Any],
+    throttle_s: float,
+    settings: RunSettings,
+    history: History,
+    first_step: int,
+) -> list[str]:
+    """Return a sentence for each hook that the evaluations of this training may come too rarely for."""
+    return [
+        f"{hook.name} monitors evaluations, which come {rare} Its patience is {hook.patience_steps} steps."
+        for hook in hooks
+        if isinstance(hook, EarlyStopping) and hook.data == "evaluation"
+        for rare in _rare_evaluations(hook, throttle_s, settings, history, first_step)
+    ]
+
+
+def _rare_evaluations(
+    hook: EarlyStopping,
+    throttle_s: float,
+    settings: RunSettings,
+    history: History,
+    first_step: int,
+) -> Iterator[str]:
+    steps, seconds = settings.save_checkpoints_steps, settings.save_checkpoints_secs or 0
+    most = math.inf if history.last_step is None else history.last_step - first_step
+    if steps is not None and steps >= min(hook.patience_steps + 1, most):
+        yield f"every {steps} steps, with the checkpoints: `save_checkpoints_steps` in run_config() changes it."
+    elif seconds >= max(throttle_s, _RARE_S):
+        yield (
+            f"at most every {seconds:g} seconds, with the checkpoints: give `save_checkpoints_steps` to "
+            "run_config() and `throttle_secs = 0` to eval_spec() for more."
+        )
+    elif throttle_s >= _RARE_S:
+        yield f"at most every {throttle_s:g} seconds: give `throttle_secs = 0` to eval_spec() for more."
 
 
 class Watch:

@@ -6,7 +6,7 @@ import os
 import time
 from typing import Any
 
-from tfdistribute import task_events
+from tfdistribute import engine, history_file, task_events
 from tfdistribute.checkpoints.contents import is_whole
 from tfdistribute.checkpoints.newest import listed_checkpoint
 from tfdistribute.cluster.peers import format_tasks
@@ -173,6 +173,8 @@ class _Evaluator:
 
     def _export(self, checkpoint: str, metrics: dict[str, Any], last: bool) -> None:
         assert self._prepared is not None
+        known = history_file.read_evaluations(self._model_dir)
+        engine.best_exports.remember(self._spec.exporters, self._model_dir, known)
         for exporter in self._spec.exporters:
             exporter.export(
                 estimator=self._prepared.estimator,
