@@ -65,6 +65,9 @@ class Transformed(Input, kind="transformed"):
             return self
         return replace(self, source=self.source.accepting(accepted))
 
+    def starting_at(self, row: int) -> Transformed:
+        return replace(self, source=self.source.starting_at(row))
+
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:

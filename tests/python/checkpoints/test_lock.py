@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from tfdistribute.checkpoints import lock as locks
+from tfdistribute.checkpoints.lock import NAME, ModelDirectoryLock, owner_pid
 from tfdistribute.errors import ModelDirectoryError
-from tfdistribute.launch.host import lock as locks
-from tfdistribute.launch.host.lock import NAME, ModelDirectoryLock, owner_pid
 
 PRECIOUS = "precious content\n"
 
@@ -90,6 +90,6 @@ def test_a_lock_on_a_file_that_its_owner_removes_meanwhile_does_not_count(
 
     monkeypatch.setattr(locks.fcntl, "flock", release_first)
     lock = ModelDirectoryLock(str(tmp_path))
-    with pytest.raises(ModelDirectoryError, match="in use by another job"):
+    with pytest.raises(ModelDirectoryError, match="in use by another training"):
         ModelDirectoryLock(str(tmp_path))
     lock.release()
