@@ -73,7 +73,7 @@ def test_a_lock_that_a_killed_job_left_is_taken_over(tmp_path: Path):
     (tmp_path / NAME).write_text(left, encoding="utf-8")
     lock = ModelDirectoryLock(str(tmp_path))
     assert owner_pid(str(tmp_path)) == os.getpid()
-    with pytest.raises(ModelDirectoryError, match=f"another job: .*, pid {os.getpid()}, user"):
+    with pytest.raises(ModelDirectoryError, match=f"another training: .*, pid {os.getpid()}, user"):
         ModelDirectoryLock(str(tmp_path))
     lock.release()
     assert list(tmp_path.iterdir()) == []

@@ -80,7 +80,6 @@ class Prepared:
         return engine.tpu.of_fixed_size(source.input_fn(purpose, seed), own_size)
 
     def continued(self, source: Input, first_step: int, writes: bool = True) -> Input:
-        """Return an input that continues the rows of the trainings before a global step."""
         row = first_row(self.model.model_dir, source.facts(), first_step, writes)
         return source.starting_at(row)
 
@@ -120,18 +119,13 @@ class Prepared:
         max_steps: int | None,
         steps: int | None = None,
     ) -> History:
-        of_data, asked = self.steps_of(source), steps
-        if max_steps is not None:
-            asked = max(0, max_steps - self.first_step)
+        of_data = self.steps_of(source)
+        asked = steps if max_steps is None else max(0, max_steps - self.first_step)
         known = [each for each in (of_data, asked) if each is not None]
         last_step = self.first_step + min(known) if known else None
-        facts = source.facts()
-        history = History(facts.global_batch_size, listener, last_step, self.model.model_dir)
-        if of_data is not None and asked is not None and of_data < asked:
-            count = f"{of_data} step{'s' if of_data != 1 else ''}"
-            history.note(
-                f"The data ends after {count} of the {asked} to train. To repeat it, use `epochs = NULL` in the input."
-            )
+        size, model_dir = source.facts().global_batch_size, self.model.model_dir
+        history = History(size, listener, last_step, model_dir)
+        history.note_end_of_data(of_data, asked)
         return history
 
     def many_steps(self, history: History) -> Any:
