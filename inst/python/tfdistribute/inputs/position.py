@@ -17,7 +17,8 @@ FILE = "tfdistribute-position.json"
 class Position:
     """Where the last training began: its global step, and the rows that were read before it.
 
-    ``rows`` of one epoch; the training reads at most ``most_rows`` (None without end), ``batch_size`` in a step.
+    ``rows`` are those of one epoch, ``batch_size`` those of a step, and ``most_rows`` those of the training (None without
+    end).
     """
 
     step: int
@@ -40,13 +41,14 @@ def first_row(model_dir: str, facts: InputFacts, step: int, writes: bool) -> int
     size, rows, epochs = facts.global_batch_size, facts.rows, facts.epochs
     if size is None or rows is None:
         return 0
-    # Of other programs only the step is known.
-    last = _read(model_dir) or Position(0, 0, size, rows, None)
+    known = _read(model_dir)
+    # Of a training by another program, only the step is known.
+    last = known or Position(0, 0, size, rows, None)
     row = last.row_at(step) if step >= last.step else step * size
     if rows != last.rows:
         row = -(-row // last.rows) * rows
     new = Position(step, row, size, rows, None if epochs is None else rows * epochs)
-    if writes and new != last:
+    if writes and new != known:
         storage.write_object(os.path.join(model_dir, FILE), dataclasses.asdict(new))
     return row
 
