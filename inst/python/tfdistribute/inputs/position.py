@@ -17,8 +17,7 @@ FILE = "tfdistribute-position.json"
 class Position:
     """Where the last training began: its global step, and the rows that were read before it.
 
-    ``rows`` are those of one epoch, ``batch_size`` those of a step, and ``most_rows`` those of the training (None without
-    end).
+    An epoch has ``rows`` and a step ``batch_size`` rows. The training ends after ``most_rows``, if it is not None.
     """
 
     step: int

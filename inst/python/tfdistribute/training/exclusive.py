@@ -30,7 +30,7 @@ def exclusive(model_dir: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def hold_model_dir(model_dir: str, job: str) -> Iterator[Lease | None]:
-    """Hold the lock of a local directory inside the block. A remote one has a lease.
+    """Hold the lock or the lease of a model directory.
 
     The supervisor of a job holds the lock for its tasks. Raises ModelDirectoryError if another training holds it.
     """
