@@ -30,7 +30,7 @@ def exclusive(model_dir: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def hold_model_dir(model_dir: str, job: str) -> Iterator[Lease | None]:
-    """Hold the lock or the lease of a model directory.
+    """Lock a local directory, or take the lease of a remote one, inside the block.
 
     The supervisor of a job holds the lock for its tasks. Raises ModelDirectoryError if another training holds it.
     """
