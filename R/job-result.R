@@ -90,7 +90,11 @@ task_prefix <- function(failure) {
 abort_stopped <- function(state) {
   abort_tfdistribute(
     "training",
-    problem = "The job was stopped: {state$message}",
+    problem = if (identical(state$message, "The job was stopped.")) {
+      state$message
+    } else {
+      "The job was stopped: {state$message}"
+    },
     remedy = if (!reads_only(state)) "Train again to continue from the newest checkpoint.",
     tasks = task_table(state$tasks)
   )

@@ -4,9 +4,19 @@
 #' checkpoint in its `model_dir`, even if the strategy was different. A message reports this if the checkpoint is from
 #' before this R session. `train()` does not evaluate. See [train_and_evaluate()].
 #'
+#' The order of the rows also continues: a later training begins after the rows that `model_dir` has read, in the same
+#' sequence of epochs. Ten calls of `train(steps = 5)` therefore give the weights of one `train(steps = 50)`, and
+#' `epochs = 1` three times gives the weights of `epochs = 3` if the batches divide the rows. `epochs` counts from where the
+#' call begins. The position counts rows, so the batch size may change, and data with another number of rows begins with
+#' its next epoch. The order depends on the seed, so `run_config(seed = NULL)` draws a new order for each call.
+#' [input_generator()] and functions that return datasets begin anew.
+#'
+#' One training at a time may write a `model_dir`. While a training or a job runs there, another one is an error.
+#'
 #' Ctrl-C (or Esc in RStudio) finishes the step, writes the checkpoint, reports the step, and then raises an
 #' `interrupt`. The next `train()` continues from this checkpoint, and [training_history()] contains the losses. A
-#' second Ctrl-C stops immediately.
+#' second Ctrl-C stops immediately. SIGTERM, as a scheduler sends it before preemption, also saves and then ends the
+#' process, unless the program has a handler of its own.
 #'
 #' If the estimator's [run_config()] has a cluster on this machine, such as [local_cluster()], its processes are started
 #' to train. See [launch()]. If `TF_CONFIG` makes this process a task of a cluster, it trains as that task.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import signal
 import threading
 import time
@@ -61,6 +62,35 @@ def finish_step_on_interrupt() -> Generator[StopRequest, None, None]:
         yield request
     if request.requested:
         raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def end_after_sigterm() -> Generator[None, None, None]:
+    """Treat SIGTERM as Ctrl-C inside the block, and end this process by it when the block has been left.
+
+    Nothing changes if the program has a handler of its own, or on another thread than the main one.
+    """
+    on_main = threading.current_thread() is threading.main_thread()
+    if not on_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    received = False
+
+    def interrupt(_number: int, frame: Any) -> None:
+        nonlocal received
+        received = True
+        handler = signal.getsignal(signal.SIGINT)
+        if not callable(handler):
+            raise KeyboardInterrupt
+        handler(signal.SIGINT, frame)
+
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if received:
+            os.kill(os.getpid(), signal.SIGTERM)
 
 
 @contextlib.contextmanager

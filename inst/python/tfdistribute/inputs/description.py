@@ -70,6 +70,10 @@ class Input(Description):
         """
         return self
 
+    def starting_at(self, row: int) -> Input:
+        """Return the input whose training begins at a position in the rows of all epochs; itself if it has none."""
+        return self
+
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:
@@ -118,6 +122,7 @@ class ReadingOrder:
     seed: int | None  # None keeps the order.
     label: str | None
     dropped: str | None  # Column that is neither feature nor label.
+    first: int = 0  # Position in the rows of all epochs at which reading begins.
 
     @classmethod
     def of(
@@ -127,11 +132,12 @@ class ReadingOrder:
         epochs: int | None,
         shuffle: bool | None = False,
         seed: int | None = None,
+        first: int = 0,
     ) -> ReadingOrder:
         if purpose == "predict":
             return cls(1, None, None, response)
         shuffled = purpose == "train" if shuffle is None else shuffle
-        return cls(epochs, (seed or 0) if shuffled else None, response, None)
+        return cls(epochs, (seed or 0) if shuffled else None, response, None, first)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,10 +151,19 @@ class RowInput(Input):
 
     # Whether batches may have any size, as those of ``in_large_batches`` may.
     any_batch_size: ClassVar[bool] = False
+    # Where training begins in the rows of all epochs.
+    first_row: ClassVar[int] = 0
 
     def reading_order(self, purpose: Purpose, seed: int | None = None) -> ReadingOrder:
         own_seed = seed if self.seed is None else self.seed
-        return ReadingOrder.of(purpose, self.response, self.epochs, self.shuffle, own_seed)
+        first = self.first_row if purpose == "train" else 0
+        return ReadingOrder.of(purpose, self.response, self.epochs, self.shuffle, own_seed, first)
+
+    def starting_at(self, row: int) -> RowInput:
+        # Not dataclasses.replace(), which would read the rows again.
+        started = copy.copy(self)
+        object.__setattr__(started, "first_row", row)
+        return started
 
     def in_large_batches(self, pipelines: int = 1) -> RowInput:
         facts = self.facts()

@@ -108,7 +108,7 @@ def _resident_rows(
     context: InputContext | None = None,
 ) -> Any:
     layout = columns.layout
-    plan = BatchPlan(columns.rows, order.epochs, batch_size, Shard.of(context))
+    plan = BatchPlan(columns.rows, order.epochs, batch_size, Shard.of(context), order.first)
     unpack = make_unpack(layout, order.label, order.dropped, packed)
     return engine.step.resident_rows.ResidentRows(
         columns.matrices,

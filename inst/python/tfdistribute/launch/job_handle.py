@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from tfdistribute import files, storage
+from tfdistribute.checkpoints.lock import owner_pid
 from tfdistribute.errors import TrainingError
 from tfdistribute.launch import failures, job_files
 from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import private_directory, processes
-from tfdistribute.launch.host.lock import owner_pid
 from tfdistribute.launch.host.logs import LogReader, check_has_log
 from tfdistribute.launch.host.remote_logs import COPY_S
 from tfdistribute.launch.job_files import HANDLE_FILE, STATE_FILE

@@ -7,13 +7,13 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from tfdistribute.checkpoints.lock import ModelDirectoryLock
 from tfdistribute.checkpoints.newest import tidy
 from tfdistribute.cluster.engines.engine import EngineCluster
 from tfdistribute.cluster.hosts import HostsCluster
 from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.host import network, private_directory, processes
-from tfdistribute.launch.host.lock import ModelDirectoryLock
 from tfdistribute.launch.host.logs import fallback_directory, is_usable
 from tfdistribute.launch.host.processes import SIGNALS, StopRequests
 from tfdistribute.launch.host.remote_logs import move_logs

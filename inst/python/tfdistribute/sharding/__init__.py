@@ -116,6 +116,7 @@ class StepPlan:
     epochs: int | None
     global_batch_size: int
     shard: Shard = Shard()
+    first: int = 0  # Position in the stream at which the rows of ``epochs`` begin.
 
     def __post_init__(self) -> None:
         replicas = self.shard.replicas
@@ -193,7 +194,7 @@ class BatchPlan(StepPlan):
             if steps is not None:
                 last = min(last, steps)
             starts = np.arange(step, last, stride, dtype=np.int64) * self.global_batch_size
-            yield (starts[:, np.newaxis] + within).reshape(-1, size)[rest:]
+            yield (self.first + starts[:, np.newaxis] + within).reshape(-1, size)[rest:]
             step, rest = step + len(starts) * stride, 0
         full = len(range(first, steps, stride)) * len(own)
         yield from list(self._last_batches())[max(0, skipped - full) :]
@@ -204,7 +205,7 @@ class BatchPlan(StepPlan):
             return
         if self.shard.in_turns and step % self.shard.pipelines != self.shard.pipeline:
             return
-        start = step * self.global_batch_size
+        start = self.first + step * self.global_batch_size
         for replica in self.shard.own_replicas:
             first = start + sum(slices[:replica])
             yield np.arange(first, first + slices[replica], dtype=np.int64)[np.newaxis, :]
@@ -224,7 +225,10 @@ class RangePlan(StepPlan):
     def own_examples(self) -> int | None:
         if self.examples is None:
             return None
-        return split(self.examples, self.shard.pipelines)[self.shard.pipeline]
+        return self.own_rows_before(self.first + self.examples) - self.own_rows_before(self.first)
+
+    def own_rows_before(self, position: int) -> int:
+        return split(position, self.shard.pipelines)[self.shard.pipeline]
 
     def range_of(self, epoch: int) -> tuple[int, int]:
         """Return an epoch's first row for this pipeline, and the row after the last; epochs count from 0."""

@@ -151,6 +151,13 @@ class History:
         if self.listener is not None:
             self.listener({"event": "note", "text": text})
 
+    def note_end_of_data(self, of_data: int | None, asked: int | None) -> None:
+        if of_data is not None and asked is not None and of_data < asked:
+            self.note(
+                f"The data ends after {of_data} of the {asked} steps to train. "
+                "To repeat it, use `epochs = NULL` in the input."
+            )
+
     def note_compilation(self) -> None:
         """Note that XLA has compiled the steps."""
         self.compiled = True

@@ -18,13 +18,14 @@ from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.descriptions import check_directory
 from tfdistribute.errors import InputError, ModelDirectoryError
 from tfdistribute.files import is_remote, is_unnamed_model
+from tfdistribute.inputs import position
 from tfdistribute.models import FactorCodes
 from tfdistribute.models.differences import find_difference, plain, show
 from tfdistribute.training.remote.lease import check_access, lost_access, read_error
 
 SIGNATURE = "tfdistribute-model.json"
 # What a model is, what it was trained on, and its history.
-OWN_FILES = (SIGNATURE, history_file.LOSSES, history_file.EVALUATIONS)
+OWN_FILES = (SIGNATURE, history_file.LOSSES, history_file.EVALUATIONS, position.FILE)
 
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _NOT_WRITABLE = re.compile(r"Read-only file system|Permission denied")

@@ -17,6 +17,7 @@ from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.columns import InputFacts
 from tfdistribute.inputs import Input, Purpose
+from tfdistribute.inputs.position import first_row
 from tfdistribute.interrupts import StopRequest
 from tfdistribute.models import FactorCodes, Model
 from tfdistribute.run_config import (
@@ -36,18 +37,12 @@ from tfdistribute.training.hooks import HookContext, ModelHooks, as_hooks, recor
 from tfdistribute.training.model_directory import (
     ModelDirectory,
     require_checkpoint,
-    was_temporary,
 )
 from tfdistribute.training.specs import accepting
 from tfdistribute.training.variables import global_step
 from tfdistribute.training.warm_start import compare_warm_start
 
 RECORD_EVERY_N_STEPS = 10
-
-AFRESH = (
-    '`model_dir` "{}" was temporary and was deleted when its R session ended: training starts at step 0. '
-    "To keep the trained model, use save_estimator() or bundle::bundle(), or give the estimator a `model_dir`."
-)
 
 
 @dataclass(frozen=True)
@@ -85,6 +80,10 @@ class Prepared:
         own_size = None if size is None else replica_batch_size(size, replicas)
         return engine.tpu.of_fixed_size(source.input_fn(purpose, seed), own_size)
 
+    def continued(self, source: Input, first_step: int, writes: bool = True) -> Input:
+        row = first_row(self.model.model_dir, source.facts(), first_step, writes)
+        return source.starting_at(row)
+
     def rows(self, source: Input, purpose: Purpose) -> Any:
         """Return the rows of an input in memory; None for other inputs, or if replicas evaluate them."""
         # An existing Estimator may have a configuration of its own.
@@ -121,9 +120,14 @@ class Prepared:
         max_steps: int | None,
         steps: int | None = None,
     ) -> History:
-        ends = [self.first_step + n for n in (steps, self.steps_of(source)) if n is not None]
-        last_step = min(ends if max_steps is None else [max_steps, *ends], default=None)
-        return History(source.facts().global_batch_size, listener, last_step, self.model.model_dir)
+        of_data = self.steps_of(source)
+        asked = steps if max_steps is None else max(0, max_steps - self.first_step)
+        known = [each for each in (of_data, asked) if each is not None]
+        last_step = self.first_step + min(known) if known else None
+        size, model_dir = source.facts().global_batch_size, self.model.model_dir
+        history = History(size, listener, last_step, model_dir)
+        history.note_end_of_data(of_data, asked)
+        return history
 
     def many_steps(self, history: History) -> Any:
         settings, last = self.settings, history.last_step
@@ -212,9 +216,8 @@ def prepare_training(
     accepting(source, model, codes, needs_label=True)
     writes = member is None or member.is_chief
     if writes:
-        news = [AFRESH.format(model.model_dir)] if was_temporary(model.model_dir) else []
         directory.check_writable()
-        for text in [*news, *repair(model.model_dir)]:
+        for text in repair(model.model_dir):
             warnings.warn(text, stacklevel=2)
             task_events.emit("note", text=text)
     directory.check_owner(model.structure(), for_training=True)

@@ -9,6 +9,7 @@ from tfdistribute.inputs import Input
 from tfdistribute.interrupts import finish_step_on_interrupt
 from tfdistribute.models import Model, Wrapped
 from tfdistribute.run_config import RunSettings
+from tfdistribute.training.exclusive import exclusive
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.hooks import suppress_nan_error
 from tfdistribute.training.multi_worker.assignment import TaskAssignment, current_member
@@ -69,25 +70,29 @@ def train(
             )
         )
     check_training(model, source, steps, max_steps, hooks)
-    with translate_errors("train", model.model_dir):
-        prepared = prepare_training("train", model, settings, source)
-    history = prepared.new_history(source, listener, max_steps, steps)
-    with (
-        tracked(model, settings, history),
-        history.save(),
-        translate_errors("train", model.model_dir),
-        finish_step_on_interrupt() as stop,
-        source.serving(),
-        suppress_nan_error(hooks),
-        prepared.many_steps(history),
-    ):
-        prepared.estimator.train(
-            prepared.input_fn(source, "train"),
-            steps=steps,
-            max_steps=prepared.stop_step(max_steps, history.last_step) if steps is None else None,
-            hooks=prepared.training_hooks("train", history, stop, hooks),
-            saving_listeners=[*prepared.saving_listeners(history), *saving_listeners] or None,
-        )
+    with exclusive(model.model_dir):
+        with translate_errors("train", model.model_dir):
+            prepared = prepare_training("train", model, settings, source)
+        history = prepared.new_history(source, listener, max_steps, steps)
+        source = prepared.continued(source, prepared.first_step)
+        with (
+            tracked(model, settings, history),
+            history.save(),
+            translate_errors("train", model.model_dir),
+            finish_step_on_interrupt() as stop,
+            source.serving(),
+            suppress_nan_error(hooks),
+            prepared.many_steps(history),
+        ):
+            prepared.estimator.train(
+                prepared.input_fn(source, "train"),
+                steps=steps,
+                max_steps=prepared.stop_step(max_steps, history.last_step)
+                if steps is None
+                else None,
+                hooks=prepared.training_hooks("train", history, stop, hooks),
+                saving_listeners=[*prepared.saving_listeners(history), *saving_listeners] or None,
+            )
     return history
 
 

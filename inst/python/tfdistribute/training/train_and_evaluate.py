@@ -9,6 +9,7 @@ from tfdistribute.interrupts import finish_step_on_interrupt
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate
+from tfdistribute.training.exclusive import exclusive
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.hooks import HookContext, as_hooks, suppress_nan_error
 from tfdistribute.training.hooks.early_stopping import notes_on_evaluations
@@ -51,10 +52,22 @@ def train_and_evaluate(
             )
         )
     check_specs(model, train_spec, eval_spec)
+    with exclusive(model.model_dir):
+        return _train_and_evaluate(model, settings, train_spec, eval_spec, listener)
+
+
+def _train_and_evaluate(
+    model: Model,
+    settings: RunSettings,
+    train_spec: TrainSpec,
+    eval_spec: EvalSpec,
+    listener: Listener | None,
+) -> History:
     with translate_errors("train_and_evaluate", model.model_dir):
         prepared = prepare_training("train_and_evaluate", model, settings, train_spec.input)
     check_evaluation(prepared, eval_spec.input)
     history = prepared.new_history(train_spec.input, listener, train_spec.max_steps)
+    train_input = prepared.continued(train_spec.input, prepared.first_step)
     tf = engine.tf
     with tracked(model, settings, history):
         with (
@@ -76,7 +89,7 @@ def train_and_evaluate(
             tf.estimator.train_and_evaluate(
                 prepared.estimator,
                 tf.estimator.TrainSpec(
-                    prepared.input_fn(train_spec.input, "train"),
+                    prepared.input_fn(train_input, "train"),
                     max_steps=prepared.stop_step(train_spec.max_steps, history.last_step),
                     hooks=prepared.training_hooks(
                         "train_and_evaluate", history, stop, train_spec.hooks

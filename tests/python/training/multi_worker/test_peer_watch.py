@@ -14,7 +14,7 @@ from support.fake_peers import FakeServers, fake_servers
 
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import Task, silence_s
-from tfdistribute.errors import LostPeerError, ModelDirectoryError, TrainingError
+from tfdistribute.errors import InputError, LostPeerError, ModelDirectoryError, TrainingError
 from tfdistribute.training.multi_worker import peer_watch, peers
 from tfdistribute.training.multi_worker.handshake import Handshake
 from tfdistribute.training.multi_worker.peer_watch import PeerWatch, translate_losses
@@ -257,3 +257,15 @@ def test_a_worker_that_takes_long_to_end_does_not_report_a_lack_of_data(
         watch.after_step(8)
         assert watch.is_lost() == is_lost
     assert "chief 0 ran out of data after step 8" in str(watch.verdict)
+
+
+def test_the_end_of_the_data_is_named_before_the_task_counts_as_stalled(
+    servers: FakeServers, tmp_path: Path
+) -> None:
+    ProgressFile(str(tmp_path), WORKER).start(0)
+    watch = watch_of(servers.peers(WORKER), tmp_path, stall_timeout_s=1.0, last_step=10)
+    watch.after_step(4)
+    began = time.monotonic()
+    with pytest.raises(InputError, match="worker 0 ran out of data after step 4"):
+        watch.check_that_chief_has_ended()
+    assert time.monotonic() - began < 1.0

@@ -138,4 +138,4 @@ def test_a_job_that_cannot_use_its_bucket_is_refused_before_a_process_starts(
     assert isinstance(refusal("s3://bucket/m"), BackendError)
     running = lease.Lease(f"gs://{BUCKET}/taken", "first")
     with running.hold():
-        assert "is in use by another job" in refusal(f"gs://{BUCKET}/taken").problem
+        assert "is in use by another training" in refusal(f"gs://{BUCKET}/taken").problem

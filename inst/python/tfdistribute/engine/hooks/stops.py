@@ -84,6 +84,13 @@ class StopAtStep(tf.estimator.StopAtStepHook):
 
     required_steps = at_last_step
 
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        super().after_create_session(session, coord)
+        step = tf.compat.v1.train.get_global_step(session.graph)
+        if self._last_step <= int(session.run(step)):
+            coord.request_stop()
+            self._note_stop()
+
     def after_run(self, run_context: Any, run_values: Any) -> None:
         asked_before = run_context.stop_requested
         super().after_run(run_context, run_values)

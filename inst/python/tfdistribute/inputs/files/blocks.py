@@ -77,7 +77,7 @@ class RowStream:
         self._plan = plan
         self._seed = seed
         self._starts = np.cumsum([0] + [block.rows for block in source.blocks])
-        self._windows = self._all_windows()
+        self._windows = self._windows_from_first()
         self._current: _Window | None = None
         self._next = next(self._windows, None)
 
@@ -108,9 +108,20 @@ class RowStream:
         self._current.read_ahead(1.0)
         self._next = next(self._windows, None)
 
-    def _all_windows(self) -> Iterator[_Window]:
-        epoch = 0
-        while self._plan.epochs is None or epoch < self._plan.epochs:
+    def _windows_from_first(self) -> Iterator[_Window]:
+        plan = self._plan
+        epoch = plan.first // plan.rows
+        skipped = plan.own_rows_before(plan.first) - plan.own_rows_before(epoch * plan.rows)
+        for window in self._all_windows(epoch):
+            passed = min(skipped, window.left)
+            window.skip(passed)
+            skipped -= passed
+            if window.left > 0:
+                yield window
+
+    def _all_windows(self, epoch: int) -> Iterator[_Window]:
+        examples = self._plan.examples
+        while examples is None or epoch * self._plan.rows < self._plan.first + examples:
             parts = self._parts(*self._plan.range_of(epoch))
             order = None
             if self._seed is not None:
@@ -175,6 +186,9 @@ class _Window:
     @property
     def done(self) -> float:
         return self._taken / self._rows
+
+    def skip(self, rows: int) -> None:
+        self._taken += rows
 
     def read_ahead(self, share: float) -> None:
         while self._read < self._rows and self._read < share * self._rows:

@@ -91,7 +91,7 @@ class FileInput(RowInput):
         batch_size, parallel_calls = self.batch_size, self._parallel_calls()
 
         def file_input(input_context: InputContext | None = None) -> Any:
-            plan = RangePlan(rows, order.epochs, batch_size, Shard.of(input_context))
+            plan = RangePlan(rows, order.epochs, batch_size, Shard.of(input_context), order.first)
             return dataset_of_chunks(
                 source.layout,
                 lambda: _Chunks(source, plan, order.seed, failures),

@@ -70,6 +70,9 @@ class Transformed(Input, kind="transformed"):
             return self
         return replace(self, source=self.source.with_defaults(numbers))
 
+    def starting_at(self, row: int) -> Transformed:
+        return replace(self, source=self.source.starting_at(row))
+
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:

@@ -36,8 +36,9 @@ def for_task(input_fn: InputFunction, member: Member) -> InputFunction:
 
 
 def training_input_fn(
-    prepared: Prepared, source: Input, member: Member, steps: int
+    prepared: Prepared, source: Input, member: Member, first_step: int, steps: int
 ) -> InputFunction:
+    source = prepared.continued(source, first_step, writes=member.is_chief)
     input_fn = prepared.input_fn(source, "train", member.job_name)
     if prepared.estimator.config.train_distribute is None and member.servers:
         input_fn = for_task(input_fn, member)

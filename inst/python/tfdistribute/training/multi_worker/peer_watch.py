@@ -147,7 +147,8 @@ class PeerWatch:
         is_watched = self._member.in_step and not self._member.is_chief
         if not is_watched or step is None or step == self._last_step:
             return
-        end = time.monotonic() + _END_S
+        # Before a supervisor calls this task stalled, so that the cause is reported.
+        end = time.monotonic() + min(_END_S, self._stall_timeout_s / 2)
         while time.monotonic() < end:
             record = self._progress.read()
             if record is None or record.is_finished:

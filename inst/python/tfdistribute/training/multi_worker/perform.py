@@ -15,6 +15,7 @@ from tfdistribute.cluster.addresses import without_proxy
 from tfdistribute.cluster.task_facts import SHARED_MEMORY
 from tfdistribute.interrupts import finish_step_on_interrupt
 from tfdistribute.run_config import flatten
+from tfdistribute.training.exclusive import hold_model_dir
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks import suppress_nan_error
 from tfdistribute.training.multi_worker.assignment import TaskAssignment
@@ -31,7 +32,7 @@ from tfdistribute.training.multi_worker.resume import (
     record_training,
 )
 from tfdistribute.training.preparation import prepare_training
-from tfdistribute.training.remote.lease import Lease, hold_lease
+from tfdistribute.training.remote.lease import Lease
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.variables import global_step
 
@@ -115,6 +116,7 @@ class TaskRun:
         )
         start = self._start or learn_from_chief(handshake)
         first_step = start.first_step or 0
+        self._first_step = first_step
         self._steps_done = (start.step or 0) - first_step
         history.last_step = self._end(first_step)
         if not self._member.is_alone:
@@ -144,7 +146,9 @@ class TaskRun:
             )
             with trainer.in_place():
                 prepared.estimator.train(
-                    training_input_fn(prepared, spec.input, self._member, self._steps_done),
+                    training_input_fn(
+                        prepared, spec.input, self._member, self._first_step, self._steps_done
+                    ),
                     max_steps=history.last_step,
                     hooks=prepared.training_hooks(assignment.verb, history, self._stop, spec.hooks),
                     saving_listeners=list(assignment.saving_listeners) or None,
@@ -186,7 +190,7 @@ class TaskRun:
 
 
 def _lease(assignment: TaskAssignment) -> AbstractContextManager[Lease | None]:
-    """Hold the lease on a remote model_dir inside the block, as the chief; others get None."""
+    """Hold model_dir inside the block, as the chief; None if it is not remote, and for others."""
     member = assignment.member
     if not member.is_chief:
         return contextlib.nullcontext()
@@ -194,7 +198,7 @@ def _lease(assignment: TaskAssignment) -> AbstractContextManager[Lease | None]:
     job = (
         member.job_name if task_events.is_in_job() else f"{socket.gethostname()} {member.job_name}"
     )
-    return hold_lease(assignment.model.model_dir, job)
+    return hold_model_dir(assignment.model.model_dir, job)
 
 
 def _last_step(assignment: TaskAssignment, history: History) -> int:

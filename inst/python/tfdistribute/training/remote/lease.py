@@ -201,7 +201,7 @@ def _age_s(path: str) -> float:
 
 def _in_use(model_dir: str, owner: _Owner) -> ModelDirectoryError:
     return ModelDirectoryError(
-        f'`model_dir` "{model_dir}" is in use by another job: {owner.described}.',
+        f'`model_dir` "{model_dir}" is in use by another training: {owner.described}.',
         "Wait until it has ended, stop it, or use another `model_dir`. If its job was killed on another "
         f"machine, it is free after {EXPIRE_S:.0f} seconds.",
         argument="model_dir",

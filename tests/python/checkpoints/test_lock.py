@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from tfdistribute.checkpoints import lock as locks
+from tfdistribute.checkpoints.lock import NAME, ModelDirectoryLock, owner_pid
 from tfdistribute.errors import ModelDirectoryError
-from tfdistribute.launch.host import lock as locks
-from tfdistribute.launch.host.lock import NAME, ModelDirectoryLock, owner_pid
 
 PRECIOUS = "precious content\n"
 
@@ -73,7 +73,7 @@ def test_a_lock_that_a_killed_job_left_is_taken_over(tmp_path: Path):
     (tmp_path / NAME).write_text(left, encoding="utf-8")
     lock = ModelDirectoryLock(str(tmp_path))
     assert owner_pid(str(tmp_path)) == os.getpid()
-    with pytest.raises(ModelDirectoryError, match=f"another job: .*, pid {os.getpid()}, user"):
+    with pytest.raises(ModelDirectoryError, match=f"another training: .*, pid {os.getpid()}, user"):
         ModelDirectoryLock(str(tmp_path))
     lock.release()
     assert list(tmp_path.iterdir()) == []
@@ -90,6 +90,6 @@ def test_a_lock_on_a_file_that_its_owner_removes_meanwhile_does_not_count(
 
     monkeypatch.setattr(locks.fcntl, "flock", release_first)
     lock = ModelDirectoryLock(str(tmp_path))
-    with pytest.raises(ModelDirectoryError, match="in use by another job"):
+    with pytest.raises(ModelDirectoryError, match="in use by another training"):
         ModelDirectoryLock(str(tmp_path))
     lock.release()

@@ -89,7 +89,7 @@ class ModelDirectoryLock:
     def _in_use(self, owner: str) -> ModelDirectoryError:
         directory = os.path.dirname(self.path)
         return ModelDirectoryError(
-            f'`model_dir` "{directory}" is in use by another job: {owner or "its owner is unknown"}.',
+            f'`model_dir` "{directory}" is in use by another training: {owner or "its owner is unknown"}.',
             "Wait until it has ended, stop it, or use another `model_dir`.",
             argument="model_dir",
             value=directory,
