@@ -18,7 +18,7 @@ from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.columns import InputFacts
 from tfdistribute.inputs import Input, Purpose
 from tfdistribute.interrupts import StopRequest
-from tfdistribute.models import FactorCodes, Model
+from tfdistribute.models import FactorCodes, Model, check_kinds
 from tfdistribute.run_config import (
     TRAINING,
     Devices,
@@ -257,6 +257,7 @@ def prepare_use(
 
 def check_evaluation(prepared: Prepared, source: Input) -> None:
     facts = source.facts()
+    check_kinds(prepared.model, facts, prepared.directory.kinds)
     accepting(source, prepared.model, prepared.codes, needs_label=True)
     prepared.model.check(prepared.codes.applied(facts))
     context = _run_context("evaluate", prepared.model, prepared.settings, facts)
@@ -278,6 +279,7 @@ def _complete_model(
     model = model.complete_from_signature(directory.structure)
     if facts is None:
         return model, directory.codes
+    check_kinds(model, facts, directory.kinds)
     codes = FactorCodes.of(model, facts, directory.codes)
     return model.complete_from_input(codes.applied(facts)), codes
 

@@ -65,6 +65,11 @@ class Transformed(Input, kind="transformed"):
             return self
         return replace(self, source=self.source.accepting(accepted))
 
+    def reading(self, types: Mapping[str, str]) -> Transformed:
+        if self.transform is not None:
+            return self
+        return replace(self, source=self.source.reading(types))
+
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:
