@@ -68,11 +68,23 @@ column_for <- function(
   }
   is_time <- column$type %in% c("date", "datetime")
   is_scaled <- is_time || (standardize && column$type %in% c("float", "integer", "integer64"))
+  if (is_scaled && !all(is.finite(center))) {
+    abort_no_center(name)
+  }
   column_numeric(
     tidyselect::all_of(name),
     shape = if (length(column$shape) == 0) 1L else column$shape,
     center = if (is_scaled) center,
     scale = if (is_scaled) scale
+  )
+}
+
+abort_no_center <- function(name) {
+  abort_tfdistribute(
+    "input",
+    problem = "The column `{name}` cannot be standardized: its mean is not finite.",
+    remedy = "Leave it out of the formula, or remove the rows where is.infinite({name}).",
+    argument = name
   )
 }
 
@@ -83,7 +95,11 @@ number_matrix <- function(values, column) {
 
 # integer64 stores its bits in doubles.
 as_double <- function(values) {
-  if (inherits(values, "integer64")) bit64::as.double.integer64(values) else as.double(values)
+  if (inherits(values, "integer64")) {
+    return(bit64::as.double.integer64(values))
+  }
+  # Classes such as haven_labelled may have no method for as.double() in this session.
+  as.double(unclass(values))
 }
 
 spread <- function(numbers) {

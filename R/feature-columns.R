@@ -64,6 +64,12 @@ feature_columns <- function(
   if (length(parts) == 2 && rlang::is_formula(parts[[1]]) && is_rows(parts[[2]])) {
     return(columns_from_data(parts[[1]], parts[[2]], standardize, new_levels))
   }
+  # A column is no plain value.
+  extra <- Filter(function(part) is.atomic(part) && !is.null(part), parts)
+  extra <- extra[nzchar(rlang::names2(extra))]
+  if (length(extra) > 0) {
+    abort_unknown_argument(extra, setdiff(names(formals()), "..."), "feature_columns()")
+  }
   columns <- as_feature_columns(parts, "...")
   columns <- columns[!duplicated(unclass(columns))]
   check_distinct_columns(columns, "feature_columns()")

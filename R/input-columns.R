@@ -24,7 +24,7 @@ describe_column <- function(values, name, factors, is_response) {
     type = type,
     shape = as.integer(dim(values)[-1]),
     levels = if (type == "string" && is.factor(values)) {
-      enc2utf8(levels(values)[!is.na(levels(values))])
+      enc2utf8(levels(with_named_levels(values)))
     },
     as_labels = identical(factors, "labels")
   )

@@ -20,9 +20,9 @@
 #'   pass.
 #' @param queue_capacity,num_threads Ignored. These arguments are accepted for scripts written for tfestimators.
 #' @param impute Replacement for missing values in features: a value, a function, or a named list with one of these per
-#'   feature. The function is `"mean"`, `"median"` or another function of the values that are not missing, and is
-#'   computed from this data. A replacement without a name applies to every feature that it fits. A new label becomes a
-#'   level of the factor. NULL (default) makes missing values an error. Missing responses are always an error.
+#'   feature. The function is `"mean"`, `"median"` or another function of the values that are not missing. A replacement
+#'   without a name applies to every feature that it fits. A new label becomes a level of the factor. NULL (default)
+#'   makes missing values an error. Missing responses are always an error. See "Missing values".
 #' @param factors Whether factors become their `"labels"` (strings) or `"codes"` (0, 1, ...). NULL (default) uses the
 #'   form that the model reads. See "Factors".
 #' @param seed Seed of the shuffle, a whole number. NULL uses the seed of the run configuration.
@@ -36,7 +36,7 @@
 #' @section Types of columns:
 #' | R | TensorFlow |
 #' |---|---|
-#' | double | float32, with infinite values only in features |
+#' | double | float32, with infinite values only in features (see "Doubles") |
 #' | integer | int32 |
 #' | logical | int32, 0 and 1 |
 #' | factor | string (its label), or int32 (its code, from 0). See "Factors" |
@@ -50,6 +50,23 @@
 #' Numbers closer to 0 than 1.2e-38, the smallest normal 32-bit number, become 0, because TensorFlow does not compute
 #' with them. NA and NaN are missing values. Columns of other types (complex, raw, difftime, POSIXlt, ...) raise an
 #' error. Text that is marked as bytes or is not valid UTF-8 also raises an error, so convert it with [iconv()].
+#' @section Doubles:
+#' Columns of canned models get the digits that they need. A [column_numeric()] whose `center` is large in comparison
+#' with its `scale`, and a [column_bucketized()] with large boundaries, read doubles as float64, and TensorFlow centers
+#' and divides them in 64 bits. Columns of whole numbers ([identity][column_categorical_with_identity], vocabularies of
+#' numbers, hash buckets with `dtype = "int64"`, crossed columns) read doubles without fractions as int64.
+#' @section Types in later data:
+#' The model keeps which features were numbers, TRUE and FALSE, labels (strings or factors), dates or times when it was
+#' first trained. Like `predict.lm()`, all verbs reject a feature of another kind. Whole numbers and doubles are one
+#' kind. TFRecord files with `columns` do not tell dates from numbers, and only TensorFlow's types are checked.
+#' @section Missing values:
+#' The first training of a model computes the replacements of `impute = "mean"`, `"median"` or a function from its rows.
+#' The model keeps them, with its checkpoints and in [save_estimator()]. Later trainings, [evaluate()] and [predict()]
+#' with such an `impute` use them, so that the same row gets the same prediction in any company. A value in `impute` has
+#' precedence. A verb that gets a data frame without a formula uses them also without `impute`. An exported model
+#' replaces NaN, and features that a `tf.train.Example` lacks. The evaluations of [train_and_evaluate()] use the
+#' replacements of its training. The level NA of a factor, which [addNA()] makes, is the label `"NA"` unless `impute`
+#' replaces it.
 #' @section Factors:
 #' The model determines how it reads a factor. Columns with a vocabulary or hash buckets, crossed columns, the classes
 #' of canned classifiers and Python functions read its labels. Identity columns, [column_numeric()], R model functions
@@ -80,7 +97,7 @@
 #' files. [feature_columns()] with a formula gets levels, means and standard deviations from Spark.
 #' @section Errors:
 #' * `tfdistribute_input_error` if a column is unknown, duplicated, of an unsupported type or size, or has missing
-#'   values, if the response is missing or also a feature, or if the data has no rows or no features.
+#'   values, from a verb also if a feature is of another kind than in training, if the response is missing or also a feature, or if the data has no rows or no features.
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
 #' * `tfdistribute_sharding_error`, from a verb, if the batch cannot be divided over the replicas.
 #' @references <https://www.tensorflow.org/guide/estimator>. The interface follows tfestimators' `input_fn()`.
@@ -148,7 +165,8 @@ new_in_memory_input <- function(
   names(columns) <- c(features, response)
   imputed <- check_impute(impute, data, columns, response)
   columns <- imputed$columns
-  check_missing(data, columns, response, impute, names(imputed$values))
+  filled <- union(names(imputed$values), names(imputed$computed))
+  check_missing(data, columns, response, impute, filled)
   check_weight_values(data, weights)
   source <- rlang::inject(new_description(
     "input",
@@ -158,6 +176,7 @@ new_in_memory_input <- function(
     response = response,
     !!!settings[setdiff(known, "factors")],
     impute = imputed$values,
+    computed = imputed$computed,
     rows = rows,
     source = source
   ))
@@ -188,10 +207,12 @@ check_chosen <- function(data, features, response) {
 # Everything but the data, because Python requests the values of one column at a time.
 #' @export
 as_wire.tfdistribute_in_memory_input <- function(x) {
+  check_replaced(x)
   collect <- new_garbage_collector()
   columns <- lapply(unname(x$columns), function(column) {
     fields <- lapply(column[c("name", "type", "shape", "levels", "as_labels")], as_wire)
     reader <- column_reader(x$data, column, x$impute[[column$name]], collect)
+    fields$fill <- x$replacements[[column$name]]
     c(fields, list(values = guard_callback(reader, compared = FALSE)))
   })
   fields <- lapply(

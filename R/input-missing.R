@@ -1,6 +1,6 @@
 # Missing values, which are found, rejected, or replaced by the user's values.
 
-# NaN and a factor's level NA are missing.
+# NaN and a factor's level NA, which `impute` can replace, are missing.
 missing_in <- function(values) {
   if (inherits(values, "integer64")) {
     # bit64's NA has the bits of the double -0, whose inverse is negative. Negative integers have the bits of NaN.
@@ -44,8 +44,13 @@ check_missing <- function(data, columns, response, impute, filled) {
     remedy = if (any(in_response)) {
       "Remove these rows, for example those where is.na({response})."
     } else {
+      labels <- Filter(function(name) is.factor(input_column(data, name)), unfilled)
       c(
-        "Remove these rows, or give a value to take instead: ",
+        "Remove these rows, ",
+        if (length(labels) > 0) {
+          "make missing a label before feature_columns(), as in addNA(`{labels[[1]]}`), "
+        },
+        "or give a value to take instead: ",
         if (all(is_median)) "impute = \"median\", or ",
         "impute = list({toString(paste0('`', names(values), '` = ', values))})."
       )
@@ -54,12 +59,21 @@ check_missing <- function(data, columns, response, impute, filled) {
 }
 
 incomplete <- function(data, names) {
-  Filter(function(name) has_missing(input_column(data, name)), names)
+  Filter(function(name) has_missing(with_named_levels(input_column(data, name))), names)
+}
+
+# A level NA, which addNA() makes, is the label "NA".
+with_named_levels <- function(values) {
+  if (is.factor(values) && anyNA(levels(values))) {
+    levels(values)[is.na(levels(values))] <- "NA"
+  }
+  values
 }
 
 # `remedy` is a template that is evaluated by the caller.
 abort_missing <- function(data, unfilled, remedy, also = NULL, .envir = parent.frame()) {
-  counts <- vapply(unfilled, function(name) sum(missing_in(input_column(data, name))), numeric(1))
+  count <- function(name) sum(missing_in(with_named_levels(input_column(data, name))))
+  counts <- vapply(unfilled, count, numeric(1))
   listed <- paste0("`", unfilled, "` ", counts, collapse = ", ")
   remedy <- interpolate(remedy, .envir)
   abort_tfdistribute(
@@ -82,13 +96,14 @@ impute_value <- function(value) {
   if (is.function(value)) "\"median\"" else deparse1(value)
 }
 
-# Values that fit columns with missing values, as code. A factor may be read as codes, but a label fills it.
+# Values that fit columns with missing values, as code. A model may know no other labels than the data has.
 impute_examples <- function(columns, data) {
   vapply(
     columns,
     function(column) {
-      if (is.factor(input_column(data, column$name))) {
-        "\"unknown\""
+      values <- input_column(data, column$name)
+      if ((is.factor(values) || column$type == "string") && !all(missing_in(values))) {
+        deparse1(names(which.max(table(as.vector(values)))))
       } else if (column$type %in% c("float", "integer")) {
         "\"median\""
       } else {
@@ -112,17 +127,22 @@ impute_example <- function(column) {
 
 # `values` are the fill values for the features that have missing values, as the columns store them, and `columns` are
 # the columns that contain them. The mean of whole numbers results in a column of numbers, and a new label of a factor
-# adds a level.
+# adds a level. `computed` are the functions, or their names, of the features whose values are computed.
 check_impute <- function(impute, data, columns, response) {
   features <- setdiff(names(columns), response)
   given <- impute_by_feature(impute, data, columns[features])
   check_imputed_names(names(given), features, response)
   values <- list()
+  is_computed <- vapply(
+    names(given),
+    function(name) !is.null(summary_function(given[[name]], columns[[name]])),
+    NA
+  )
   for (name in names(given)) {
     column <- columns[[name]]
     stored <- input_column(data, name)
-    # Functions are called only if there are missing values to replace.
-    if (!has_missing(stored) && !is.null(summary_function(given[[name]], column))) {
+    # Functions are called only if there are missing values to replace, and others to compute with.
+    if (is_computed[[name]] && (!has_missing(stored) || all(missing_in(stored)))) {
       next
     }
     computed <- computed_value(given[[name]], column, stored)
@@ -133,7 +153,7 @@ check_impute <- function(impute, data, columns, response) {
       columns[[name]] <- column_with(column, value, stored)
     }
   }
-  list(values = values, columns = columns)
+  list(values = values, columns = columns, computed = given[is_computed])
 }
 
 # The argument as a list by feature. A single value or function applies to every feature that it fits.
@@ -268,7 +288,7 @@ column_with <- function(column, value, values) {
     column$type <- "float"
   }
   if (!is.null(column$levels)) {
-    column$levels <- union(column$levels, value)
+    column$levels <- union(setdiff(column$levels, if (anyNA(levels(values))) "NA"), value)
   }
   column
 }

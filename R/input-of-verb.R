@@ -11,6 +11,10 @@ input_of_verb <- function(x, object, verb, ..., data = NULL) {
     return(input_of_verb(x, object, verb, ..., data = data, staging = object$model_dir))
   }
   input <- input_of_rows(x, object, verb, ..., data = data)
+  if (verb != "train" && length(source_of(input)$computed) > 0) {
+    known <- call_backend("trained_replacements", model_dir = object$model_dir)
+    input <- map_source(input, with_replacements, known)
+  }
   attr(input, "temporary") <- if (is_spark) TRUE
   input
 }
@@ -32,17 +36,42 @@ input_of_rows <- function(x, object, verb, ..., data) {
     )
   }
   known <- call_backend("trained_columns", model_dir = directory, verb = verb)
+  features <- read_features(object, as.character(unlist(known$features)), verb)
+  if (!is_spark_table(x)) {
+    check_trained_features(x, features, verb)
+  }
   response <- if (verb != "predict") known$response
-  input_fn(
-    if (is_spark_table(x)) spark_table(x) else with_response(x, response),
-    features = tidyselect::all_of(read_features(
-      object,
-      as.character(unlist(known$features)),
-      verb
-    )),
+  settings <- list(...)
+  if (is_spark_table(x)) {
+    x <- spark_table(x)
+  } else {
+    settings$impute <- settings$impute %||% trained_impute(x, known$replacements)
+    x <- with_response(x, response)
+  }
+  rlang::inject(input_fn(
+    x,
+    features = tidyselect::all_of(features),
     response = tidyselect::all_of(response),
     weights = tidyselect::all_of(if (verb != "predict") known$weights),
-    ...
+    !!!settings
+  ))
+}
+
+check_trained_features <- function(data, features, verb) {
+  absent <- setdiff(features, column_names(data))
+  if (is.null(column_names(data)) || length(absent) == 0) {
+    return(invisible())
+  }
+  argument <- if (verb == "predict") "newdata" else "input_fn"
+  abort_tfdistribute(
+    "input",
+    problem = "`{argument}` has no column {backquoted(absent)}, which the model was trained with.",
+    remedy = c(
+      "{did_you_mean(absent[[1]], column_names(data))}Add it to the data. ",
+      "The columns are {backquoted(utils::head(column_names(data), 10))}."
+    ),
+    argument = argument,
+    value = show_value(absent)
   )
 }
 

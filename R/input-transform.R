@@ -69,6 +69,29 @@ transformed_input <- function(source, weights, transform) {
   )
 }
 
+# The input of an argument (an input, a train_spec() or eval_spec(), or anything else), before any transformation.
+source_of <- function(x) {
+  if (inherits(x, c("tfdistribute_train_spec", "tfdistribute_eval_spec"))) {
+    source_of(x$input)
+  } else if (inherits(x, "tfdistribute_transformed_input")) {
+    source_of(x$source)
+  } else {
+    x
+  }
+}
+
+# The argument with `change(source, ...)` in place of its source.
+map_source <- function(x, change, ...) {
+  if (inherits(x, c("tfdistribute_train_spec", "tfdistribute_eval_spec"))) {
+    x$input <- map_source(x$input, change, ...)
+  } else if (inherits(x, "tfdistribute_transformed_input")) {
+    x["source"] <- list(map_source(x$source, change, ...))
+  } else {
+    x <- change(x, ...)
+  }
+  x
+}
+
 check_transform <- function(transform) {
   if (is.null(transform) || is_python_object(transform)) {
     return(transform)

@@ -43,7 +43,7 @@ column_values <- function(values, column, fill_value) {
   switch(
     column$type,
     string = encode_strings(values),
-    integer = plain_array(if (is.factor(values)) as.integer(values) - 1L else values),
+    integer = plain_array(if (is.factor(values)) factor_codes(values) else values),
     logical = plain_array(values + 0L),
     plain_array(values)
   )
@@ -64,16 +64,15 @@ new_garbage_collector <- function(limit = 64 * 2^20) {
   }
 }
 
-# Codes from 0 and their strings, without levels that are NA.
+factor_codes <- function(values) {
+  as.integer(with_named_levels(values)) - 1L
+}
+
+# Codes from 0 and their strings.
 encode_strings <- function(values) {
   if (is.factor(values)) {
-    labels <- levels(values)
-    kept <- !is.na(labels)
-    codes <- as.integer(values)
-    if (!all(kept)) {
-      codes <- cumsum(kept)[codes]
-    }
-    return(list(codes = plain_array(codes - 1L), labels = plain_array(enc2utf8(labels[kept]))))
+    labels <- enc2utf8(levels(with_named_levels(values)))
+    return(list(codes = plain_array(factor_codes(values)), labels = plain_array(labels)))
   }
   values <- plain_array(values)
   labels <- unique(as.vector(values))

@@ -51,7 +51,7 @@ write_manifest <- function(object, train_spec, eval_spec = NULL, path = "job.jso
   check_call(train_spec = "Make one with train_spec().")
   check_estimator(object)
   path <- check_path(path)
-  work <- job_work(train_spec, eval_spec)
+  work <- job_work(object, train_spec, eval_spec)
   cluster <- object$config$cluster
   if (!is_managed(cluster)) {
     abort_tfdistribute(

@@ -70,7 +70,7 @@ launch <- function(
   check_call(train_spec = "Make one with train_spec().")
   check_estimator(object)
   wait <- check_flag(wait)
-  work <- job_work(train_spec, eval_spec)
+  work <- job_work(object, train_spec, eval_spec)
   page <- page_of_verb(view, hooks_of(work$arguments), object$model_dir)
   cluster <- object$config$cluster
   if (!wait) {
@@ -87,13 +87,14 @@ show_job <- function(job, page) {
   show_in_rstudio(job)
 }
 
-job_work <- function(train_spec, eval_spec) {
+job_work <- function(object, train_spec, eval_spec) {
   check_class(eval_spec, "tfdistribute_eval_spec", "an eval_spec()", null = TRUE)
   if (!inherits(train_spec, "tfdistribute_train_spec")) {
     train_spec <- train_spec(as_input(train_spec))
   }
   if (!is.null(eval_spec)) {
     arguments <- list(train_spec = train_spec, eval_spec = eval_spec)
+    arguments <- with_fitted_replacements(object, arguments, shows_progress(train_spec$hooks))
     return(list(verb = "train_and_evaluate", arguments = arguments))
   }
   arguments <- list(
@@ -101,7 +102,10 @@ job_work <- function(train_spec, eval_spec) {
     hooks = train_spec$hooks,
     max_steps = train_spec$max_steps
   )
-  list(verb = "train", arguments = arguments)
+  list(
+    verb = "train",
+    arguments = with_fitted_replacements(object, arguments, shows_progress(train_spec$hooks))
+  )
 }
 
 abort_no_cluster <- function(object) {
@@ -269,7 +273,7 @@ with_task_file <- function(.function, object, cluster, verb, arguments, ...) {
   is_done <- FALSE
   on.exit(if (!is_done) call_backend("remove_job_directory", directory = directory))
   files <- input_files(arguments)
-  arguments <- share_data(arguments, directory)
+  arguments <- share_data(object, arguments, directory)
   written <- list(
     directory = directory,
     task_file = write_task(directory, verb, c(list(object = object), arguments)),

@@ -117,6 +117,23 @@ tries(
   input_fn(y ~ x, data.frame(y = 1:2, x = c("a", NA)), impute = list(x = "unknown"))
 )
 tries(
+  input_fn(y ~ f, data.frame(y = 1:3, f = factor(c("a", NA, "b")))),
+  {
+    data <- data.frame(y = 1:3, f = factor(c("a", NA, "b")))
+    input_fn(y ~ f, data, impute = list(f = "a"))
+    data$f <- with(data, addNA(f))
+    feature_columns(y ~ f, data)
+    input_fn(y ~ f, data)
+  }
+)
+tries(
+  feature_columns(y ~ x, data.frame(y = 1:3, x = c(1, 2, Inf)), standardize = TRUE),
+  {
+    data <- data.frame(y = 1:3, x = c(1, 2, Inf))
+    feature_columns(y ~ x, subset(data, !is.infinite(x)), standardize = TRUE)
+  }
+)
+tries(
   input_fn(mpg ~ wt),
   input_fn(mpg ~ wt, data = mtcars)
 )

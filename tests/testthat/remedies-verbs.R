@@ -282,3 +282,8 @@ tries(
   distribute(structure(list(estimator = 3), class = "tf_estimator"), run_config()),
   distribute(model, run_config())
 )
+tries(
+  train(untrained, y ~ x, data = data.frame(x = NA_real_, y = 1:2), impute = "median"),
+  train(untrained, y ~ x, data = data.frame(x = NA_real_, y = 1:2), impute = list(x = 0))
+)
+tries(predict(model, newdata = data.frame(z = 1)), predict(model, newdata = data.frame(x = 1)))

@@ -74,7 +74,12 @@ test_that("a data frame alone has the columns that the model was trained on", {
   expect_identical(names_sent(asked$predict$input), c("wt", "hp"))
   expect_error(
     evaluate(a_model(), mtcars["wt"]),
-    "but the data has no such column",
+    "`input_fn` has no column `hp`, which the model was trained with.",
+    class = "tfdistribute_input_error"
+  )
+  expect_error(
+    predict(a_model(), newdata = mtcars["wt"]),
+    "`newdata` has no column `hp`",
     class = "tfdistribute_input_error"
   )
   expect_error(predict(a_model()), "missing", class = "tfdistribute_argument_error")

@@ -4,7 +4,7 @@
 test_that("missing values are filled by the means that are offered", {
   local_no_python()
   flags <- data.frame(y = 1:3 + 0.5, f = factor(c("a", NA, "b")))
-  expect_error(input_fn(y ~ f, flags), "impute = list(`f` = \"unknown\")", fixed = TRUE)
+  expect_error(input_fn(y ~ f, flags), "impute = list(`f` = \"a\")", fixed = TRUE)
   filled <- input_fn(y ~ f, flags, impute = list(f = "unknown"))
   expect_identical(filled$columns$f$levels, c("a", "b", "unknown"))
   expect_identical(

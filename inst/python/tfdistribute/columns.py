@@ -12,6 +12,7 @@ from tfdistribute.errors import InputError
 # The dtype of a column's tensor, by the column's type.
 TYPES: Mapping[str, str] = {
     "float": "float32",
+    "double": "float64",
     "integer": "int32",
     "integer64": "int64",
     "string": "string",
@@ -26,6 +27,7 @@ MOST_VALUES = 2**31 - 1
 # The Arrow type as which a column is read if the user gives its type.
 ARROW_TYPES: Mapping[str, str] = {
     "float": "float64",
+    "double": "float64",
     "integer": "int32",
     "integer64": "int64",
     "string": "string",
@@ -52,6 +54,19 @@ TYPES_OF_DTYPES: Mapping[str, str] = {
 }
 
 
+# What the values of a column mean, by its type. Numbers are alike, as for predict.lm() of R.
+KINDS: Mapping[str, str] = {
+    "float": "numbers",
+    "double": "numbers",
+    "integer": "numbers",
+    "integer64": "numbers",
+    "logical": "logical",
+    "string": "labels",
+    "date": "dates",
+    "datetime": "times",
+}
+
+
 def lossless_type(dtype: str) -> str | None:
     """Return the type of a tensor's column; None if a column of this type would have another dtype."""
     column_type = TYPES_OF_DTYPES.get(dtype)
@@ -65,6 +80,7 @@ class ColumnFacts:
     shape: tuple[int, ...] = ()
     levels: tuple[str, ...] | None = None  # In their order; None if they are not known.
     as_labels: bool = False  # Whether models must read the levels themselves, and not their codes.
+    fill: Any = None  # Replacement for missing values that was computed from these rows.
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> ColumnFacts:
@@ -75,6 +91,7 @@ class ColumnFacts:
             tuple(values["shape"]),
             None if levels is None else tuple(levels),
             bool(values.get("as_labels")),
+            values.get("fill"),
         )
 
     @property
@@ -117,5 +134,6 @@ class InputFacts:
     epochs: int | None = None  # None also if the input repeats without end.
     global_batch_size: int | None = None
     label_range: tuple[float, float] | None = None
+    typed: bool = True  # Whether types tell more than dtypes, such as dates from numbers.
     # Feature that holds each row's weight; it is not among the features.
     weights: ColumnFacts | None = None

@@ -195,10 +195,10 @@ def test_arrays_of_the_caller_are_not_kept():
     source = InMemory((Column("x", "float", values), Column("z", "float", values)))
     function = weakref.ref(values)
     del values
+    assert source.facts().rows == 1000
     gc.collect()
     assert [reference() for reference in handed_over] == [None, None]
     assert function() is None
-    assert source.facts().rows == 1000
 
 
 def test_one_copy_is_kept_as_32_bit_numbers():
@@ -331,7 +331,7 @@ def test_columns_that_do_not_fit_are_refused(
     columns: tuple[Column, ...], response: str | None, message: str
 ):
     with pytest.raises(InputError) as caught:
-        InMemory(columns, response=response)
+        InMemory(columns, response=response).facts()
     assert caught.value.problem.startswith(message)
     assert caught.value.remedy
 

@@ -155,6 +155,7 @@ def test_data_without_a_formula_has_the_columns_of_the_training(
         "types": ["float"],
         "response": "y",
         "weights": None,
+        "replacements": {},
     }
 
 

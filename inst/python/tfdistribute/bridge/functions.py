@@ -123,8 +123,10 @@ def _predict(
     options |= {"predict_keys": predict_keys, "hooks": tuple(read_hooks(hooks))}
     if as_task:
         return training.predict_shard(model, settings, input, **options)
-    # Iterators and hooks show the user each batch.
-    source = input if by_batch or hooks else input.in_large_batches()
+    source = input.reading(model.types_read())
+    if not (by_batch or hooks):
+        # Iterators and hooks show the user each batch.
+        source = source.in_large_batches()
     batches = training.predict(model, settings, source, listener=listener, **options)
     return _Opaque(batches) if by_batch else _as_r(training.concatenate(batches))
 
@@ -309,6 +311,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "train": _train,
     "train_and_evaluate": _train_and_evaluate,
     "trained_columns": training.trained_columns,
+    "trained_replacements": training.trained_replacements,
     "training_history": lambda model_dir: _as_vectors(
         {**training.read_history(model_dir), "model_dir": model_dir}
     ),

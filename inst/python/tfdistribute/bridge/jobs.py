@@ -103,10 +103,13 @@ def remove_job_directory(directory: str) -> None:
     private_directory.remove(directory)
 
 
-def pack_inputs(inputs: tuple[dict[str, Any], ...], directories: tuple[str, ...]) -> None:
+def pack_inputs(
+    inputs: tuple[dict[str, Any], ...], directories: tuple[str, ...], estimator: dict[str, Any]
+) -> None:
+    types = read_estimator(estimator)[0].types_read()
     for each, directory in zip(inputs, directories, strict=True):
         columns = [read(Column, column) for column in each["columns"]]
-        write_packed(columns, directory, each.get("response"))
+        write_packed(columns, directory, each.get("response"), types)
 
 
 def start_job(

@@ -61,6 +61,15 @@ class Input(Description):
         """
         return self
 
+    def reading(self, types: Mapping[str, str]) -> Input:
+        """Return the same rows, in which these columns are read in other types if they hold doubles.
+
+        Args:
+            types: "double" for columns whose digits 32 bits do not hold, or "integer64" for columns of whole numbers.
+                Columns in memory that have fractions keep their type; files raise InputError at a fraction.
+        """
+        return self
+
     def with_codes(self, compute: ComputeCodes) -> Input:
         """Return an input that also has columns of whole numbers, if its rows are in memory; else itself.
 

@@ -37,7 +37,7 @@ from tfdistribute.inputs.description import (
 )
 from tfdistribute.inputs.packed.chunks import batches_per_chunk, dataset_of_chunks, make_unpack
 from tfdistribute.inputs.packed.layout import Layout, Matrices
-from tfdistribute.inputs.packed.packing import Column, PackedColumns, check_names, pack
+from tfdistribute.inputs.packed.packing import Column, PackedColumns, check_names, pack, read_as
 from tfdistribute.sharding import BatchPlan, InputContext, RowOrder, Shard
 from tfdistribute.task_events import JOB
 
@@ -163,16 +163,24 @@ def _row_numbers(
 class InMemory(PackedInput, kind="in_memory"):
     """Columns of equal length.
 
-    The columns are copied once, on the thread that reads the description; training uses that copy. The column
-    functions are dropped, because arrays that belong to R must not be released on other threads.
+    The columns are copied once, when they are first needed, on the thread that called the verb; training uses that
+    copy. The column functions are then dropped, because arrays that belong to R must not be released on other threads.
     """
 
     columns: tuple[Column, ...]
 
     def __post_init__(self) -> None:
         check_names(self.columns, self.response)
-        object.__setattr__(self, "packed", pack(self.columns))
+
+    @cached_property
+    def packed(self) -> PackedColumns:
+        packed = pack(self.columns)
         object.__setattr__(self, "columns", ())
+        return packed
+
+    def reading(self, types: Mapping[str, str]) -> InMemory:
+        columns = tuple(read_as(self.columns, types))
+        return self if columns == self.columns else replace(self, columns=columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,9 +192,18 @@ class Mapped(PackedInput, kind="mapped"):
         return map_packed(os.path.join(os.environ.get(JOB, ""), self.directory))
 
 
-def write_packed(columns: Sequence[Column], directory: str, response: str | None = None) -> int:
-    """Pack columns into files without a second copy in memory; return the bytes. InputError if the disk is full."""
+def write_packed(
+    columns: Sequence[Column],
+    directory: str,
+    response: str | None = None,
+    types: Mapping[str, str] | None = None,
+) -> int:
+    """Pack columns into files without a second copy in memory; return the bytes. InputError if the disk is full.
+
+    ``types`` are as in ``Input.reading``.
+    """
     check_names(columns, response)
+    columns = read_as(columns, types or {})
     os.mkdir(directory, 0o700)
     packed = pack(columns, lambda layout, rows: _empty_files(layout, rows, directory))
     for matrix in packed.matrices:
@@ -195,7 +212,7 @@ def write_packed(columns: Sequence[Column], directory: str, response: str | None
     tables = {name: [str(text) for text in table] for name, table in packed.layout.tables.items()}
     description = {
         "rows": packed.rows,
-        "columns": [asdict(column.facts) for column in columns],
+        "columns": [asdict(facts) for facts in packed.layout.facts.values()],
         "tables": tables,
     }
     (Path(directory) / COLUMNS).write_text(json.dumps(description), encoding="utf-8")

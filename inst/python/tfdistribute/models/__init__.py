@@ -6,10 +6,12 @@ from tfdistribute.models.description import Model
 from tfdistribute.models.factors import FactorCodes
 from tfdistribute.models.feature_columns.description import FeatureColumn, safe_key
 from tfdistribute.models.feature_columns.initializers import Initializer
+from tfdistribute.models.features import check_kinds
 from tfdistribute.models.keras.model import KerasModel
 from tfdistribute.models.optimizers import Optimizer
 from tfdistribute.models.serving import (
     examples_receiver,
+    filling_receiver,
     parse_example_spec_with_label,
     tensors_receiver,
 )

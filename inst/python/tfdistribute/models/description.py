@@ -70,12 +70,21 @@ class Model(Description):
     def required_features(self) -> tuple[FeatureRequirement, ...]:
         return ()
 
+    def types_read(self) -> Mapping[str, str]:
+        """Return the types to read features in that may hold doubles, as in ``Input.reading``."""
+        return {}
+
     def accepted_values(self, facts: InputFacts, needs_label: bool) -> AcceptedValues:
         return [
             (each.feature, each.accepted)
             for each in self.required_features()
             if each.accepted is not None
         ]
+
+    def reads(self, feature: str) -> bool:
+        """Return whether the model reads a feature, or may read it."""
+        read = {each.feature for each in self.required_features()}
+        return not read or feature in read
 
     def coded_features(self, factors: Collection[str]) -> set[str]:
         """Return the factors whose codes the model reads instead of their labels."""

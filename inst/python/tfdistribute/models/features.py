@@ -6,8 +6,9 @@ import difflib
 import math
 from collections.abc import Iterable, Mapping
 
-from tfdistribute.columns import ColumnFacts, InputFacts, show_values
+from tfdistribute.columns import KINDS, ColumnFacts, InputFacts, show_values
 from tfdistribute.errors import InputError
+from tfdistribute.models.description import Model
 from tfdistribute.models.feature_columns.description import FeatureRequirement
 
 
@@ -18,6 +19,45 @@ def check_features(
         if each.feature not in features:
             raise _missing(each, list(features))
         _check_fit(each, features[each.feature])
+
+
+def check_kinds(model: Model, facts: InputFacts, trained: Mapping[str, str]) -> None:
+    """Raise InputError for a feature of another kind (see ``columns.KINDS``) than in the model's training."""
+    for name, column in (facts.features or {}).items() if facts.typed else ():
+        known = trained.get(name)
+        if known in (None, KINDS[column.type]) or not model.reads(name):
+            continue
+        held = "a factor" if column.levels is not None else _type_in_words(column.type)
+        raise InputError(
+            f'The feature "{name}" holds {held}, but the model was trained with {_KIND_IN_WORDS[known]} in it.',
+            _conversion(name, known, column),
+            argument="features",
+            value=name,
+        )
+
+
+_KIND_IN_WORDS = {
+    "numbers": "numbers",
+    "logical": "TRUE and FALSE",
+    "labels": "labels (strings or a factor)",
+    "dates": "dates",
+    "times": "times",
+}
+# The function of R, and the type for a file.
+_CONVERSIONS = {
+    "numbers": ("as.numeric", "float"),
+    "logical": ("as.logical", "logical"),
+    "labels": ("as.character", "string"),
+    "dates": ("as.Date", "date"),
+    "times": ("as.POSIXct", "datetime"),
+}
+
+
+def _conversion(name: str, trained: str, column: ColumnFacts) -> str:
+    function, file_type = _CONVERSIONS[trained]
+    # as.numeric() of a factor is the numbers of its levels.
+    value = name if column.levels is None or trained == "labels" else f"as.character({name})"
+    return f'Convert it, as in {function}({value}), or read a file with types = list({name} = "{file_type}").'
 
 
 def check_weights(facts: InputFacts, weight_column: str | None) -> None:
@@ -80,6 +120,7 @@ def _factor_remedy(required: FeatureRequirement, feature: ColumnFacts) -> str | 
 def _type_in_words(column_type: str) -> str:
     words = {
         "float": "numbers with fractions (doubles)",
+        "double": "numbers with fractions (doubles)",
         "integer": "whole numbers",
         "integer64": "whole numbers",
         "string": "strings",

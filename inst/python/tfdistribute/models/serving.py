@@ -39,6 +39,28 @@ def _operation_name(feature: str) -> str:
     return re.sub("^(?=[^A-Za-z0-9.])", "feature", safe_key(feature))
 
 
+def filling_receiver(
+    receiver: Callable[[], Any], replacements: Mapping[str, Any]
+) -> Callable[[], Any]:
+    """Replace NaN in the features of a receiver."""
+    tf = engine.tf
+
+    def filled(name: str, values: Any) -> Any:
+        if name not in replacements or not getattr(values, "dtype", tf.string).is_floating:
+            return values
+        replacement = tf.constant(replacements[name], values.dtype)
+        return tf.where(tf.math.is_nan(values), replacement, values)
+
+    def fill() -> Any:
+        request = receiver()
+        if not isinstance(request.features, Mapping):
+            return request
+        features = {name: filled(name, each) for name, each in request.features.items()}
+        return request._replace(features=features)
+
+    return fill if replacements else receiver
+
+
 def parse_example_spec(
     columns: Iterable[FeatureColumn], features: Mapping[str, ColumnFacts] | None = None
 ) -> dict[str, Any]:
@@ -56,6 +78,7 @@ def parse_example_spec(
         for key, usual in parsed.items():
             name = names[key]
             entry = _dense((features or {}).get(name)) if name in crossed else usual
+            entry = _with_default(entry, (features or {}).get(name))
             spec[name] = _merged(name, spec[name], entry) if name in spec else entry
     return spec
 
@@ -98,6 +121,13 @@ def _dense(known: ColumnFacts | None) -> Any:
         return tf.io.FixedLenFeature((1,), tf.string)
     dtype = tf.int64 if known.type in WHOLE_NUMBERS else tf.string
     return tf.io.FixedLenFeature(known.shape or (1,), dtype)
+
+
+def _with_default(entry: Any, known: ColumnFacts | None) -> Any:
+    if known is None or known.fill is None or getattr(entry, "default_value", "") is not None:
+        return entry
+    fill = known.fill if isinstance(known.fill, str) else entry.dtype.as_numpy_dtype(known.fill)
+    return entry._replace(default_value=[fill])
 
 
 def _merged(name: str, first: Any, second: Any) -> Any:

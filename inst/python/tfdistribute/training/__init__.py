@@ -3,7 +3,11 @@
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_keras_model, export_savedmodel
 from tfdistribute.training.history import History, read_history
-from tfdistribute.training.model_directory import class_names, trained_columns
+from tfdistribute.training.model_directory import (
+    class_names,
+    trained_columns,
+    trained_replacements,
+)
 from tfdistribute.training.multi_worker.inference import evaluate_shard, predict_shard
 from tfdistribute.training.predict import concatenate, predict
 from tfdistribute.training.spark import predict_table

@@ -71,6 +71,7 @@ def evaluate(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#evaluate
     """
+    source = source.reading(model.types_read())
     context = HookContext.here("evaluate", model.model_dir)
     check_hooks(hooks, context)
     if steps is None:

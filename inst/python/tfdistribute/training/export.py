@@ -19,6 +19,7 @@ from tfdistribute.models import (
     KerasModel,
     Model,
     examples_receiver,
+    filling_receiver,
     tensors_receiver,
 )
 from tfdistribute.run_config import RunSettings
@@ -101,16 +102,19 @@ def export_savedmodel(
 def _receiver(prepared: Prepared, request: Request | None) -> Callable[[], Any]:
     features = prepared.directory.features
     if request is None:
-        return prepared.model.serving_input_receiver_fn(features)
-    if isinstance(request, Input):
-        return _tensors_of(prepared, request)
-    if isinstance(request, Sequence):
-        return examples_receiver(request, features)
-    return request
+        receiver = prepared.model.serving_input_receiver_fn(features)
+    elif isinstance(request, Input):
+        receiver = _tensors_of(prepared, request)
+    elif isinstance(request, Sequence):
+        receiver = examples_receiver(request, features)
+    else:
+        receiver = request
+    return filling_receiver(receiver, prepared.directory.replacements)
 
 
 def _tensors_of(prepared: Prepared, source: Input) -> Callable[[], Any]:
-    model, facts = prepared.model, source.facts()
+    model = prepared.model
+    facts = source.reading(model.types_read()).facts()
     if facts.features is None:
         raise UnsupportedError(
             "`input` is a function, so the features of a request are not known.",

@@ -14,7 +14,7 @@ from typing import Any
 from tfdistribute import history_file, storage
 from tfdistribute.checkpoints.contents import is_whole
 from tfdistribute.checkpoints.newest import broken_newest, listed_checkpoint, newest_checkpoint
-from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.columns import KINDS, ColumnFacts, InputFacts
 from tfdistribute.descriptions import check_directory
 from tfdistribute.errors import InputError, ModelDirectoryError
 from tfdistribute.files import is_remote, is_unnamed_model
@@ -26,6 +26,9 @@ from tfdistribute.training.remote.lease import check_access, lost_access, read_e
 SIGNATURE = "tfdistribute-model.json"
 # What a model is, what it was trained on, and its history.
 OWN_FILES = (SIGNATURE, history_file.LOSSES, history_file.EVALUATIONS, position.FILE)
+
+# What a training learned from its rows, beside weights.
+_LEARNED = {"kinds", "replacements"}
 
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _NOT_WRITABLE = re.compile(r"Read-only file system|Permission denied")
@@ -108,6 +111,10 @@ def class_names(model_dir: str) -> list[str] | None:
     return structure["label_vocabulary"] or [str(each) for each in range(structure["n_classes"])]
 
 
+def trained_replacements(model_dir: str) -> dict[str, Any]:
+    return ModelDirectory(model_dir).replacements
+
+
 def was_temporary(model_dir: str) -> bool:
     return is_unnamed_model(model_dir) and not os.path.exists(os.path.dirname(model_dir))
 
@@ -120,6 +127,9 @@ class ModelDirectory:
         for name in OWN_FILES:
             storage.check_own(os.path.join(path, name))
         self._signed: dict[str, Any] = storage.read_object(os.path.join(path, SIGNATURE)) or {}
+        if self._signed.keys() & _LEARNED and listed_checkpoint(path) is None:
+            # Of a training that failed before its first checkpoint.
+            self._signed = {k: each for k, each in self._signed.items() if k not in _LEARNED}
 
     @property
     def structure(self) -> dict[str, Any] | None:
@@ -132,18 +142,37 @@ class ModelDirectory:
         noted = self._signed.get("features")
         if not isinstance(noted, list):
             return None
-        features = [ColumnFacts(each["name"], each["type"], tuple(each["shape"])) for each in noted]
-        return {feature.name: feature for feature in features}
+        fill = self.replacements
+        return {
+            each["name"]: ColumnFacts(
+                each["name"], each["type"], tuple(each["shape"]), fill=fill.get(each["name"])
+            )
+            for each in noted
+        }
 
     @property
     def trained_columns(self) -> dict[str, Any] | None:
-        """Names of ``features``, ``response`` and ``weights``, and ``types`` of the features; None if not known."""
+        """Names of ``features``, ``response`` and ``weights``, ``types`` of the features, and ``replacements``.
+
+        None if the training did not know its features.
+        """
         features = self.features
         if features is None:
             return None
         named = {name: self._signed.get(name) for name in ("response", "weights")}
         types = [feature.type for feature in features.values()]
-        return {"features": list(features), "types": types, **named}
+        replacements = self.replacements
+        return {"features": list(features), "types": types, **named, "replacements": replacements}
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Kinds of the training's features, as in ``columns.KINDS``, as far as they are known."""
+        return dict(self._signed.get("kinds") or {})
+
+    @property
+    def replacements(self) -> dict[str, Any]:
+        """Replacements for missing values that the training computed from its rows, by feature."""
+        return dict(self._signed.get("replacements") or {})
 
     @property
     def codes(self) -> FactorCodes:
@@ -205,6 +234,13 @@ class ModelDirectory:
             ]
             signed["response"] = facts.label and facts.label.name
             signed["weights"] = facts.weights and facts.weights.name
+        typed = facts.features or {} if facts is not None and facts.typed else {}
+        if kinds := {name: KINDS[each.type] for name, each in typed.items()} | self.kinds:
+            signed["kinds"] = kinds
+        known = facts.features or {} if facts is not None else {}
+        fills = {name: each.fill for name, each in known.items() if each.fill is not None}
+        if fills or self.replacements:
+            signed["replacements"] = {**fills, **self.replacements}
         if codes is not None and codes != FactorCodes():
             signed["codes"] = codes.as_values()
         text = json.dumps(signed, indent=1, sort_keys=True)

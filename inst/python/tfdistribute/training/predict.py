@@ -57,6 +57,7 @@ def predict(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#predict
     """
+    source = source.reading(model.types_read())
     context = HookContext.here("predict", model.model_dir)
     check_hooks(hooks, context)
     prepared, checkpoint = prepare_use("predict", model, settings, source, checkpoint_path)

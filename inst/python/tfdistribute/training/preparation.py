@@ -19,7 +19,7 @@ from tfdistribute.columns import InputFacts
 from tfdistribute.inputs import Input, Purpose
 from tfdistribute.inputs.position import first_row
 from tfdistribute.interrupts import StopRequest
-from tfdistribute.models import FactorCodes, Model
+from tfdistribute.models import FactorCodes, Model, check_kinds
 from tfdistribute.run_config import (
     TRAINING,
     Devices,
@@ -262,6 +262,7 @@ def prepare_use(
 
 def check_evaluation(prepared: Prepared, source: Input) -> None:
     facts = source.facts()
+    check_kinds(prepared.model, facts, prepared.directory.kinds)
     accepting(source, prepared.model, prepared.codes, needs_label=True)
     prepared.model.check(prepared.codes.applied(facts))
     context = _run_context("evaluate", prepared.model, prepared.settings, facts)
@@ -283,6 +284,7 @@ def _complete_model(
     model = model.complete_from_signature(directory.structure)
     if facts is None:
         return model, directory.codes
+    check_kinds(model, facts, directory.kinds)
     codes = FactorCodes.of(model, facts, directory.codes)
     facts = directory.with_known_classes(codes.applied(facts))
     return model.complete_from_input(facts), codes

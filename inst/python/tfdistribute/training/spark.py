@@ -34,7 +34,7 @@ _TYPES = {
     "string": ("StringType", "string"),
 }
 _SQL = {"float32": "float", "float64": "double", "int32": "int", "int64": "bigint"}
-_NUMBERS = {"float", "integer", "integer64", "logical"}
+_NUMBERS = {"float", "double", "integer", "integer64", "logical"}
 _NEEDED = "tensorflow"
 # Tasks of the check, so that each executor of a small cluster gets one.
 _PROBES = 8

@@ -54,6 +54,7 @@ def train(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#train
     """
+    source = source.reading(model.types_read())
     member = current_member(settings)
     if member is not None:
         spec = TrainSpec(source, max_steps, tuple(hooks))

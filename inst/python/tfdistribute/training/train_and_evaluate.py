@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tfdistribute import engine, history_file
@@ -38,6 +39,9 @@ def train_and_evaluate(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/train_and_evaluate
     """
+    types = model.types_read()
+    train_spec = replace(train_spec, input=train_spec.input.reading(types))
+    eval_spec = replace(eval_spec, input=eval_spec.input.reading(types))
     member = current_member(settings)
     if member is not None:
         return perform(

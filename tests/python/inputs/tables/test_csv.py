@@ -233,7 +233,7 @@ def test_missing_columns_are_named_with_the_file(tmp_path: Path):
     assert error.problem == f'The file "{third}" has no column `y`.'
     assert "no column `z`" in refusal(csv_input(first, features=("z",))).problem
     assert "`types` names `z`" in refusal(csv_input(first, types={"z": "float"})).problem
-    assert "which is not a type" in refusal(csv_input(first, types={"x": "double"})).problem
+    assert "which is not a type" in refusal(csv_input(first, types={"x": "complex"})).problem
     assert "which is integer" in refusal(csv_input(first, impute={"x": "a"})).problem
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from tfdistribute.engine import losses, metrics, model_graphs, patches, tpu
 from tfdistribute.engine.estimator import model_inputs
 from tfdistribute.engine.estimator.category_codes import CLASSES, of_known_classes
 from tfdistribute.engine.estimator.options import EstimatorOptions
-from tfdistribute.engine.features import numeric_columns
+from tfdistribute.engine.features import numeric_columns, wide_columns
 from tfdistribute.engine.features.packed_features import Features, PackedFeatures
 from tfdistribute.engine.repairs import replicated_variables
 from tfdistribute.engine.step import accumulate, distinct_rows, replica_scale
@@ -100,6 +100,10 @@ class ModelCall:
     def rename_features(self) -> None:
         if self.options.feature_keys:
             self.features = model_inputs.rename_features(self.features, self.options.feature_keys)
+
+    def transform_wide_columns(self) -> None:
+        if isinstance(self.features, Mapping):
+            self.features = wide_columns.add_transformed(self.features, self.options.columns)
 
     def keep_row_count(self) -> None:
         if self.options.only_row_count:
@@ -188,6 +192,7 @@ MODEL_CALL = (
     ModelCall.read_codes,
     ModelCall.join_numeric_columns,
     ModelCall.rename_features,
+    ModelCall.transform_wide_columns,
     ModelCall.keep_row_count,
     ModelCall.cast_labels,
     ModelCall.call_model_fn,

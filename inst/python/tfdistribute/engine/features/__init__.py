@@ -11,3 +11,4 @@ from tfdistribute.engine.features.packed_features import (
     slice_columns,
 )
 from tfdistribute.engine.features.standardizer import Standardizer
+from tfdistribute.engine.features.wide_columns import RangeNumber, WideNumericColumn

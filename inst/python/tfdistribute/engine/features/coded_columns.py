@@ -10,6 +10,7 @@ from tensorflow.python.feature_column import feature_column_v2
 from tensorflow.python.ops import embedding_ops
 
 from tfdistribute.engine.features.standardizer import Standardizer
+from tfdistribute.engine.features.wide_columns import RangeNumber
 
 columns_lib: Any = feature_column_v2
 
@@ -106,6 +107,8 @@ def _with_codes(column_class: type) -> type:
 
 def _calls_function(column: Any) -> bool:
     function = getattr(column, "normalizer_fn", None)
+    if isinstance(function, RangeNumber):
+        function = function.before
     if function is not None and not isinstance(function, Standardizer):
         return True
     return any(map(_calls_function, getattr(column, "parents", ())))

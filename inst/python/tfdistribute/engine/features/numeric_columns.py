@@ -152,7 +152,7 @@ def _scope(member: Any) -> Any:
 
 
 def _form(column: Any) -> type | None:
-    if not isinstance(column, columns_lib.NumericColumn):
+    if type(column) is not columns_lib.NumericColumn:
         return None
     form = type(column.normalizer_fn)
     return form if form in (type(None), Standardizer) else None

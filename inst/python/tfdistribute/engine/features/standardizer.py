@@ -18,10 +18,14 @@ class Standardizer:
     shape: tuple[int, ...]
     center: Numbers | None  # One number for all, or one for each number of a row.
     scale: Numbers | None
+    # Whether the center is so large that 32 bits lose digits before it is subtracted.
+    wide: bool = False
 
     def __call__(self, values: Any) -> Any:
-        # Times are 64-bit numbers, which must not be rounded before the center is subtracted.
-        values = values if values.dtype.is_floating else tf.cast(values, "float32")
+        if self.wide:
+            values = tf.cast(values, tf.float64)
+        elif not values.dtype.is_floating:
+            values = tf.cast(values, tf.float32)
         for numbers, change in ((self.center, tf.subtract), (self.scale, tf.divide)):
             if numbers is not None:
                 constant = numbers[0] if len(numbers) == 1 else np.reshape(numbers, self.shape)

@@ -39,6 +39,10 @@ class FileInput(RowInput):
     def _columns(self, source: Source) -> dict[str, ColumnFacts]:
         return source.layout.facts
 
+    @property
+    def _is_typed(self) -> bool:
+        return True
+
     def _explain(self, source: Source, error: Exception) -> Exception | None:
         return None
 
@@ -71,6 +75,7 @@ class FileInput(RowInput):
             epochs=self.epochs,
             global_batch_size=self.batch_size,
             label_range=None if label is None else self._label_range(source),
+            typed=self._is_typed,
         )
 
     def content(self) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from tfdistribute.columns import AcceptedValues, InputFacts
 from tfdistribute.errors import CallbackError, InputError, ShardingError
 from tfdistribute.inputs.description import Input, InputFunction, Purpose, ReadingOrder, ShardOrder
 from tfdistribute.inputs.packed.chunks import make_unpack
-from tfdistribute.inputs.packed.packing import Column, PackedColumns, pack
+from tfdistribute.inputs.packed.packing import Column, PackedColumns, pack, read_as
 from tfdistribute.sharding import InputContext, Shard, split
 
 
@@ -48,6 +48,10 @@ class Generator(Input, kind="generator"):
 
     def accepting(self, accepted: AcceptedValues) -> Generator:
         self._batches.accept(accepted)
+        return self
+
+    def reading(self, types: Mapping[str, str]) -> Generator:
+        self._batches.types = types
         return self
 
     def shard_order(self) -> ShardOrder:
@@ -95,6 +99,7 @@ class _Batches:
         self._ahead: PackedColumns | None = None
         self._passes_left: int | None = 0
         self._accepted: AcceptedValues = ()
+        self.types: Mapping[str, str] = {}
         self.interrupted = False
 
     @cached_property
@@ -169,7 +174,7 @@ class _Batches:
             raise self._refusal(
                 str(answer["problem"]), answer.get("remedy"), answer.get("argument")
             )
-        columns = [_column(fields) for fields in answer["columns"]]
+        columns = read_as([_column(fields) for fields in answer["columns"]], self.types)
         if "first" in self.__dict__:
             columns = self._as_in_first(columns)
         try:

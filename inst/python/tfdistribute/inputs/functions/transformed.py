@@ -73,6 +73,11 @@ class Transformed(Input, kind="transformed"):
     def starting_at(self, row: int) -> Transformed:
         return replace(self, source=self.source.starting_at(row))
 
+    def reading(self, types: Mapping[str, str]) -> Transformed:
+        if self.transform is not None:
+            return self
+        return replace(self, source=self.source.reading(types))
+
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:

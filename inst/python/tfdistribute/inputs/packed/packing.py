@@ -45,10 +45,13 @@ class Column(Description):
     shape: tuple[int, ...] = ()
     levels: tuple[str, ...] | None = None
     as_labels: bool = False
+    fill: Any = None
+    # The type of the values, if the column is read in another one.
+    held: str | None = None
 
     @property
     def facts(self) -> ColumnFacts:
-        return ColumnFacts(self.name, self.type, self.shape, self.levels, self.as_labels)
+        return ColumnFacts(self.name, self.type, self.shape, self.levels, self.as_labels, self.fill)
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,16 @@ class PackedColumns:
         return float(values.min()), float(values.max())
 
 
+def read_as(columns: Sequence[Column], types: Mapping[str, str]) -> list[Column]:
+    """Return the columns, with other types for columns of doubles, as in ``Input.reading``."""
+    return [
+        replace(column, type=types[column.name], held=column.type)
+        if column.type == "float" and column.name in types
+        else column
+        for column in columns
+    ]
+
+
 def check_names(columns: Sequence[Column], response: str | None) -> None:
     names = [column.name for column in columns]
     for name in sorted(set(names)):
@@ -112,12 +125,24 @@ def pack(
 ) -> PackedColumns:
     """Copy columns into matrices, a few at a time, which share no memory with the columns' arrays.
 
-    Raises InputError if there are no columns or rows, or if columns differ in rows or do not have their declared shape.
+    Columns that are read as whole numbers but have fractions keep their own type, so that models reject them. Raises
+    InputError if there are no columns or rows, or if columns differ in rows or do not have their declared shape.
     """
     if not columns:
         raise InputError(
             "The input has no columns.", "Choose at least one feature.", argument="features"
         )
+    try:
+        return _pack(columns, allocate)
+    except _NotWholeError as error:
+        own = [
+            replace(each, type=each.held or each.type) if each.name == str(error) else each
+            for each in columns
+        ]
+        return pack(own, allocate)
+
+
+def _pack(columns: Sequence[Column], allocate: Callable[[Layout, int], Matrices]) -> PackedColumns:
     layout = Layout.of(
         [column.facts for column in columns],
         {column.name: _UNREAD for column in columns if column.type == "string"},
@@ -168,8 +193,19 @@ def _read(column: Column) -> tuple[npt.NDArray[Any], npt.NDArray[np.object_] | N
         return np.asarray(coded["codes"]), np.array(coded["labels"], dtype=object, ndmin=1)
     array = _vector(values) if isinstance(values, Mapping) else np.asarray(values)
     if column.type == "integer64" and array.dtype == np.float64:
-        array = array.view(np.int64)
+        array = array.view(np.int64) if column.held is None else _whole(array, column.name)
     return array, None
+
+
+def _whole(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    # Beyond 2^53, doubles do not hold every whole number.
+    if not np.all((np.trunc(values) == values) & (np.abs(values) <= 2.0**53)):
+        raise _NotWholeError(name)
+    return values.astype(np.int64)
+
+
+class _NotWholeError(ValueError):
+    """The argument is the name of a column."""
 
 
 def _vector(given: Mapping[str, Any]) -> npt.NDArray[Any]:

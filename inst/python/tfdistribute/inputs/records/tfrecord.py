@@ -100,6 +100,10 @@ class TFRecord(FileInput, kind="tfrecord"):
             known = [_parse_column(name, text) for name, text in self.columns.items()]
         return {each.name: each for each in _choose_columns(known, self.features, self.response)}
 
+    @property
+    def _is_typed(self) -> bool:
+        return not self.columns
+
     def _columns(self, source: Source) -> dict[str, ColumnFacts]:
         return dict(self._chosen)
 

@@ -72,7 +72,7 @@ def _typed(column: Any, facts: ColumnFacts) -> tuple[Any, npt.NDArray[np.bool_]]
 
 
 def _finite(numbers: Any, texts: Any, facts: ColumnFacts) -> Any:
-    return without_overflows(numbers, texts) if facts.type == "float" else numbers
+    return without_overflows(numbers, texts) if facts.type in ("float", "double") else numbers
 
 
 def _too_large(values: npt.NDArray[Any], known: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

@@ -42,12 +42,24 @@ class TableInput(FileInput):
         return self.on_bad_row == "skip"
 
     def accepting(self, accepted: AcceptedValues) -> TableInput:
+        return self._with_columns(accepted=accepted)
+
+    def _with_columns(self, **fields: Any) -> TableInput:
         source: Any = self._source
-        columns = replace(source.columns, accepted=accepted)
-        checked = copy.copy(self)
+        columns, changed = replace(source.columns, **fields), copy.copy(self)
         # Readers of both keep their errors in one place.
-        checked.__dict__.update(_source=replace(source, columns=columns), _failures=self._failures)
-        return checked
+        changed.__dict__.update(_source=replace(source, columns=columns), _failures=self._failures)
+        return changed
+
+    def reading(self, types: Mapping[str, str]) -> TableInput:
+        layout = self._source.layout
+        facts = [
+            replace(each, type=types[each.name])
+            if each.type == "float" and each.name in types and each.name != self.response
+            else each
+            for each in layout.facts.values()
+        ]
+        return self._with_columns(layout=Layout.of(facts, layout.tables))
 
     def _without_bad_rows(self, files: TableFiles) -> Source:
         if not self.skips:

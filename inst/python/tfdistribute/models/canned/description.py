@@ -78,6 +78,18 @@ class Canned(Model):
             )
         return tuple(required)
 
+    def reads(self, feature: str) -> bool:
+        return any(each.feature == feature for each in self.required_features())
+
+    def types_read(self) -> Mapping[str, str]:
+        types: dict[str, str] = {}
+        for each in self.required_features():
+            if "float" not in each.types and "integer64" in each.types:
+                types[each.feature] = "integer64"
+            elif each.wide:
+                types.setdefault(each.feature, "double")
+        return types
+
     def build(self, config: Any) -> Any:
         arguments, start = self.arguments(), self.warm_start_from
         weight_key = None if self.weight_column is None else safe_key(self.weight_column)

@@ -11,7 +11,7 @@ from tfdistribute.columns import Accepted
 from tfdistribute.descriptions import Description
 from tfdistribute.errors import ModelError
 
-NUMBERS = ("float", "integer", "integer64", "logical", "date", "datetime")
+NUMBERS = ("float", "double", "integer", "integer64", "logical", "date", "datetime")
 WHOLE_NUMBERS = ("integer", "integer64", "logical")
 TEXT = ("string",)
 
@@ -29,6 +29,7 @@ class FeatureRequirement:
     remedy: str
     accepted: Accepted | None = None  # None for any.
     default: tuple[float, ...] | None = None  # For records without the feature.
+    wide: bool = False  # Whether 32 bits lose digits that the column needs.
 
 
 @dataclass(frozen=True)

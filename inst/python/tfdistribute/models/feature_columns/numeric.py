@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -18,6 +18,9 @@ from tfdistribute.models.feature_columns.description import (
     FeatureRequirement,
     safe_key,
 )
+
+# A float32 has 24 bits. With a center of up to as many scales, 13 of them are left for a number after it is centered.
+_MOST_SCALES = 2**11
 
 
 @dataclass(frozen=True)
@@ -55,24 +58,43 @@ class Numeric(FeatureColumn, kind="numeric"):
         remedy = "Use a categorical column, such as column_categorical_with_vocabulary_list()."
         width = math.prod(self.shape)
         default = self.default_value
-        return (FeatureRequirement(self.key, NUMBERS, width, self.name, remedy, default=default),)
+        wide = self.is_wide
+        return (
+            FeatureRequirement(
+                self.key, NUMBERS, width, self.name, remedy, default=default, wide=wide
+            ),
+        )
+
+    @property
+    def is_wide(self) -> bool:
+        """Return whether the column's function needs more digits of the feature than 32 bits hold."""
+        return self.dtype == "float64" or any(
+            abs(center) > _MOST_SCALES * abs(scale)
+            for center in self.center or ()
+            for scale in self.scale or (1.0,)
+        )
 
     def build(self) -> Any:
+        return self.with_function(self.normalizer_fn or self._standardizer(), self.is_wide)
+
+    def with_function(self, function: Callable[..., Any] | None, is_wide: bool) -> Any:
         whole = self.dtype.startswith("int")
         given = self.default_value
         values = None if given is None else [int(value) if whole else value for value in given]
-        return engine.tf.feature_column.numeric_column(
+        column = engine.tf.feature_column.numeric_column(
             safe_key(self.key),
             shape=self.shape,
             default_value=values[0] if values is not None and len(values) == 1 else values,
             dtype=engine.tf.as_dtype(self.dtype),
-            normalizer_fn=self.normalizer_fn or self._standardizer(),
+            normalizer_fn=function,
         )
+        is_wide = is_wide and function is not None
+        return engine.features.WideNumericColumn.of(column) if is_wide else column
 
     def _standardizer(self) -> Callable[[Any], Any] | None:
         if self.center is None and self.scale is None:
             return None
-        return engine.features.Standardizer(self.shape, self.center, self.scale)
+        return engine.features.Standardizer(self.shape, self.center, self.scale, self.is_wide)
 
     def structure(self) -> dict[str, Any]:
         return {
@@ -118,9 +140,21 @@ class Bucketized(FeatureColumn, kind="bucketized"):
         return f"{self.source_column.name}_bucketized"
 
     def requirements(self) -> tuple[FeatureRequirement, ...]:
-        return self.source_column.requirements()
+        (required,) = self.source_column.requirements()
+        return (replace(required, wide=required.wide or self._is_wide),)
+
+    @property
+    def _is_wide(self) -> bool:
+        # Float32 holds each whole number up to 2^24.
+        return max(map(abs, self.boundaries)) > 2**24 or any(
+            max(abs(low), abs(high)) > _MOST_SCALES * (high - low)
+            for low, high in pairwise(self.boundaries)
+        )
 
     def build(self) -> Any:
-        return engine.tf.feature_column.bucketized_column(
-            self.source_column.build(), list(self.boundaries)
-        )
+        source, boundaries = self.source_column, list(self.boundaries)
+        column = source.build()
+        if self._is_wide or source.is_wide:
+            number = engine.features.RangeNumber(self.boundaries, column.normalizer_fn)
+            column, boundaries = source.with_function(number, True), number.own_boundaries
+        return engine.tf.feature_column.bucketized_column(column, boundaries)
