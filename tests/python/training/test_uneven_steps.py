@@ -31,6 +31,7 @@ random = np.random.default_rng(2)
 X = random.normal(size=200).astype("float32")
 SHOP = random.integers(0, 5, size=200).astype("int32")
 WEIGHT = random.uniform(0.0, 3.0, size=200).astype("float32")
+WEIGHT[::7] = 0
 # Rows differ much, so that a mean of means is another number than the mean.
 Y = (3 * X + SHOP + random.normal(scale=4, size=200)).astype("float32")
 COLUMNS = {"x": X, "shop": SHOP, "weight": WEIGHT, "y": Y}
@@ -40,14 +41,22 @@ IDENTITY = {"kind": "categorical_with_identity", "key": "shop", "num_buckets": 5
 EMBEDDING = {"kind": "embedding", "categorical_column": IDENTITY, "dimension": 2}
 
 
-def line(how: str, penalty: float = 0.0) -> Callable[..., Any]:
+def weighted_mean(squares: Any, weights: Any) -> Any:
+    # A replica with no weight at all would divide by 0.
+    weights += 0.1
+    return tf.reduce_sum(weights * squares) / tf.reduce_sum(weights)
+
+
+def line(how: str, penalty: float = 0.0, mean: Any = None) -> Callable[..., Any]:
     """Make the model function of a line through 0, trained in a way of ``custom_models`` or with a tape."""
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
         slope = v1.get_variable("slope", [], initializer=v1.zeros_initializer())
         with tf.GradientTape() as tape:
             output = features["x"] * slope
-            loss = tf.reduce_mean(tf.square(labels - output)) + penalty * slope**2
+            squares = tf.square(labels - output)
+            found = tf.reduce_mean(squares) if mean is None else mean(squares, features["weight"])
+            loss = found + penalty * slope**2
         if mode != "train":
             train_op = None
         elif how == "tape":
@@ -115,6 +124,11 @@ MODELS: dict[str, Callable[[Path], Model]] = {
     "function, Keras": custom("get_updates"),
     "function, tape": custom("tape"),
     "function, penalty": custom("apply_gradients", penalty=0.1),
+    "function, weights": custom("get_updates", mean=weighted_mean),
+    # TensorFlow 1's mean over the weights that are not zero.
+    "function, some weights": custom(
+        "v1", penalty=0.1, mean=lambda *values: v1.losses.compute_weighted_loss(*values)
+    ),
     "linear": canned("linear_regressor"),
     "weighted": canned("linear_regressor", weight_column="weight"),
     "sum": canned("linear_regressor", loss_reduction="sum"),
@@ -188,6 +202,8 @@ CHECKED = [
     ("function", "mirrored over 3"),
     ("function, Keras", "mirrored"),
     ("function, tape", "mirrored"),
+    ("function, weights", "mirrored over 3"),
+    ("function, some weights", "central storage"),
     ("weighted", "central storage"),
     ("deep", "mirrored"),
     ("keras", "mirrored"),
@@ -254,7 +270,9 @@ def test_nothing_is_added_to_steps_that_divide(tmp_path: Path, strategy: str):
     scales: list[Any] = []
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
-        scales.append(replica_scale.current())
+        scale = replica_scale.current()
+        assert scale is not None
+        scales.append(scale.rows)
         return line("v1")(features, labels, mode)
 
     def train_on(name: str, source: Input) -> None:

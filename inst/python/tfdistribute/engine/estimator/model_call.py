@@ -49,12 +49,17 @@ class ModelCall:
         return self.spec
 
     def scale_by_rows(self) -> None:
-        options = self.options
-        if self.scale is None or options.sums_loss or options.loss_is_mean is False:
+        options, strategy = self.options, tf.distribute.get_strategy()
+        averages = not options.sums_loss and options.loss_is_mean is not False
+        on_tpus = "TPU" in type(strategy).__name__
+        if self.mode != ModeKeys.TRAIN or strategy.num_replicas_in_sync == 1 or on_tpus:
             return
-        patches.install("gradients_of_rows", accumulate.gradients_of_rows)
-        batch, in_losses = (self.features, self.labels), not options.reports_mean_loss
-        self._recording.enter_context(replica_scale.scaling(self.scale, batch, in_losses))
+        if averages:
+            patches.install("gradients_of_rows", accumulate.gradients_of_rows)
+            batch, in_losses = (self.features, self.labels), not options.reports_mean_loss
+            is_whole = options.micro_batches == 1
+            scaling = replica_scale.scaling(self.scale, batch, in_losses, is_whole)
+            self._recording.enter_context(scaling)
 
     def take_micro_batch(self) -> None:
         options = self.options

@@ -1,7 +1,8 @@
 """The scale of a replica's mean loss, so that the mean over replicas is the mean over all rows of a step.
 
 It is 1 if all replicas have as many rows. Otherwise it is the replica's number of rows over the mean number of all
-replicas. Nothing is added to the graph if the numbers are known to be equal.
+replicas. Nothing is added to the graph if the numbers are known to be equal. A loss that is divided by a sum over its
+rows, such as the sum of their weights, counts by this sum, and a sum over rows counts as it is.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -18,6 +19,7 @@ from tensorflow.python.framework import ops
 from tensorflow_estimator.python.estimator import util as estimator_util
 
 from tfdistribute.engine.graph import walk
+from tfdistribute.engine.graph.divisors import ROWS, SUM, Addends
 from tfdistribute.engine.step.micro_batches import row_count
 from tfdistribute.engine.step.resident_rows import RowReader
 
@@ -71,14 +73,47 @@ def _by_replica(values: list[Any]) -> Any:
 class ReplicaScale:
     """The scale of the replica whose model function is being called.
 
-    ``inputs`` are the names of the operations of its features and labels. ``in_losses`` if the model scales its
-    losses itself, because only some of them are means.
+    ``rows`` is its scale by rows, or None for 1. ``inputs`` are the tensors of its features and labels. ``in_losses``
+    if the model scales its losses itself, because only some of them are means; ``is_whole`` if they are of all rows.
     """
 
-    value: Any
+    rows: Any
     graph: Any
-    inputs: frozenset[str]
+    inputs: tuple[Any, ...]
     in_losses: bool
+    is_whole: bool
+    by_divisor: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def of(self, loss: Any) -> Any:
+        """Return the scale of a loss; None for 1."""
+        found = Addends(loss, self.inputs).divisors
+        divisors = {getattr(each, "name", each): each for each in found}
+        if set(divisors) == {SUM}:
+            return None
+        name, divisor = next(iter(divisors.items()), (ROWS, ROWS))
+        if len(divisors) > 1 or isinstance(divisor, str) or not self.is_whole:
+            return self.rows
+        if name not in self.by_divisor:
+            with tf.device("/cpu:0"), tf.name_scope("replica_scale"):
+                self.by_divisor[name] = _relation_to_mean(divisor)
+        return self.by_divisor[name]
+
+
+def _relation_to_mean(amount: Any) -> Any:
+    """Return an amount of this replica over the mean of all; 0 if no replica has any."""
+    amount = tf.cast(tf.reshape(amount, []), tf.float32)
+    strategy, context = tf.distribute.get_strategy(), tf.distribute.get_replica_context()
+    if len(strategy.extended.worker_devices) == strategy.num_replicas_in_sync:
+        # Within a process, an addition is enough.
+        total = context.merge_call(_add, args=(amount,))
+    else:
+        total = context.all_reduce(tf.distribute.ReduceOp.SUM, amount)
+    return tf.math.divide_no_nan(amount * strategy.num_replicas_in_sync, total)
+
+
+def _add(strategy: Any, amounts: Any) -> Any:
+    with tf.device("/cpu:0"):
+        return tf.add_n(list(strategy.experimental_local_results(amounts)))
 
 
 _current: ContextVar[ReplicaScale | None] = ContextVar("replica_scale", default=None)
@@ -89,11 +124,12 @@ def current() -> ReplicaScale | None:
 
 
 @contextlib.contextmanager
-def scaling(value: Any, batch: Any, in_losses: bool) -> Iterator[None]:
+def scaling(rows: Any, batch: Any, in_losses: bool, is_whole: bool) -> Iterator[None]:
     """Scale the losses of a model function that is called inside the block."""
     leaves = tf.nest.flatten(batch, expand_composites=True)
-    inputs = frozenset(each.op.name for each in leaves if isinstance(each, tf.Tensor))
-    token = _current.set(ReplicaScale(value, ops.get_default_graph(), inputs, in_losses))
+    inputs = tuple(each for each in leaves if isinstance(each, tf.Tensor))
+    scale = ReplicaScale(rows, ops.get_default_graph(), inputs, in_losses, is_whole)
+    token = _current.set(scale)
     try:
         yield
     finally:
@@ -103,7 +139,8 @@ def scaling(value: Any, batch: Any, in_losses: bool) -> Iterator[None]:
 def scaled(loss: Any) -> Any:
     """Return a replica's mean times its scale."""
     scale = current()
-    return loss if scale is None else loss * tf.cast(scale.value, loss.dtype)
+    factor = None if scale is None else scale.of(loss)
+    return loss if factor is None else loss * tf.cast(factor, loss.dtype)
 
 
 def begin(ys: Any, xs: Any, grad_ys: Any) -> Any:
@@ -112,9 +149,19 @@ def begin(ys: Any, xs: Any, grad_ys: Any) -> Any:
     if scale is None or scale.in_losses or ops.get_default_graph() is not scale.graph:
         return grad_ys
     tensors = (each for each in tf.nest.flatten(xs) if isinstance(each, tf.Tensor))
-    if scale.inputs & {each.name for each in walk.ancestors(tensors, control=False)}:
+    inputs = {each.op.name for each in scale.inputs}
+    if any(each.name in inputs for each in walk.ancestors(tensors, control=False)):
         return grad_ys
-    return scaled_gradients(tf.nest.flatten(ys), grad_ys, scale.value)
+    losses, given = tf.nest.flatten(ys), None if grad_ys is None else tf.nest.flatten(grad_ys)
+    factors = [scale.of(loss) for loss in losses]
+    if all(each is None for each in factors):
+        return grad_ys
+    return [
+        scaled_gradients([loss], [gradient], 1.0 if factor is None else factor)[0]
+        for loss, gradient, factor in zip(
+            losses, given or [None] * len(losses), factors, strict=True
+        )
+    ]
 
 
 def scaled_gradients(ys: list[Any], grad_ys: Any, factor: Any) -> list[Any]:
