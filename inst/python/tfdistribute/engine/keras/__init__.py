@@ -17,8 +17,11 @@ from tfdistribute.errors import ModelError, TfdistributeError
 
 
 def build(function: Callable[[], Any], seed: int) -> Any:
+    imported = keras3_models.is_imported()
     with keras3_models.fresh_names():
-        return models.build(function, seed)
+        model = models.build(function, seed)
+    # The first import of Keras 3 draws from the seed, so only a second model has the weights that it gives.
+    return model if keras3_models.is_imported() == imported else build(function, seed)
 
 
 def load(path: str, custom_objects: Mapping[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfdistribute.engine import patches
+from tfdistribute.engine import layer_state, patches
 from tfdistribute.engine.estimator import EstimatorOptions, adopt
 from tfdistribute.engine.keras.models import KerasFacts
 from tfdistribute.engine.keras.parts import (
@@ -90,16 +90,16 @@ def _training(parts: KerasParts, clone: Any, loss: Any, initial: Sequence[Any]) 
     assert parts.optimizer is not None
     optimizer = parts.optimizer()
     optimizer.iterations = tf.compat.v1.train.get_or_create_global_step()
+    updates = layer_state.updates()
     gradients = zip(tf.compat.v1.gradients(loss, variables), variables, strict=True)
     # As in fit(), weights that the loss does not depend on are not changed.
-    updates = [optimizer.apply_gradients([pair for pair in gradients if pair[0] is not None])]
-    # These update the moving averages of batch normalisation.
-    updates += [*clone.get_updates_for(None), *clone.get_updates_for(clone.inputs)]
+    with tf.control_dependencies(updates):
+        trained = optimizer.apply_gradients([pair for pair in gradients if pair[0] is not None])
     return tf.estimator.EstimatorSpec(
         tf.estimator.ModeKeys.TRAIN,
         # Estimator adds up the replicas' shares, and reports the loss of the whole batch.
         loss=loss,
-        train_op=tf.group(*updates),
+        train_op=trained,
         scaffold=tf.compat.v1.train.Scaffold(init_fn=load_values(clone.weights, initial)),
     )
 
