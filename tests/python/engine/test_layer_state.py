@@ -106,9 +106,7 @@ def of_keras(layer: Callable[[], Any]) -> dict[str, Any]:
 
 
 def assert_trained_as_in_keras(directory: Path, layer: Callable[[], Any]) -> None:
-    found = {
-        name: variable_value(str(directory), name) for name in variable_names(str(directory))
-    }
+    found = {name: variable_value(str(directory), name) for name in variable_names(str(directory))}
     for name, value in of_keras(layer).items():
         if "vector_u" not in name:  # It starts from random numbers.
             (own,) = (each for each in found if each.endswith(name))

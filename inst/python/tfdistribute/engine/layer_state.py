@@ -25,6 +25,8 @@ v1 = tf.compat.v1
 
 # Endings of the types of operations that return rows.
 _ROWS = ("GetNext", "GetNextSync", "GetNextFromShard", "PyFunc")
+# The function of TensorFlow that runs merge calls, in another thread than the layer's call.
+_MERGE = ("mirrored_run.py", "_call_for_each_replica")
 _WRITES = ("Assign", "ResourceScatter", "ScatterNd")
 
 
@@ -79,10 +81,15 @@ def _writes(operation: Any) -> bool:
 
 
 def _is_of_layer(operation: Any) -> bool:
+    """Return whether a layer's call made the operation, itself or by a merge call."""
     file = _layer_file()
     return _is_made_in(
-        operation, lambda frame: frame.filename == file and frame.name == "__call__"
-    ) or _is_made_in(operation, lambda frame: frame.name == "_merge_call")
+        operation,
+        lambda frame: (
+            (frame.filename == file and frame.name == "__call__")
+            or (Path(frame.filename).name, frame.name) == _MERGE
+        ),
+    )
 
 
 @functools.cache
