@@ -284,3 +284,23 @@ def test_numbers_are_the_same_with_hooks_that_see_every_batch(tmp_path: Path) ->
     )
     np.testing.assert_array_equal(found["price"], expected["price"])
     assert Watch.seen > 2
+
+
+_FIRST = """
+import sys
+from tfdistribute import engine
+
+def build():
+    import keras
+    return keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+
+assert "keras.src" not in sys.modules
+first, second = (engine.keras.build(build, 1).get_weights()[0] for _ in range(2))
+assert first == second, (first, second)
+"""
+
+
+def test_the_first_model_of_a_process_has_the_weights_of_its_seed(
+    run_python: Callable[..., Any],
+) -> None:
+    run_python(_FIRST)

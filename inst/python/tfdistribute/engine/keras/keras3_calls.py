@@ -93,7 +93,7 @@ def _check_alone() -> None:
     if replicas > 1 or accumulate.current() is not None:
         raise UnsupportedError(
             "A layer of the Keras model assigns a trainable weight in call(), as SpectralNormalization does, which "
-            "several devices and micro-batches would do at once.",
+            "several devices and micro-batches would do more than once.",
             "Train on one device without `micro_batches`, or leave the layer out.",
             argument="keras_model",
             value=str(replicas),

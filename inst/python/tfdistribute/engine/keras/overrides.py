@@ -19,7 +19,7 @@ _KERAS = ("keras", "tf_keras", "tensorflow")
 def check(model: Any, unread: Iterable[str], of_optimizers: Iterable[str]) -> None:
     """Raise ModelError if the model or its optimizer defines a member that its Estimator does not call.
 
-    ``unread`` are further members of models, and ``of_optimizers`` those of optimizers.
+    ``unread`` are further members of models, and ``of_optimizers`` members of optimizers.
     """
     name = _own(model, (*_OF_MODELS, *unread))
     if name is not None:
