@@ -17,6 +17,7 @@ def _module(name: str) -> Any:
 
 backend = _module("backend")
 base_layer = _module("engine.base_layer")
+base_layer_v1 = _module("engine.base_layer_v1")
 compile_utils = _module("engine.compile_utils")
 losses_utils = _module("utils.losses_utils")
 metrics = _module("metrics")

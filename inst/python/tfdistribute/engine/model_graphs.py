@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfdistribute.engine import keras2, model_parts, placement
+from tfdistribute.engine import keras2, layer_state, model_parts, placement
 from tfdistribute.engine.graph import effects, walk
 from tfdistribute.engine.repairs import gradient_scale, replicated_variables
 from tfdistribute.engine.step import place_gradients
@@ -34,6 +34,7 @@ def repair_model_fn(config: Any, loss_is_mean: bool) -> Iterator[None]:
         tf.distribute.get_strategy()._scale_loss_for_estimator = False
     with layer_seeds(config.tf_random_seed), model_parts.model_scope():
         yield
+    layer_state.refuse_keras_3()
     placement.provide_named_cpus(graph, config)
 
 
@@ -56,13 +57,13 @@ def layer_seeds(seed: int | None) -> Iterator[None]:
 
 
 def minimize(optimizer: Any, loss: Any) -> Any:
-    """Make the training operation: the collected updates, the gradients of all variables, and the step count.
+    """Make the training operation: the updates of layers, the gradients of all variables, and the step count.
 
     ``optimizer`` is a new TensorFlow 1 optimizer or a new legacy Keras one.
     """
     step = v1.train.get_or_create_global_step()
     trained = replicated_variables.trainable()
-    with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
+    with tf.control_dependencies(layer_state.updates()):
         if isinstance(optimizer, v1.train.Optimizer):
             return optimizer.minimize(loss, global_step=step, var_list=trained)
         optimizer.iterations = step
@@ -79,6 +80,7 @@ def count_steps(train_op: Any) -> Any:
             "Give what optimizer.minimize() or optimizer.apply_gradients() returned, or the optimizer itself.",
             argument="train_op",
         )
+    leaves += [getattr(update, "op", update) for update in layer_state.updates()]
     train_op = leaves[0] if len(leaves) == 1 else tf.group(*leaves)
     step = v1.train.get_or_create_global_step()
     if _writes(train_op, step):

@@ -184,7 +184,9 @@ def _legacy_class(optimizer: Any) -> tuple[Any, dict[str, Any]]:
                 argument="optimizer",
                 value=name,
             )
-    if legacy_class is None or name == "Optimizer":
+    # A user's class computes something else than the legacy one of the same name.
+    is_own = type(optimizer) is not getattr(tf.keras.optimizers, name, None)
+    if legacy_class is None or name == "Optimizer" or is_own:
         raise _unusable(optimizer)
     for setting in IGNORED_SETTINGS:
         config.pop(setting, None)

@@ -15,7 +15,7 @@ from support.inputs import from_function, in_memory
 from support.keras_models import PRICE, ROWS, settings, source
 from support.sampling import sampled
 
-from tfdistribute.engine.keras import keras3_estimator
+from tfdistribute.engine.keras import keras3_calls
 from tfdistribute.errors import InputError, ModelError, UnsupportedError
 from tfdistribute.training import concatenate, predict
 from tfdistribute.training.evaluate import evaluate
@@ -47,12 +47,12 @@ def test_optimizers_of_keras_3_train_as_in_fit(tmp_path: Path, optimizer: str) -
 def test_the_micro_batches_of_a_step_draw_different_numbers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    offset = keras3_estimator._seed_offset
+    offset = keras3_calls._seed_offset
     with k3.tf.Graph().as_default():
         state = k3.tf.constant([5, 6], k3.tf.uint32)
         assert offset(state) is None
         step = SimpleNamespace(index=k3.tf.constant(2))
-        monkeypatch.setattr(keras3_estimator.accumulate, "current", lambda: step)
+        monkeypatch.setattr(keras3_calls.accumulate, "current", lambda: step)
         with k3.tf.compat.v1.Session() as session:
             added = session.run(offset(state))
         assert offset(k3.tf.constant([1.0, 2.0])) is None
@@ -284,3 +284,23 @@ def test_numbers_are_the_same_with_hooks_that_see_every_batch(tmp_path: Path) ->
     )
     np.testing.assert_array_equal(found["price"], expected["price"])
     assert Watch.seen > 2
+
+
+_FIRST = """
+import sys
+from tfdistribute import engine
+
+def build():
+    import keras
+    return keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+
+assert "keras.src" not in sys.modules
+first, second = (engine.keras.build(build, 1).get_weights()[0] for _ in range(2))
+assert first == second, (first, second)
+"""
+
+
+def test_the_first_model_of_a_process_has_the_weights_of_its_seed(
+    run_python: Callable[..., Any],
+) -> None:
+    run_python(_FIRST)

@@ -10,6 +10,7 @@ from tfdistribute.engine.keras import (
     keras3_estimator,
     keras3_models,
     models,
+    overrides,
 )
 from tfdistribute.engine.keras.models import KerasFacts, serving_input_receiver_fn
 from tfdistribute.engine.keras.parts import KerasParts
@@ -17,8 +18,11 @@ from tfdistribute.errors import ModelError, TfdistributeError
 
 
 def build(function: Callable[[], Any], seed: int) -> Any:
+    imported = keras3_models.is_imported()
     with keras3_models.fresh_names():
-        return models.build(function, seed)
+        model = models.build(function, seed)
+    # The first import of Keras 3 draws from the seed, so only a second model has the weights that it gives.
+    return model if keras3_models.is_imported() == imported else build(function, seed)
 
 
 def load(path: str, custom_objects: Mapping[str, Any]) -> Any:
@@ -41,8 +45,12 @@ def load(path: str, custom_objects: Mapping[str, Any]) -> Any:
 
 
 def describe(model: Any) -> KerasFacts:
-    library = keras3_models if keras3_models.is_model(model) else models
-    return library.describe(model)
+    if keras3_models.is_model(model):
+        return keras3_models.describe(model)
+    known = models.describe(model)
+    # Clones are of Keras's own class, and legacy optimizers call what their classes define.
+    overrides.check(model, ("call",), ())
+    return known
 
 
 def make_estimator(parts: KerasParts, config: Any) -> Any:

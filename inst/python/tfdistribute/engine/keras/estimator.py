@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.eager import context
 
-from tfdistribute.engine import patches
+from tfdistribute.engine import layer_state, patches
 from tfdistribute.engine.estimator import EstimatorOptions, adopt
 from tfdistribute.engine.keras.models import KerasFacts
 from tfdistribute.engine.keras.parts import (
@@ -93,16 +94,16 @@ def _training(parts: KerasParts, clone: Any, loss: Any, initial: Sequence[Any]) 
     assert parts.optimizer is not None
     optimizer = parts.optimizer()
     optimizer.iterations = tf.compat.v1.train.get_or_create_global_step()
+    updates = layer_state.updates()
     gradients = zip(tf.compat.v1.gradients(loss, variables), variables, strict=True)
     # As in fit(), weights that the loss does not depend on are not changed.
-    updates = [optimizer.apply_gradients([pair for pair in gradients if pair[0] is not None])]
-    # These update the moving averages of batch normalisation.
-    updates += [*clone.get_updates_for(None), *clone.get_updates_for(clone.inputs)]
+    with tf.control_dependencies(updates):
+        trained = optimizer.apply_gradients([pair for pair in gradients if pair[0] is not None])
     return tf.estimator.EstimatorSpec(
         tf.estimator.ModeKeys.TRAIN,
         # Estimator adds up the replicas' shares, and reports the loss of the whole batch.
         loss=loss,
-        train_op=tf.group(*updates),
+        train_op=trained,
         scaffold=tf.compat.v1.train.Scaffold(init_fn=load_values(clone.weights, initial)),
     )
 
@@ -132,10 +133,32 @@ def _outputs(clone: Any) -> Any:
 def _clone(parts: KerasParts, tensors: Sequence[Any], training: bool, seed: int | None) -> Any:
     # Otherwise layers would check the phase at every step, in branches where replicas cannot make merge calls.
     backend._internal_set_learning_phase(tf.compat.v1.get_default_graph(), int(training))
-    objects = tf.keras.utils.custom_object_scope(dict(parts.custom_objects))
+    layers = list(parts.known.model._flatten_layers())
+    # Layers inside others are made by the names of their classes.
+    known = {type(each).__name__: type(each) for each in layers} | dict(parts.custom_objects)
+    objects = tf.keras.utils.custom_object_scope(known)
     complete = patches.patch_temporarily("layer_configurations", _complete_configuration)
-    with layer_seeds(seed or 1), objects, complete:
-        return tf.keras.models.clone_model(parts.known.model, list(tensors), _clone_layer)
+    with layer_seeds(seed or 1), objects, complete, _phase(training):
+        clone = tf.keras.models.clone_model(parts.known.model, list(tensors), _clone_layer)
+    # A configuration lacks this of the layers inside a layer, and fit() uses what it was in compile().
+    known_state = parts.known.model._compiled_trainable_state
+    for layer, copy in zip(layers, clone._flatten_layers(), strict=True):
+        copy.trainable = known_state.get(layer, layer.trainable)
+    return clone
+
+
+@contextlib.contextmanager
+def _phase(training: bool) -> Iterator[None]:
+    """Pass the phase on to layers whose call() has a default for ``training``, as fit() does."""
+    scope = backend.deprecated_internal_learning_phase_scope(int(training))
+    # Elsewhere it is not set for layers.
+    with context.eager_mode():
+        scope.__enter__()
+    try:
+        yield
+    finally:
+        with context.eager_mode():
+            scope.__exit__(None, None, None)
 
 
 def _clone_layer(layer: Any) -> Any:

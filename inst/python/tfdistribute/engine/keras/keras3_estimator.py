@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from tfdistribute.engine.estimator import EstimatorOptions, adopt
 from tfdistribute.engine.keras import keras3_models
+from tfdistribute.engine.keras.keras3_calls import call_model
 from tfdistribute.engine.keras.keras3_losses import evaluation, loss_of_rows, read_all
 from tfdistribute.engine.keras.keras3_optimizers import FunctionalOptimizer
 from tfdistribute.engine.keras.models import KerasFacts
@@ -25,14 +26,9 @@ from tfdistribute.engine.keras.parts import (
     prediction,
 )
 from tfdistribute.engine.keras2 import optimizer_utils
-from tfdistribute.engine.step import accumulate
 from tfdistribute.errors import UnsupportedError
 
 v1 = tf.compat.v1
-
-# Added to the state of a random generator for each replica and micro-batch, so that they draw different numbers.
-_SEED_STRIDE = 1_000_003
-_MICRO_BATCH_STRIDE = 7_919
 
 
 def make_estimator(parts: KerasParts, config: Any) -> Any:
@@ -57,15 +53,17 @@ def make_estimator(parts: KerasParts, config: Any) -> Any:
         held = _Variables(start)
         if mode == tf.estimator.ModeKeys.TRAIN:
             return _training(parts, held, tensors, (labels, weights), optimizer)
-        outputs, penalties, _ = _call_model(
+        call = call_model(
             parts, held.evaluation_weights(), read_all(held.others), tensors, training=False
         )
         if mode == tf.estimator.ModeKeys.PREDICT:
             # Mixed precision ends in types that NumPy does not have.
             half = (tf.bfloat16, tf.float16)
-            full = [tf.cast(each, tf.float32) if each.dtype in half else each for each in outputs]
+            full = [
+                tf.cast(each, tf.float32) if each.dtype in half else each for each in call.outputs
+            ]
             return prediction(parts.known, full)
-        return evaluation(parts, outputs, penalties, (labels, weights))
+        return evaluation(parts, call.outputs, call.penalties, (labels, weights))
 
     options = EstimatorOptions(reads_matrices=True, row_loss=ROW_LOSS, hides_row_loss=True)
     return adopt(tf.estimator.Estimator(model_fn, config=config), options)
@@ -152,46 +150,6 @@ class _Variables:
         return load_values(self.trained(), values)
 
 
-def _call_model(
-    parts: KerasParts,
-    weights: Sequence[Any],
-    others: Sequence[Any],
-    tensors: Sequence[Any],
-    training: bool,
-) -> tuple[list[Any], list[Any], list[Any]]:
-    model = parts.known.model
-    structure = getattr(model, "_inputs_struct", None)
-    inputs = tensors[0] if structure is None else tf.nest.pack_sequence_as(structure, tensors)
-    offsets = [_seed_offset(value) if training else None for value in others]
-    shifted = [
-        value if offset is None else value + offset
-        for value, offset in zip(others, offsets, strict=True)
-    ]
-    outputs, after, penalties = model.stateless_call(
-        list(weights), shifted, inputs, training=training, return_losses=True
-    )
-    after = [
-        value if offset is None else value - offset
-        for value, offset in zip(after, offsets, strict=True)
-    ]
-    return tf.nest.flatten(outputs), list(penalties), after
-
-
-def _seed_offset(value: Any) -> Any:
-    """Return the offset of this replica and micro-batch for a random generator's state; None for other variables."""
-    replicas = tf.distribute.get_strategy().num_replicas_in_sync
-    step = accumulate.current()
-    is_state = value.dtype in (tf.uint32, tf.int32, tf.int64) and value.shape == [2]
-    if not is_state or (replicas == 1 and step is None):
-        return None
-    number = tf.constant(0)
-    if replicas > 1:
-        number += tf.distribute.get_replica_context().replica_id_in_sync_group * _SEED_STRIDE
-    if step is not None:
-        number += step.index * _MICRO_BATCH_STRIDE
-    return tf.stack([tf.cast(number, value.dtype), tf.zeros([], value.dtype)])
-
-
 def _training(
     parts: KerasParts,
     held: _Variables,
@@ -203,15 +161,14 @@ def _training(
         raise nothing("no weights that can be trained", "Set `trainable` of a layer to TRUE.")
     held.add_state()
     weights, state = read_all(held.weights), read_all(held.state)
-    outputs, penalties, others = _call_model(
-        parts, weights, read_all(held.others), tensors, training=True
-    )
+    call = call_model(parts, weights, read_all(held.others), tensors, training=True)
     # This replica's share: Estimator adds up the shares, and so do the gradients below.
-    loss = loss_of_rows(parts, outputs, penalties, targets)[0]
-    gradients = _sum_over_replicas(tf.gradients(loss, weights), held.weights)
+    loss = loss_of_rows(parts, call.outputs, call.penalties, targets)[0]
+    scaled = parts.known.model.optimizer.scale_loss(loss)
+    gradients = _sum_over_replicas(call.gradients(scaled), held.weights)
     step = v1.train.get_or_create_global_step()
-    trained, state = optimizer.apply(state, gradients, weights, tf.convert_to_tensor(step))
-    pairs = list(zip(held.trained(), [*trained, *others, *state], strict=True))
+    trained, state = optimizer.apply(state, gradients, call.latest(), tf.convert_to_tensor(step))
+    pairs = list(zip(held.trained(), [*trained, *call.others, *state], strict=True))
     # Nothing is written when the input ends, and the step is counted after it was read.
     with tf.control_dependencies([loss]):
         updates = [variable.assign(value, read_value=False) for variable, value in pairs]

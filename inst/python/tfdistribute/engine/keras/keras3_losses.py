@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -100,19 +100,13 @@ def _metrics(
         output if label is None else label
         for label, output in zip(labels.values(), outputs, strict=True)
     ]
-    one = len(outputs) == 1
-    truth, predicted = (values[0], outputs[0]) if one else (values, list(outputs))
+    truth, predicted = _structured(parts, values), _structured(parts, outputs)
     with context.eager_mode():
-        if not metrics.built:
-            symbolic = importlib.import_module("keras").KerasTensor
-            shapes = [
-                tf.nest.map_structure(lambda each: symbolic(each.shape, each.dtype.name), side)
-                for side in (truth, predicted)
-            ]
-            metrics.build(*shapes)
+        _make_variables(metrics, truth, predicted)
+        names = getattr(metrics, "_resolved_output_names", None) or labels
         flat = (metrics._flat_metrics, metrics._flat_weighted_metrics)
-        for (name, label), *measured in zip(labels.items(), *flat, strict=True):
-            if label is None and any(each is not None for each in measured):
+        for name, *measured in zip(names, *flat, strict=True):
+            if labels[name] is None and any(each is not None for each in measured):
                 raise _without_response(name, "a metric")
         metrics.reset_state()
         initial = [variable.numpy() for variable in metrics.variables]
@@ -134,5 +128,25 @@ def _metrics(
         update = tf.group(
             *(variable.assign(value) for variable, value in zip(held, after, strict=True))
         )
-    results = metrics.stateless_result(read_all(held))
+    scope = importlib.import_module("keras").StatelessScope
+    with scope(zip(metrics.variables, read_all(held), strict=True)):
+        # A result may be a variable, whose value is known only here.
+        results = {name: tf.convert_to_tensor(each) for name, each in metrics.result().items()}
     return {name: (value, update) for name, value in results.items()}
+
+
+def _structured(parts: KerasParts, values: Sequence[Any]) -> Any:
+    if isinstance(getattr(parts.known.model, "_outputs_struct", None), Mapping):
+        return dict(zip(parts.known.outputs, values, strict=True))
+    return values[0] if len(values) == 1 else list(values)
+
+
+def _make_variables(metrics: Any, truth: Any, predicted: Any) -> None:
+    """Let metrics make their variables, some of which do so at their first update."""
+    keras = importlib.import_module("keras")
+    compute = importlib.import_module("keras.src.backend").compute_output_spec
+    shapes = [
+        tf.nest.map_structure(lambda each: keras.KerasTensor(each.shape, each.dtype.name), side)
+        for side in (truth, predicted)
+    ]
+    compute(metrics.update_state, *shapes)

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tfdistribute.engine.keras import overrides
 from tfdistribute.engine.keras.models import KerasFacts, read_facts, unusable
 from tfdistribute.errors import ModelError
 
@@ -54,6 +55,11 @@ def describe(model: Any) -> KerasFacts:
     inputs = [tensor.name for tensor in model.inputs]
     # A Sequential model's only output has the name of its last layer.
     outputs = getattr(model, "output_names", None) or [model.layers[-1].name]
+    structure = getattr(model, "_outputs_struct", None)
+    if isinstance(structure, Mapping):
+        # Keras finds losses, metrics and responses by these names, and not by those of layers.
+        outputs = sorted(structure)
+    _check_outputs(model, structure, outputs)
     # The arguments as the user gave them: get_compile_config() has only their serialised form.
     compiled = dict(model._compile_config.config)
     names = inputs, outputs, variable_names(model.weights)
@@ -70,6 +76,10 @@ def variable_names(variables: Sequence[Any]) -> list[str]:
             name, number = f"{base}_{number}", number + 1
         names.append(name)
     return names
+
+
+def is_imported() -> bool:
+    return "keras.src.backend.common.global_state" in sys.modules
 
 
 @contextlib.contextmanager
@@ -123,6 +133,8 @@ def _check(model: Any) -> None:
             "Prepare the column in the input with `transform`, or use a model of tf.keras (Keras 2).",
             model,
         )
+    overrides.check(model, ("__call__",), ("apply_gradients", "finalize_variable_values"))
+    _check_metrics(model)
     optimizer = model.optimizer
     if type(optimizer).__name__ == "LossScaleOptimizer":
         raise unusable(
@@ -134,5 +146,46 @@ def _check(model: Any) -> None:
         raise unusable(
             "has an optimizer with `gradient_accumulation_steps`, which Estimators do not support",
             "Leave it out, and give a larger `batch_size`.",
+            model,
+        )
+
+
+def _check_outputs(model: Any, structure: Any, names: Sequence[str]) -> None:
+    values = structure.values() if isinstance(structure, Mapping) else structure
+    if isinstance(values, (list, tuple)) or isinstance(structure, Mapping):
+        nested = [each for each in values if isinstance(each, (list, tuple, Mapping))]
+        if nested:
+            raise unusable(
+                "has outputs inside an output",
+                "Return one list or one dict of tensors from the model.",
+                model,
+            )
+    losses = model._compile_config.config.get("loss")
+    given = losses if isinstance(losses, Mapping) else {}
+    wrong = [name for name in given if name not in names]
+    if wrong:
+        raise unusable(
+            f'is compiled with a loss for "{wrong[0]}", which is not one of its outputs '
+            f"{', '.join(map(repr, names))}",
+            "Name the losses as the outputs.",
+            model,
+        )
+    several = [each for each in given.values() if isinstance(each, (list, tuple))]
+    if several or (isinstance(losses, (list, tuple)) and len(losses) != len(names)):
+        raise unusable(
+            "is compiled with several losses for one output",
+            "Give compile() one loss for each output.",
+            model,
+        )
+
+
+def _check_metrics(model: Any) -> None:
+    compiled = [model._loss_tracker, model._compile_metrics]
+    compiled += getattr(model._compile_loss, "metrics", ())
+    own = [each for each in model.metrics if all(each is not one for one in compiled)]
+    if own:
+        raise unusable(
+            f'has a layer with the metric "{own[0].name}", which evaluate() would not return',
+            "Give the metric to compile().",
             model,
         )

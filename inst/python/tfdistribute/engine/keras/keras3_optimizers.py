@@ -26,6 +26,7 @@ class FunctionalOptimizer:
         self._optimizer = type(optimizer).from_config(optimizer.get_config())
         functional = _functional_class(type(optimizer))
         patches.put("functional_optimizers", self._optimizer, "__class__", functional)
+        _copy_settings(optimizer, self._optimizer, variables)
         self._optimizer.build(list(variables))
         rate = self._optimizer._learning_rate
         # A schedule, or a function, is evaluated in the graph.
@@ -61,24 +62,24 @@ class FunctionalOptimizer:
     def averages(self) -> list[Any] | None:
         """Return the moving averages of the weights that replace them at the end of a training, or None."""
         optimizer = self._optimizer
-        if not optimizer.use_ema or optimizer.ema_overwrite_frequency:
-            return None
-        return list(optimizer._model_variables_moving_average)
+        return list(optimizer._model_variables_moving_average) if optimizer.use_ema else None
+
+
+def _copy_settings(optimizer: Any, copy: Any, variables: Sequence[Any]) -> None:
+    """Copy the settings that a configuration lacks, before ``copy`` is built."""
+    for name, value in vars(optimizer).items():
+        if not name.startswith("_") and isinstance(value, (int, float, str)) and name != "built":
+            setattr(copy, name, value)
+    excluded = [each for each in variables if not optimizer._use_weight_decay(each)]
+    if excluded:
+        copy.exclude_from_weight_decay(var_list=excluded)
 
 
 def _functional_class(optimizer_class: type) -> type:
+    """Make a class in which an optimizer's ``super()`` is the implementation without writes."""
     writing = importlib.import_module("keras.src.backend.tensorflow.optimizer").TFOptimizer
     base = importlib.import_module("keras.src.optimizers.base_optimizer").BaseOptimizer
-    members = {
-        name: getattr(base, name)
-        for name in vars(writing)
-        if name in vars(base)
-        and not name.startswith("__")
-        # It reads only, and takes the sparse gradients of embeddings.
-        and name != "_clip_by_norm"
-        and getattr(optimizer_class, name) is getattr(writing, name)
-    }
-    if "stateless_apply" not in members:
+    if not issubclass(optimizer_class, writing):
         name = optimizer_class.__name__
         raise ModelError(
             f"`keras_model` is compiled with the optimizer {name}, whose updates cannot run in a graph.",
@@ -86,9 +87,18 @@ def _functional_class(optimizer_class: type) -> type:
             argument="keras_model",
             value=name,
         )
+    members = {
+        name: getattr(base, name)
+        for name in vars(writing)
+        if name in vars(base)
+        and not name.startswith("__")
+        # It reads only, and takes the sparse gradients of embeddings.
+        and name != "_clip_by_norm"
+    }
     members["_overwrite_model_variables_with_average_value"] = _overwrite
     members["_update_model_variables_moving_average"] = _average
-    return type(optimizer_class.__name__, (optimizer_class,), members)
+    functional = type("FunctionalOptimizer", (writing,), members)
+    return type(optimizer_class.__name__, (optimizer_class, functional), {})
 
 
 def _average(self: Any, variables: Sequence[Any]) -> None:

@@ -49,6 +49,13 @@ def describe(model: Any) -> KerasFacts:
     """Read the facts of a model; ModelError if it cannot be cloned into an Estimator's graph."""
     _check(model)
     weights = [weight.name.partition(":")[0] for weight in model.weights]
+    twice = next((name for name in weights if weights.count(name) > 1), None)
+    if twice is not None:
+        raise unusable(
+            f'has two weights of the name "{twice}", of which a checkpoint holds one',
+            "Build the layers inside a layer by calling them, in call(), so that their names differ.",
+            model,
+        )
     names = model.input_names, model.output_names, weights
     return read_facts(model, names, model._get_compile_args())
 
@@ -106,6 +113,15 @@ def _check(model: Any) -> None:
             f"{what}, so its inputs cannot be found in the data",
             "Give its first layer an `input_shape`, or make a model of inputs and outputs: "
             "tf$keras$Model(inputs, outputs).",
+            model,
+        )
+
+    keys = model._nested_outputs if isinstance(model._nested_outputs, Mapping) else ()
+    if keys and sorted(keys) != list(model.output_names):
+        raise unusable(
+            f"names its outputs {', '.join(map(repr, sorted(keys)))}, and the layers of these "
+            f"{', '.join(map(repr, model.output_names))}",
+            "Give each of these layers the name of its output.",
             model,
         )
 
