@@ -32,7 +32,7 @@ KNOWN: dict[str, Term] = {
     "roll": lambda f, k, c, t: tf.reduce_mean(tf.roll(f, 1, 0) * f),
     "whole numbers": lambda f, k, c, t: tf.reduce_mean(tf.cast(c % 3 + 7 // k, tf.float32)),
     "lookup": lambda f, k, c, t: tf.reduce_mean(tf.gather(t, c)),
-    "gather_nd": lambda f, k, c, t: tf.reduce_mean(tf.gather_nd(t, c[:, None])),
+    "gather_nd": lambda f, k, c, t: tf.reduce_mean(tf.gather_nd(t + 0.0, c[:, None])),
     "scatter_nd": lambda f, k, c, t: tf.reduce_max(tf.scatter_nd(c[:, None], f, [CLASSES, 4])),
     "segments": lambda f, k, c, t: tf.reduce_max(tf.math.unsorted_segment_sum(f, c, CLASSES)),
     "no class": lambda f, k, c, t: tf.reduce_sum(tf.math.unsorted_segment_sum(f, c - 1, CLASSES)),

@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+import time
 
 import pytest
 
-pytest.importorskip("tensorflow")
+tf = pytest.importorskip("tensorflow")
 
-from support.checkpoints import assert_identical
-from support.many_steps import VOCABULARY, source, trained
+from tfdistribute.engine.step import last_step
 
-from tfdistribute.engine.step.passes import VARIABLE
+v1 = tf.compat.v1
 
 pytestmark = pytest.mark.usefixtures("tensorflow")
 
 
-@pytest.mark.parametrize("passes", ["", "-resident_rows"])
-@pytest.mark.parametrize("optimizer", ["Adam", "RMSprop"])
-def test_a_training_that_ends_with_its_input_changes_nothing_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, optimizer: str, passes: str
-):
-    monkeypatch.setenv(VARIABLE, passes)
-    model: dict[str, Any] = {
-        "kind": "dnn_regressor",
-        "hidden_units": [3],
-        "feature_columns": [
-            {"kind": "embedding", "categorical_column": VOCABULARY, "dimension": 2}
-        ],
-        "optimizer": {"kind": "named", "name": optimizer, "settings": {"learning_rate": 0.05}},
-    }
-    data = source(1)
-    # 44 rows are six steps.
-    for steps_per_run in (1, 3):
-        name = str(steps_per_run)
-        ended, _ = trained(model, tmp_path / name / "ended", steps_per_run, data=data)
-        stopped, _ = trained(model, tmp_path / name / "stopped", steps_per_run, data=data, steps=6)
-        assert ended["global_step"] == 6
-        assert_identical(ended, stopped)
+def test_the_end_of_the_input_changes_no_variable():
+    def slow(value: int) -> int:
+        # Operations that wait for no rows run meanwhile.
+        time.sleep(0.2)
+        return value
+
+    with tf.Graph().as_default():
+        rows = tf.data.Dataset.range(1).map(lambda each: tf.numpy_function(slow, [each], tf.int64))
+        iterator = v1.data.make_one_shot_iterator(rows.skip(1))
+        average = v1.get_variable("average", initializer=1.0, use_resource=True)
+        decayed = average.assign(average * 0.9)
+        row = tf.cast(iterator.get_next(), tf.float32)
+        with tf.control_dependencies([decayed]):
+            train_op = average.assign_add(row)
+        last_step.wait_for_rows(train_op, [])
+        with v1.Session() as session:
+            session.run(average.initializer)
+            with pytest.raises(tf.errors.OutOfRangeError):
+                session.run(train_op)
+            assert session.run(average) == 1.0

@@ -42,9 +42,7 @@ def rebuild(
     return tensors
 
 
-def rebuild_called(
-    operation: Any, inputs: list[Any], replace: Replace, check: Check
-) -> list[Any]:
+def rebuild_called(operation: Any, inputs: list[Any], replace: Replace, check: Check) -> list[Any]:
     """Make the operations of the function that an operation calls, and return its results."""
     definition = functions.find(operation.graph, operation.get_attr("f").name)
     with operation.graph.as_default():

@@ -10,14 +10,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from tfdistribute.engine.graph import edit, effects, walk
+from tfdistribute.engine.step.resident_rows import RowReader
 
 _READS = ("IteratorGetNext", "IteratorGetNextSync")
 
 
-def wait_for_rows(train_op: Any, batches: Iterable[Any]) -> None:
-    """Let all changes of variables wait for the rows of the step; ``batches`` read rows, besides iterators."""
+def wait_for_rows(train_op: Any, hooks: Iterable[Any]) -> None:
+    """Let all changes of variables wait for the rows of the step, of iterators or of a ``RowReader`` among the hooks."""
     needed = list(walk.ancestors([train_op]))
-    names = {each.name for each in batches}
+    names = {each.batch[0].op.name for each in hooks if isinstance(each, RowReader)}
     reads = [each for each in needed if each.type in _READS or each.name in names]
     if not reads:
         return

@@ -80,8 +80,7 @@ def many_steps_per_run(
         if on_tpus:
             savers.expect_runs([*all_hooks, *chief_hooks], steps_of_tpu)
         else:
-            readers = [hook for hook in all_hooks if isinstance(hook, RowReader)]
-            last_step.wait_for_rows(spec.train_op, [each.batch[0].op for each in readers])
+            last_step.wait_for_rows(spec.train_op, all_hooks)
         if steps_per_run != 1 and not on_tpus:
             # TensorFlow adds the hooks that it makes to the same list.
             last = [

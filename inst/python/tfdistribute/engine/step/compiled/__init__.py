@@ -139,9 +139,7 @@ class CompiledLoop:
             batch = self._reader.gather([numbers], done)
             rows = Rows(places)
             replacements = Replacements(rows)
-            made = rebuild.rebuild(
-                operations, batch, replacements.replace, supported.check_results
-            )
+            made = rebuild.rebuild(operations, batch, replacements.replace, supported.check_results)
             loss = tf.cast(tf.reshape(made[self._program.loss.name], []), tf.float64)
             # A step that fails a check is not counted: TensorFlow takes it again, and raises the error.
             passed = replacements.passed()

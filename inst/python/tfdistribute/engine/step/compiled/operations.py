@@ -130,7 +130,7 @@ _CHECKS: dict[str, Callable[[Any, list[Any]], Any]] = {
     **dict.fromkeys(("Gather", "GatherV2", "ResourceGather"), _rows_exist),
     **{f"ResourceScatter{each}": _rows_exist for each in ("Add", "Sub", "Update", "Min", "Max")},
     **{f"UnsortedSegment{each}": _segments_exist for each in ("Sum", "Min", "Max")},
-    **dict.fromkeys(("GatherNd", "ResourceGatherNd", "ScatterNd"), _places_exist),
+    **dict.fromkeys(("GatherNd", "ScatterNd"), _places_exist),
     **{f"ResourceScatterNd{each}": _places_exist for each in ("Add", "Sub", "Update")},
     **{f"TensorScatter{each}": _places_exist for each in ("Add", "Sub", "Update", "Min", "Max")},
     **dict.fromkeys(("Div", "FloorDiv", "FloorMod", "Mod", "RealDiv"), _can_divide),
