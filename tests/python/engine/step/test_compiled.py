@@ -311,7 +311,7 @@ EVERY_STEP = {"kind": "session_run", "after_run": lambda context, values: None}
     [
         (calls_python, "none", [], "PyFunc .* is not known to give TensorFlow's numbers"),
         (draws, "none", [], "StatefulTruncatedNormal .* is not known"),
-        (prints, "none", [], "PrintV2 .* is not known"),
+        (prints, "none", [], "StringFormat .* is not known"),
         (models.dense_with_sgd, "none", [EVERY_STEP], "looks at every step"),
         (models.dense_with_sgd, "mirrored", [], "more than one device"),
     ],

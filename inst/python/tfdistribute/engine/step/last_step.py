@@ -16,7 +16,7 @@ _READS = ("IteratorGetNext", "IteratorGetNextSync")
 
 
 def wait_for_rows(train_op: Any, hooks: Iterable[Any]) -> None:
-    """Let all changes of variables wait for the rows of the step, of iterators or of a ``RowReader`` among the hooks."""
+    """Let all changes of variables wait for the rows of the step, of iterators or a ``RowReader`` in ``hooks``."""
     needed = list(walk.ancestors([train_op]))
     names = {each.batch[0].op.name for each in hooks if isinstance(each, RowReader)}
     reads = [each for each in needed if each.type in _READS or each.name in names]
