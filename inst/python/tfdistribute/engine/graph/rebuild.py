@@ -6,16 +6,18 @@ import heapq
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from tensorflow.python.framework import ops
+from tensorflow.python.framework import function_def_to_graph, ops
 
-from tfdistribute.engine.graph import effects, walk
+from tfdistribute.engine.graph import effects, functions, walk
 
 # Called with an operation and its new inputs; returns what takes the place of its results, or None for a copy.
 Replace = Callable[[Any, list[Any]], list[Any] | None]
+# Called with an operation and its new results.
+Check = Callable[[Any, list[Any]], None]
 
 
 def rebuild(
-    operations: Collection[Any], inputs: Mapping[str, Any], replace: Replace
+    operations: Collection[Any], inputs: Mapping[str, Any], replace: Replace, check: Check
 ) -> dict[str, Any]:
     """Make operations without a cycle again in the current graph, and return their tensors by the old names.
 
@@ -32,11 +34,25 @@ def rebuild(
             if results is None:
                 new = [_copy(graph, operation, read)]
                 results = new[0].outputs
+            check(operation, results)
         made[operation.name] = new
         tensors |= {
             old.name: result for old, result in zip(operation.outputs, results, strict=True)
         }
     return tensors
+
+
+def rebuild_called(operation: Any, inputs: list[Any], replace: Replace, check: Check) -> list[Any]:
+    """Make the operations of the function that an operation calls, and return its results."""
+    definition = functions.find(operation.graph, operation.get_attr("f").name)
+    with operation.graph.as_default():
+        body = function_def_to_graph.function_def_to_graph(definition)
+    arguments = {each.name: value for each, value in zip(body.inputs, inputs, strict=True)}
+    names = {each.op.name for each in body.inputs}
+    results = [*body.outputs, *body.control_outputs]
+    needed = list(walk.ancestors(results, until=lambda each: each.name in names))
+    made = rebuild(needed, arguments, replace, check)
+    return [made[each.name] for each in body.outputs]
 
 
 def _copy(graph: Any, operation: Any, inputs: list[Any]) -> Any:

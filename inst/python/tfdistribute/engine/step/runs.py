@@ -14,7 +14,7 @@ import tensorflow as tf
 from tfdistribute.engine import session_config, tpu
 from tfdistribute.engine.hooks import savers, step_requirements
 from tfdistribute.engine.hooks.step_requirements import StepRequirements
-from tfdistribute.engine.step import compiled, loop, passes, shared_random
+from tfdistribute.engine.step import compiled, last_step, loop, passes, shared_random
 from tfdistribute.engine.step.compiled import Compilation, CompiledLoop
 from tfdistribute.engine.step.consensus import NEVER, CollectiveConsensus, LocalDecision
 from tfdistribute.engine.step.loop import StepLoop
@@ -76,9 +76,12 @@ def many_steps_per_run(
                 savers.summaries(spec.scaffold, summaries_at, output_dir=config.model_dir)
             )
         last: list[Any] = []
-        if tpu.is_tpu(config.train_distribute):
+        on_tpus = tpu.is_tpu(config.train_distribute)
+        if on_tpus:
             savers.expect_runs([*all_hooks, *chief_hooks], steps_of_tpu)
-        elif steps_per_run != 1:
+        else:
+            last_step.wait_for_rows(spec.train_op, all_hooks)
+        if steps_per_run != 1 and not on_tpus:
             # TensorFlow adds the hooks that it makes to the same list.
             last = [
                 StepRuns(steps_per_run, spec, (chief_hooks, worker_hooks), note, None, compilation)

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tfdistribute.engine.graph import functions, rebuild
+from tfdistribute.engine.graph import rebuild
 from tfdistribute.engine.repairs import replicated_variables
 from tfdistribute.engine.step import loop, passes
-from tfdistribute.engine.step.compiled import operations as compiled_operations
+from tfdistribute.engine.step.compiled import supported
 from tfdistribute.engine.step.compiled.lookups import NotCompilableError
 from tfdistribute.engine.step.compiled.operations import Replacements
 from tfdistribute.engine.step.compiled.rows import Rows, make_places
@@ -125,8 +125,6 @@ class CompiledLoop:
             shape = [steps, reader.rows.batch_size]
             self._wanted = v1.placeholder(tf.int32, [], "wanted")
             self._numbers = v1.placeholder(reader.rows.numbers_dtype, shape, "numbers")
-            # XLA compiles a program for each shape, so a run always gets row numbers of the same.
-            self._fed = np.zeros(shape, reader.rows.numbers_dtype)
             compiled = tf.function(self._loop, autograph=False, jit_compile=True)
             self._after = compiled(self._wanted, self._numbers)
             self._now = raw.ReadVariableOp(resource=self._counter, dtype=tf.int64)
@@ -141,7 +139,7 @@ class CompiledLoop:
             batch = self._reader.gather([numbers], done)
             rows = Rows(places)
             replacements = Replacements(rows)
-            made = rebuild.rebuild(operations, batch, replacements.replace)
+            made = rebuild.rebuild(operations, batch, replacements.replace, supported.check_results)
             loss = tf.cast(tf.reshape(made[self._program.loss.name], []), tf.float64)
             # A step that fails a check is not counted: TensorFlow takes it again, and raises the error.
             passed = replacements.passed()
@@ -173,15 +171,18 @@ class CompiledLoop:
                 "Train again with `compile = FALSE`, from the newest checkpoint.",
                 argument="compile",
             )
-        self._fed[:steps] = self._reader.cursor.show(steps)[0]
-        values = self._run(session, steps)
+        values = self._run(session, steps, self._reader.cursor.show(steps)[0])
         losses = values["losses"][: int(values["done"])]
         self._has_failed = len(losses) < steps and not np.isnan(losses[-1:]).any()
         self._reader.cursor.advance(len(losses))
         return int(values["step"]), losses
 
-    def _run(self, session: Any, steps: int) -> Any:
-        return session.run(self._after, {self._wanted: steps, self._numbers: self._fed})
+    def _run(self, session: Any, steps: int, numbers: Any = 0) -> Any:
+        # XLA compiles a program for each shape, so a run always gets row numbers of the same. TensorFlow may share the
+        # memory of what is fed and keep it, so each run gets its own.
+        fed = np.zeros(self._numbers.shape, self._numbers.dtype.as_numpy_dtype)
+        fed[:steps] = numbers
+        return session.run(self._after, {self._wanted: steps, self._numbers: fed})
 
     def read_losses(self, session: Any, begun_at: int) -> tuple[int, Any]:
         """Return the global step and the losses of a run that failed: none."""
@@ -194,39 +195,12 @@ def _obstacles(program: StepProgram) -> Iterator[str]:
     elif program.reader.rows.replicas > 1:
         yield "several devices train it"
     has_gpu = bool(tf.config.list_physical_devices("GPU"))
-    operations = program.operations()
-    for operation in operations:
+    for operation in program.operations():
         device = tf.DeviceSpec.from_string(operation.device)
         if device.device_type not in (None, "CPU") or device.device_index not in (None, 0):
             yield f"{operation.type} {operation.name!r} is placed on {operation.device}"
         elif has_gpu and device.device_type is None and operation.type != "ReadVariableOp":
             yield "it may use the GPU of this machine, and compiled steps are for CPUs"
-        yield from _refused(operation.type, repr(operation.name))
-    callers = [each.node_def for each in operations if not compiled_operations.is_assertion(each)]
-    for name, node in functions.called_nodes(program.graph, callers):
-        place = f"{node.name!r} of the function {name!r}"
-        yield from _refused(node.op, place)
-        if node.op in compiled_operations.CHANGED:
-            yield f"{node.op} {place} is inside of a function"
-
-
-def _refused(kind: str, name: str) -> Iterator[str]:
-    if _DRAWS.match(kind) and kind not in compiled_operations.CHANGED:
-        yield f"{kind} {name} draws other numbers if it is compiled"
-    elif kind in _REFUSED:
-        yield f"{kind} {name} {_REFUSED[kind]}"
-
-
-# Operations that draw random numbers, except the one that only chooses the generator.
-_DRAWS = re.compile(
-    r"(Stateless|Stateful)?(Random|Truncated|Parameterized|Multinomial|Uniform|Standard|Binomial)"
-    r"(?!GetAlg)"
-)
-_REFUSED = {
-    "Print": "prints",
-    "PrintV2": "prints",
-    "Where": "has a result whose size depends on values",
-}
 
 
 def is_small(program: StepProgram) -> bool:

@@ -12,12 +12,15 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework import tensor_util
 
+from tfdistribute.engine.graph import rebuild
 from tfdistribute.engine.step.compiled import rows as table_rows
+from tfdistribute.engine.step.compiled import supported
 from tfdistribute.engine.step.compiled.lookups import NotCompilableError
 
 raw = tf.raw_ops
 
 _PHILOX = 1  # TensorFlow's own generator.
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 
 
 class Replacements:
@@ -32,11 +35,25 @@ class Replacements:
         if is_assertion(operation):
             self._checks.append(inputs[0])
             return [tf.identity(inputs[0]) for _ in operation.outputs]
+        known = supported.known_results(operation, inputs)
+        if known is not None:
+            return known
+        if operation.type in _CALLS:
+            return rebuild.rebuild_called(
+                operation, inputs, self._replace_in_function, supported.check_results
+            )
+        supported.check_operation(operation, inputs, operation.type in _CHANGED)
         check = _CHECKS.get(operation.type)
-        if check is not None:
-            self._checks.append(tf.reduce_all(check(operation, inputs)))
+        passed = None if check is None else check(operation, inputs)
+        if passed is not None:
+            self._checks.append(tf.reduce_all(passed))
         new = _REPLACEMENTS.get(operation.type)
         return self._rows.replace(operation, inputs) if new is None else new(operation, inputs)
+
+    def _replace_in_function(self, operation: Any, inputs: list[Any]) -> list[Any] | None:
+        if operation.type in table_rows.CHANGED:
+            raise NotCompilableError(f"{operation.type} {operation.name!r} is inside of a function")
+        return self.replace(operation, inputs)
 
     def passed(self) -> Any:
         return tf.reduce_all(tf.stack([tf.constant(True), *self._checks]))
@@ -51,28 +68,73 @@ def _within(indices: Any, count: Any) -> Any:
     return (indices >= 0) & (indices < tf.cast(count, indices.dtype))
 
 
+def _shape(tensor: Any) -> Any:
+    return raw.VariableShape(input=tensor) if tensor.dtype == tf.resource else tf.shape(tensor)
+
+
 def _rows_exist(operation: Any, inputs: list[Any]) -> Any:
+    names = operation.node_def.attr
+    axis = int(tf.get_static_value(inputs[2])) if operation.type == "GatherV2" else 0
     if operation.type == "ResourceGather":
-        count = raw.VariableShape(input=inputs[0])[operation.get_attr("batch_dims")]
-    else:
-        axis = int(tf.get_static_value(inputs[2])) if operation.type == "GatherV2" else 0
-        count = tf.shape(inputs[0])[axis]
-    return _within(inputs[1], count)
+        axis = names["batch_dims"].i
+    return _within(inputs[1], _shape(inputs[0])[axis])
+
+
+def _places_exist(operation: Any, inputs: list[Any]) -> Any:
+    """Check places with an index for each of the first dimensions."""
+    if operation.node_def.attr["bad_indices_policy"].s not in (b"", b"DEFAULT", b"ERROR"):
+        raise NotCompilableError(f"{operation.type} {operation.name!r} leaves out wrong indices")
+    indices, shape = inputs[1], _shape(inputs[0])
+    if operation.type == "ScatterNd":
+        indices, shape = inputs[0], inputs[2]
+    return _within(indices, shape[: indices.shape[-1]])
+
+
+def _segments_exist(_operation: Any, inputs: list[Any]) -> Any:
+    # Negative ones are left out.
+    return inputs[1] < tf.cast(inputs[2], inputs[1].dtype)
 
 
 def _classes_exist(_operation: Any, inputs: list[Any]) -> Any:
     return _within(inputs[1], tf.shape(inputs[0])[1])
 
 
+def _can_divide(_operation: Any, inputs: list[Any]) -> Any:
+    return inputs[1] != 0 if inputs[1].dtype.is_integer else None
+
+
+def _has_power(_operation: Any, inputs: list[Any]) -> Any:
+    return inputs[1] >= 0 if inputs[1].dtype.is_integer else None
+
+
+def _fits(operation: Any, inputs: list[Any]) -> Any:
+    """Check that a number has a whole one, which processors and XLA choose differently otherwise."""
+    to = operation.outputs[0].dtype
+    if not (inputs[0].dtype.is_floating and to.is_integer):
+        return None
+    number = tf.cast(inputs[0], tf.float64)
+    return (number > float(to.min) - 1.0) & (number < float(to.max) + 1.0)
+
+
+def _is_finite(_operation: Any, inputs: list[Any]) -> Any:
+    return tf.math.is_finite(inputs[0])
+
+
 # What TensorFlow checks and XLA does not.
 _CHECKS: dict[str, Callable[[Any, list[Any]], Any]] = {
     "Assert": lambda operation, inputs: inputs[0],
-    "CheckNumerics": lambda operation, inputs: tf.math.is_finite(inputs[0]),
-    "CheckNumericsV2": lambda operation, inputs: tf.math.is_finite(inputs[0]),
-    "Gather": _rows_exist,
-    "GatherV2": _rows_exist,
-    "ResourceGather": _rows_exist,
+    "Cast": _fits,
+    "Pow": _has_power,
     "SparseSoftmaxCrossEntropyWithLogits": _classes_exist,
+    **dict.fromkeys(("CheckNumerics", "CheckNumericsV2"), _is_finite),
+    **dict.fromkeys(("Gather", "GatherV2", "ResourceGather"), _rows_exist),
+    **{f"ResourceScatter{each}": _rows_exist for each in ("Add", "Sub", "Update", "Min", "Max")},
+    **{f"UnsortedSegment{each}": _segments_exist for each in ("Sum", "Min", "Max")},
+    **dict.fromkeys(("GatherNd", "ScatterNd"), _places_exist),
+    **{f"ResourceScatterNd{each}": _places_exist for each in ("Add", "Sub", "Update")},
+    **{f"TensorScatter{each}": _places_exist for each in ("Add", "Sub", "Update", "Min", "Max")},
+    **dict.fromkeys(("Div", "FloorDiv", "FloorMod", "Mod", "RealDiv"), _can_divide),
+    **dict.fromkeys(("TruncateDiv", "TruncateMod"), _can_divide),
 }
 
 
@@ -150,4 +212,4 @@ _REPLACEMENTS: dict[str, Callable[[Any, list[Any]], list[Any] | None]] = {
     "StatelessRandomUniformV2": _from_counter(_uniform),
     "StatelessRandomNormalV2": _from_counter(_normal),
 }
-CHANGED = table_rows.CHANGED | {*_REPLACEMENTS, *_CHECKS}
+_CHANGED = table_rows.CHANGED | _REPLACEMENTS.keys()

@@ -1,0 +1,99 @@
+"""Steps drawn at random: a compiled one has TensorFlow's numbers and errors, or is not compiled."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+
+from support.checkpoints import assert_alike
+from support.many_steps import custom, trained
+from support.random_steps import KNOWN, OTHERS, draw, model_of, table
+
+from tfdistribute.engine.step.passes import VARIABLE
+from tfdistribute.errors import TfdistributeError, UnsupportedError
+from tfdistribute.inputs import Input
+
+pytestmark = pytest.mark.usefixtures("tensorflow")
+
+
+def outcome(model_fn: Any, data: Input, directory: Path, **fields: Any) -> Any:
+    try:
+        return trained(custom(model_fn), directory, 4, data=data, **fields)
+    except TfdistributeError as error:
+        return error
+
+
+def compare(
+    model_fn: Any, data: Input, directory: Path, monkeypatch: pytest.MonkeyPatch, words: str
+) -> str:
+    """Train with and without all passes, and return what became of the training that must be compiled."""
+    compiled = outcome(model_fn, data, directory / "compiled", compile=True)
+    if isinstance(compiled, UnsupportedError):
+        assert "this training cannot be compiled: " in str(compiled), words
+        return "not compiled"
+    monkeypatch.setenv(VARIABLE, "-all")
+    plain = outcome(model_fn, data, directory / "plain", compile=False)
+    monkeypatch.delenv(VARIABLE)
+    if isinstance(plain, TfdistributeError):
+        assert isinstance(compiled, TfdistributeError), f"{words}: no error, but {plain}"
+        return "error"
+    assert not isinstance(compiled, TfdistributeError), f"{words}: {compiled}"
+    np.testing.assert_allclose(
+        compiled[1].losses, plain[1].losses, rtol=1e-5, atol=1e-6, err_msg=words
+    )
+    assert_alike(compiled[0], plain[0], 1e-4, 1e-5)
+    return "compiled"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "seeds",
+    [range(10 * each, 10 * each + 10) for each in range(3)]
+    + [
+        pytest.param(range(10 * each, 10 * each + 10), marks=pytest.mark.full)
+        for each in range(3, 30)
+    ],
+    ids=str,
+)
+def test_a_program_has_tensorflows_numbers_and_errors_or_is_not_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: range
+):
+    found = Counter[str]()
+    for seed in seeds:
+        model_fn, data, words = draw(seed)
+        words = f"program {seed}: {words}"
+        found[compare(model_fn, data, tmp_path / str(seed), monkeypatch, words)] += 1
+    assert found["compiled"], found
+
+
+CHECKED = ("lookup", "gather_nd", "scatter_nd", "segments", "by zero", "of a function")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("term", CHECKED)
+def test_an_index_out_of_range_and_a_division_by_zero_end_a_compiled_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, term: str
+):
+    model_fn = model_of([term])
+    assert compare(model_fn, table(1, False), tmp_path / "right", monkeypatch, term) == "compiled"
+    assert compare(model_fn, table(1, True), tmp_path / "wrong", monkeypatch, term) == "error"
+
+
+@pytest.mark.parametrize("term", OTHERS)
+def test_what_xla_computes_otherwise_is_not_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, term: str
+):
+    data = table(1, False)
+    assert compare(model_of([term]), data, tmp_path, monkeypatch, term) == "not compiled"
+
+
+@pytest.mark.slow
+def test_all_terms_of_known_sizes_are_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    terms = list(KNOWN)
+    assert compare(model_of(terms), table(1, False), tmp_path, monkeypatch, "all") == "compiled"
