@@ -9,12 +9,12 @@ from tfdistribute.inputs import Input
 from tfdistribute.interrupts import finish_step_on_interrupt
 from tfdistribute.models import Model, Wrapped
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.exclusive import exclusive
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.hooks import suppress_nan_error
 from tfdistribute.training.multi_worker.assignment import TaskAssignment, current_member
 from tfdistribute.training.multi_worker.perform import perform
 from tfdistribute.training.preparation import prepare_estimator, prepare_training
+from tfdistribute.training.remote.exclusive import exclusive
 from tfdistribute.training.specs import TrainSpec, check_training
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.tracking import tracked

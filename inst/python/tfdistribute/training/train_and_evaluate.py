@@ -10,13 +10,13 @@ from tfdistribute.interrupts import finish_step_on_interrupt
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate
-from tfdistribute.training.exclusive import exclusive
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.hooks import HookContext, as_hooks, suppress_nan_error
 from tfdistribute.training.hooks.early_stopping import notes_on_evaluations
 from tfdistribute.training.multi_worker.assignment import TaskAssignment, current_member
 from tfdistribute.training.multi_worker.perform import perform
 from tfdistribute.training.preparation import check_evaluation, prepare_training
+from tfdistribute.training.remote.exclusive import exclusive
 from tfdistribute.training.specs import EvalSpec, TrainSpec, check_specs
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.tracking import tracked

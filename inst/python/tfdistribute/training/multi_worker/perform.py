@@ -15,7 +15,6 @@ from tfdistribute.cluster.addresses import without_proxy
 from tfdistribute.cluster.task_facts import SHARED_MEMORY
 from tfdistribute.interrupts import finish_step_on_interrupt
 from tfdistribute.run_config import flatten
-from tfdistribute.training.exclusive import hold_model_dir
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks import suppress_nan_error
 from tfdistribute.training.multi_worker.assignment import TaskAssignment
@@ -32,6 +31,7 @@ from tfdistribute.training.multi_worker.resume import (
     record_training,
 )
 from tfdistribute.training.preparation import prepare_training
+from tfdistribute.training.remote.exclusive import hold_model_dir
 from tfdistribute.training.remote.lease import Lease
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.variables import global_step

@@ -1,4 +1,4 @@
-"""A training's exclusive use of its model directory, and its end after SIGTERM."""
+"""A training's exclusive use of its model directory, local or remote, and its end after SIGTERM."""
 
 from __future__ import annotations
 
