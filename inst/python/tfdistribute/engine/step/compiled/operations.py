@@ -100,7 +100,8 @@ def _classes_exist(_operation: Any, inputs: list[Any]) -> Any:
 
 
 def _can_divide(_operation: Any, inputs: list[Any]) -> Any:
-    return inputs[1] != 0 if inputs[1].dtype.is_integer else None
+    # `!=` compares objects in TensorFlow 1 mode.
+    return tf.not_equal(inputs[1], tf.zeros_like(inputs[1])) if inputs[1].dtype.is_integer else None
 
 
 def _has_power(_operation: Any, inputs: list[Any]) -> Any:
