@@ -105,7 +105,7 @@ test_that("a data frame alone needs only the columns that the model reads", {
   expect_identical(names_sent(asked$evaluate$input), c("wt", "hp", "mpg"))
   expect_error(
     evaluate(weighted, mtcars[c("wt", "mpg")]),
-    "names `hp`",
+    "no column `hp`",
     class = "tfdistribute_input_error"
   )
   # A baseline model counts the rows of any feature.

@@ -72,7 +72,7 @@ LAYERS: dict[str, Callable[[], Any]] = {
     ),
 }
 
-if tf.__version__.startswith("2.15"):
+if tf.__version__.startswith(("2.15", "2.18")):
     # There, Keras 2 cannot call this layer in a graph, and says so.
     del LAYERS["spectral normalization"]
 

@@ -96,7 +96,11 @@ def predict(
 
 
 def _count_rows(outputs: dict[str, Any]) -> int:
-    """Return the rows of a batch; ModelError for an output without rows, or with fewer than another one."""
+    return max((len(value) for value in outputs.values() if value.ndim), default=0)
+
+
+def _check_rows(outputs: dict[str, Any]) -> None:
+    """Raise ModelError for an output without rows, or with fewer than another one."""
     rows = {key: len(value) if value.ndim else None for key, value in outputs.items()}
     longest = max(rows, key=lambda key: rows[key] or 0)
     for key, count in rows.items():
@@ -109,12 +113,13 @@ def _count_rows(outputs: dict[str, Any]) -> int:
                 argument="predictions",
                 value=key,
             )
-    return rows[longest] or 0
 
 
 def concatenate(batches: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    """Join batches; ModelError if an output of one does not have a row per row."""
     columns: dict[str, list[Any]] = {}
     for batch in batches:
+        _check_rows(batch)
         for key, value in batch.items():
             columns.setdefault(key, []).append(value)
     return {key: np.concatenate(parts, axis=0) for key, parts in columns.items()}

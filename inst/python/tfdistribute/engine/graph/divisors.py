@@ -18,7 +18,7 @@ ROWS, SUM = "rows", "sum"
 
 
 class Addends:
-    """What the addends of a loss are divided by, where ``data`` are the names of the batch's operations."""
+    """The divisors of the addends of a loss, where ``data`` are the tensors of the batch."""
 
     def __init__(self, loss: Any, data: Collection[Any]) -> None:
         self._data = {each.op.name for each in data}

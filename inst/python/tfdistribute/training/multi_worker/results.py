@@ -54,12 +54,12 @@ class TaskResults:
         self, rank: int, batches: Sequence[dict[str, Any]], tasks: int, in_turns: bool
     ) -> None:
         """Write the predictions of one task; ``in_turns`` if the tasks alternate, else each has a range of rows."""
-        numbers = np.arange(len(batches))
+        joined, numbers = concatenate(iter(batches)), np.arange(len(batches))
         entries: Arrays = {
             _SIZES: np.array([len(next(iter(batch.values()))) for batch in batches], np.int64),
             _PLACES: numbers * tasks + rank if in_turns else np.full(len(batches), rank),
         }
-        for name, values in concatenate(iter(batches)).items():
+        for name, values in joined.items():
             if values.dtype == object:
                 text = json.dumps(values.tolist()).encode()
                 entries[f"{_STRINGS}{name}"] = np.frombuffer(text, np.uint8)

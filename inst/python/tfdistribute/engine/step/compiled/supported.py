@@ -31,7 +31,7 @@ ResourceScatterNdUpdate ResourceScatterSub ResourceScatterUpdate Rint Round Rsqr
 SeluGrad Sigmoid SigmoidGrad Sign Sin Sinh Snapshot Softmax SoftmaxCrossEntropyWithLogits Softplus SoftplusGrad Softsign
 SoftsignGrad SparseSoftmaxCrossEntropyWithLogits Sqrt SqrtGrad Square SquaredDifference Squeeze StopGradient Sub Tan
 Tanh TanhGrad TensorScatterAdd TensorScatterMax TensorScatterMin TensorScatterSub TensorScatterUpdate TruncateDiv
-TruncateMod Unpack VariableShape Xdivy Xlog1py Xlogy ZerosLike
+TruncateMod Unpack VarIsInitializedOp VariableShape Xdivy Xlog1py Xlogy ZerosLike
 """
 # Positions of the inputs that set sizes, places or axes.
 _SIZES: dict[str, tuple[int, ...]] = {
