@@ -249,3 +249,7 @@ tries(
   },
   train(model, input_fn(dataset$batch(128L), features = "x", response = "y"))
 )
+tries(
+  estimator_spec("infer", predictions = list(p = tf$constant(1), p = tf$constant(2))),
+  estimator_spec("infer", predictions = list(p = tf$constant(1), q = tf$constant(2)))
+)

@@ -10,6 +10,7 @@ not_typed <- list(
   ),
   "changes the machine" = c(
     "Free space there",
+    "Write the file in UTF-8",
     "Install R, and rpy2",
     "Install a Python",
     "Install kubectl",
@@ -38,7 +39,12 @@ not_typed <- list(
     "Set the daemons",
     "Use mirai::daemons"
   ),
-  "needs recipes" = c("Remove these rows, for example with step", "Remove these rows, or replace"),
+  "needs recipes" = c(
+    "Correct or remove these rows, or train with step_novel",
+    "Remove these rows, for example with step",
+    "Remove these rows, or replace"
+  ),
+  "needs Keras 3" = "Use tf$keras$layers (Keras 2), or give a whole Keras 3 model",
   "needs a TPU" = c(
     "Let the dataset repeat",
     "Make it dense in the dataset",

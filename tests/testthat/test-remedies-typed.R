@@ -71,7 +71,7 @@ test_that("the functions, arguments and pages of help in remedies exist", {
   foreign <- c(
     # Of TensorFlow, Keras, mirai, recipes and generics, of methods, and of values in the text.
     c("device_count", "drop_remainder", "run()", "reduction", "compile()", "dispatcher"),
-    c("step_naomit()", "all_outcomes()", "glance()", "augment()", "predict_keys"),
+    c("step_naomit()", "step_novel()", "all_outcomes()", "glance()", "augment()", "predict_keys"),
     c("x()", "xhidden_units")
   )
   expect_identical(wrong_names_in(remedies, foreign), NULL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import json
 import os
 import signal
 import tempfile
@@ -296,10 +297,11 @@ def test_the_state_of_a_job_is_there_as_soon_as_its_supervisor_writes_it(tmp_pat
     job = fake_job(tmp_path, {})
     handle = {"id": job.id, "pid": os.getpid(), "directory": job.directory, "model_dir": None}
     path = Path(job.directory, "state.json")
-    writing = threading.Timer(0.3, path.write_text, ['{"state": "starting"}'])
+    written = json.dumps({"id": job.id, "state": "starting", "message": "", "logs": "logs"})
+    writing = threading.Timer(0.3, path.write_text, [written])
     writing.start()
     asked = time.monotonic()
-    assert job_handle.job_state(handle) == {"state": "starting"}
+    assert job_handle.job_state(handle)["state"] == "starting"
     assert time.monotonic() - asked < 5
     writing.join()
     private.remove(job.directory)

@@ -53,7 +53,7 @@ def test_a_killed_worker_is_healed_in_a_bucket_that_no_other_job_may_use(
         found = find_job(f"{MODEL}/")
         assert found is not None
         assert found["id"] == job.handle["id"]
-        with pytest.raises(ModelDirectoryError, match=f"another job: .*pid {chief_of(job)}"):
+        with pytest.raises(ModelDirectoryError, match=f"another training: .*pid {chief_of(job)}"):
             lease.check_free(MODEL)
         job.kill("worker 0")
         job.go_on(0)
