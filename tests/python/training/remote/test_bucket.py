@@ -72,6 +72,7 @@ def test_every_verb_works_in_a_bucket_and_nothing_is_left_on_this_machine(
     # A killed process leaves no more than these.
     assert {name.split("/")[1] for name in bucket.names("verbs/tfdistribute")} == {
         "tfdistribute-model.json",
+        "tfdistribute-position.json",
         LOSSES,
         history_file.EVALUATIONS,
     }

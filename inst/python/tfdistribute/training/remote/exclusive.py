@@ -13,7 +13,7 @@ from tfdistribute.environment import describe_process
 from tfdistribute.files import is_remote
 from tfdistribute.interrupts import end_after_sigterm
 from tfdistribute.training.model_directory import was_temporary
-from tfdistribute.training.remote.lease import Lease, hold_lease
+from tfdistribute.training.remote.lease import Lease, check_access, hold_lease
 
 AFRESH = (
     '`model_dir` "{}" was temporary and was deleted when its R session ended: training starts at step 0. '
@@ -35,6 +35,7 @@ def hold_model_dir(model_dir: str, job: str) -> Iterator[Lease | None]:
     The supervisor of a job holds the lock for its tasks. Raises ModelDirectoryError if another training holds it.
     """
     if is_remote(model_dir):
+        check_access(model_dir)
         with hold_lease(model_dir, job) as lease:
             yield lease
         return
