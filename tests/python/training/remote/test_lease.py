@@ -78,7 +78,7 @@ def within(seconds: float, condition: Callable[[], bool]) -> bool:
 
 def test_a_second_job_is_refused_and_told_who_holds_the_lease(memory: Memory) -> None:
     with hold_lease(MODEL, "a"):
-        refused = pytest.raises(ModelDirectoryError, match=f"job: .*, pid {os.getpid()}, user")
+        refused = pytest.raises(ModelDirectoryError, match=f"training: .*, pid {os.getpid()}, user")
         with refused, hold_lease(MODEL, "b"):
             pass
         assert memory.owner["job"] == "a"

@@ -26,5 +26,7 @@ def wait_for_rows(train_op: Any, hooks: Iterable[Any]) -> None:
     others |= {each.name for each in walk.descendants(reads)}
     for operation in needed:
         in_branch = operation._get_control_flow_context() is not None
-        if effects.may_write(operation) and operation.name not in others and not in_branch:
+        # A variable of TensorFlow 1 returns a reference, and is needed before the first rows.
+        writes = effects.may_write(operation) and operation.type not in effects.VARIABLES
+        if writes and operation.name not in others and not in_branch:
             edit.add_controls(operation, reads)
