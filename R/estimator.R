@@ -21,7 +21,8 @@
 #' become the `label_vocabulary`. TRUE and FALSE are predicted as the classes `"FALSE"` and `"TRUE"`.
 #'
 #' Of two classes, the last is the positive one, as with `event_level = "second"` of the yardstick package: `precision`,
-#' `recall`, `auc` and `auc_precision_recall` of [evaluate()] count it, and `logistic` of [predict()] is its probability.
+#' `recall`, `auc` and `auc_precision_recall` of [evaluate()] count it, and `logistic` of [predict()] is its
+#' probability.
 #' The order of `label_vocabulary` sets it: `label_vocabulary = c("No", "Yes")` counts Yes, and `c("Yes", "No")` counts
 #' No, whatever the order of the factor's levels. `summary()` of a trained model names the positive class.
 #' @section Location of checkpoints:

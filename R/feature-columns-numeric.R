@@ -11,8 +11,9 @@ number_dtypes <- c("float32", "float64", "int32", "int64")
 #' @param ... Names of features: strings, bare names, or tidyselect helpers inside a scope (see [scoped_columns()]).
 #'   Several names give several columns.
 #' @param shape Dimensions of one row's value, counts: `1` for a vector, `3` for a matrix with three columns.
-#' @param default_value Number (or numbers) for `tf.train.Example` messages without the feature, which [input_tfrecord()]
-#'   or an exported model reads. NULL makes such messages an error. For missing values in R data, see [input_fn()].
+#' @param default_value Number (or numbers) for `tf.train.Example` messages without the feature, which
+#'   [input_tfrecord()] or an exported model reads. NULL makes such messages an error. For missing values in R data,
+#'   see [input_fn()].
 #' @param dtype Type of the numbers: `"float32"`, `"float64"`, `"int32"`, `"int64"` or a TensorFlow dtype such as
 #'   `tf$float32`.
 #' @param normalizer_fn Function of a tensor that returns a tensor, such as `function(x) tf$math$log(x)`, or NULL.

@@ -17,8 +17,8 @@
 #'   `"average_loss"`.
 #' @param patience_steps Steps without an improvement after which training ends, a count.
 #' @param min_delta Smallest difference from the best value that counts as an improvement, a number of at least 0.
-#' @param mode `"min"` if lower is better, or `"max"` if higher is better. `"auto"` means `"max"` for names with the word
-#'   accuracy, auc, precision or recall, as in `"binary_accuracy"`, and otherwise `"min"`.
+#' @param mode `"min"` if lower is better, or `"max"` if higher is better. `"auto"` means `"max"` for names with the
+#'   word accuracy, auc, precision or recall, as in `"binary_accuracy"`, and otherwise `"min"`.
 #' @param data `"training"` for the mean loss of the training batches since the last check, or `"evaluation"` for
 #'   metrics of evaluations. `"auto"` means `"training"` for `"loss"`, and otherwise `"evaluation"`.
 #' @param min_steps Global step before which nothing is checked, a count.

@@ -97,7 +97,8 @@
 #' files. [feature_columns()] with a formula gets levels, means and standard deviations from Spark.
 #' @section Errors:
 #' * `tfdistribute_input_error` if a column is unknown, duplicated, of an unsupported type or size, or has missing
-#'   values, from a verb also if a feature is of another kind than in training, if the response is missing or also a feature, or if the data has no rows or no features.
+#'   values, from a verb also if a feature is of another kind than in training, if the response is missing or also a
+#'   feature, or if the data has no rows or no features.
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
 #' * `tfdistribute_sharding_error`, from a verb, if the batch cannot be divided over the replicas.
 #' @references <https://www.tensorflow.org/guide/estimator>. The interface follows tfestimators' `input_fn()`.

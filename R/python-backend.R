@@ -227,8 +227,8 @@ dtype_name <- function(x) {
 #' Check whether the Python backend is available
 #'
 #' Looks for TensorFlow and its Estimators in the Python that reticulate would use. It starts neither Python nor
-#' TensorFlow in this session, and downloads nothing. With reticulate 1.41 or newer, it returns FALSE if reticulate would
-#' first have to create an environment.
+#' TensorFlow in this session, and downloads nothing. With reticulate 1.41 or newer, it returns FALSE if reticulate
+#' would first have to create an environment.
 #'
 #' @param ... Must be empty.
 #' @returns TRUE or FALSE.

@@ -6,9 +6,9 @@
 #'
 #' The order of the rows also continues: a later training begins after the rows that `model_dir` has read, in the same
 #' sequence of epochs. Ten calls of `train(steps = 5)` therefore give the weights of one `train(steps = 50)`, and
-#' `epochs = 1` three times gives the weights of `epochs = 3` if the batches divide the rows. `epochs` counts from where the
-#' call begins. The position counts rows, so the batch size may change, and data with another number of rows begins with
-#' its next epoch. The order depends on the seed, so `run_config(seed = NULL)` draws a new order for each call.
+#' `epochs = 1` three times gives the weights of `epochs = 3` if the batches divide the rows. `epochs` counts from where
+#' the call begins. The position counts rows, so the batch size may change, and data with another number of rows begins
+#' with its next epoch. The order depends on the seed, so `run_config(seed = NULL)` draws a new order for each call.
 #' [input_generator()] and functions that return datasets begin anew.
 #'
 #' One training at a time may write a `model_dir`. While a training or a job runs there, another one is an error.

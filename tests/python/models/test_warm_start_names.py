@@ -215,7 +215,7 @@ def test_levels_of_a_factor_that_is_read_as_codes_are_compared(
         train(second, RunSettings(), source(levels="cba"), steps=1)
 
 
-@pytest.mark.parametrize("pattern", ["weigths", ["linear.*", "weigths"]])
+@pytest.mark.parametrize("pattern", ["no such weight", ["linear.*", "no such weight"]])
 def test_a_pattern_without_a_match_is_refused_with_the_variables(
     tensorflow: Any, tmp_path: Path, pattern: Any
 ) -> None:
@@ -223,7 +223,7 @@ def test_a_pattern_without_a_match_is_refused_with_the_variables(
     first = models.model("linear_regressor", tmp_path / "first", **fields)
     train(first, RunSettings(), source(), steps=1)
     second = started(tmp_path, first, "linear_regressor", pattern, **fields)
-    with pytest.raises(ModelError, match='"weigths" matches no variable') as caught:
+    with pytest.raises(ModelError, match='"no such weight" matches no variable') as caught:
         train(second, RunSettings(), source(), steps=1)
     assert "linear/linear_model/g/weights" in str(caught.value.remedy)
 
