@@ -245,6 +245,7 @@ def metric_values(metrics: Mapping[str, Any]) -> dict[str, float]:
     values: dict[str, float] = {}
     for metric, value in metrics.items():
         numbers = np.asarray(value, dtype=np.float64)
+        numbers = numbers.reshape(()) if numbers.size == 1 else numbers
         for index, number in np.ndenumerate(numbers):
             name = "_".join([str(metric), *(str(each + 1) for each in index)])
             if name in values:
