@@ -34,9 +34,8 @@ class ModelCall:
     labels: Any
     mode: str
     config: Any
-    scale: Any = (
-        None  # Of the loss of this replica, if replicas may have different numbers of rows.
-    )
+    # Of the loss of this replica, if replicas may have different numbers of rows.
+    scale: Any = None
     spec: Any = None
     _accumulated: AccumulatedStep | None = None
     _known_classes: bool = False
@@ -52,9 +51,8 @@ class ModelCall:
         options, strategy = self.options, tf.distribute.get_strategy()
         averages = not options.sums_loss and options.loss_is_mean is not False
         on_tpus = "TPU" in type(strategy).__name__
-        if self.mode != ModeKeys.TRAIN or strategy.num_replicas_in_sync == 1 or on_tpus:
-            return
-        if averages:
+        has_replicas = strategy.num_replicas_in_sync > 1 and not on_tpus
+        if self.mode == ModeKeys.TRAIN and has_replicas and averages:
             patches.install("gradients_of_rows", accumulate.gradients_of_rows)
             batch, in_losses = (self.features, self.labels), not options.reports_mean_loss
             is_whole = options.micro_batches == 1

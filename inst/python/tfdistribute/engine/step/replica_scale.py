@@ -152,15 +152,14 @@ def begin(ys: Any, xs: Any, grad_ys: Any) -> Any:
     inputs = {each.op.name for each in scale.inputs}
     if any(each.name in inputs for each in walk.ancestors(tensors, control=False)):
         return grad_ys
-    losses, given = tf.nest.flatten(ys), None if grad_ys is None else tf.nest.flatten(grad_ys)
+    losses = tf.nest.flatten(ys)
+    gradients = [None] * len(losses) if grad_ys is None else tf.nest.flatten(grad_ys)
     factors = [scale.of(loss) for loss in losses]
     if all(each is None for each in factors):
         return grad_ys
     return [
         scaled_gradients([loss], [gradient], 1.0 if factor is None else factor)[0]
-        for loss, gradient, factor in zip(
-            losses, given or [None] * len(losses), factors, strict=True
-        )
+        for loss, gradient, factor in zip(losses, gradients, factors, strict=True)
     ]
 
 
