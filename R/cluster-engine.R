@@ -1,8 +1,8 @@
 # Clusters whose members an engine starts, such as Ray.
 
 # A cluster whose engine gives each member the CPUs and GPUs that its arguments name.
-new_engine_cluster <- function(kind, ..., .frame = parent.frame()) {
-  described <- new_cluster(kind, ..., .frame = .frame)
+describe_engine <- function(kind, arguments) {
+  described <- describe("cluster", kind, arguments)
   described["devices_per_worker"] <- max(1L, described$gpus_per_worker)
   described
 }

@@ -1,6 +1,3 @@
-# As in cluster/spec.py, each process that trains uses about 650 MB.
-most_processes <- 1000L
-
 #' Describe a cluster of processes on this machine
 #'
 #' Describes several processes on one machine that train together: a chief, `workers - 1` workers, and optional
@@ -76,11 +73,7 @@ local_cluster <- function(
   ...
 ) {
   check_call()
-  new_cluster(
-    "local",
-    memory_limit_mb = check_number(memory_limit_mb, minimum = 1, null = TRUE),
-    network = check_default_choice(network, c("auto", "private", "open"))
-  )
+  describe("cluster", "local", as.list(environment()))
 }
 
 #' @export

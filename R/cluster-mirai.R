@@ -60,7 +60,7 @@ mirai_cluster <- function(
   ...
 ) {
   check_call()
-  new_engine_cluster("mirai", profile = check_string(profile, null = TRUE))
+  describe_engine("mirai", as.list(environment()))
 }
 
 #' @export

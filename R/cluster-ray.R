@@ -83,26 +83,7 @@ ray_cluster <- function(
   ...
 ) {
   check_call()
-  new_engine_cluster(
-    "ray",
-    address = check_ray_address(address),
-    workers = check_workers(workers, ps),
-    placement = check_choice(placement, c("pack", "spread", "strict_pack", "strict_spread"))
-  )
-}
-
-# As in cluster/engines/ray.py.
-ray_address_pattern <- "auto|(ray://)?([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\]):[0-9]{1,5}"
-
-check_ray_address <- function(address) {
-  address <- check_string(address)
-  check_texts(
-    address,
-    matches_whole(address, ray_address_pattern),
-    why = "is not the address of a Ray cluster",
-    remedy = "Use \"auto\", \"host:port\" with the port of the head node (6379), or \"ray://host:port\" (10001).",
-    kind = "argument"
-  )
+  describe_engine("ray", as.list(environment()))
 }
 
 #' @export

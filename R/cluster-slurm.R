@@ -91,18 +91,8 @@ slurm_cluster <- function(
   ...
 ) {
   check_call()
-  described <- new_cluster(
-    "slurm",
-    nodes = check_count(nodes, maximum = most_processes),
-    # Python checks that Slurm would read these texts.
-    time_limit = check_string(time_limit, null = TRUE),
-    partition = check_string(partition, null = TRUE),
-    account = check_string(account, null = TRUE),
-    options = check_some_strings(options),
-    setup = check_some_strings(setup),
-    stop_signal_s = check_count(stop_signal_s, minimum = 10L, maximum = 65535L),
-    requeue = check_flag(requeue)
-  )
+  # Python checks `time_limit` and `options`, which Slurm must read.
+  described <- describe("cluster", "slurm", as.list(environment()))
   processes <- described$workers + described$ps
   if (nodes > processes) {
     abort_tfdistribute(

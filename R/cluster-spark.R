@@ -69,7 +69,8 @@ spark_cluster <- function(
   ...
 ) {
   check_call()
-  new_engine_cluster("spark", sc = spark_address(sc), workers = check_workers(workers, ps))
+  sc <- spark_address(sc)
+  describe_engine("spark", as.list(environment()))
 }
 
 # The address at which another process on this machine reaches the connection. It can contain a secret.

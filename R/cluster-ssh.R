@@ -91,41 +91,24 @@ ssh_cluster <- function(
   ...
 ) {
   check_call()
-  hosts <- check_hosts(hosts, hostfile)
-  new_cluster(
-    "ssh",
-    hosts = hosts,
-    host_addresses = check_host_addresses(host_addresses, hosts),
-    ssh = check_strings(ssh),
-    workers = check_workers(workers, ps)
-  )
+  hosts <- given_hosts(hosts, hostfile)
+  described <- describe("cluster", "ssh", as.list(environment()))
+  check_names_of_hosts(described$host_addresses, hosts)
+  described
 }
 
 is_on_hosts <- function(cluster) {
   inherits(cluster, paste0("tfdistribute_", c("ssh", "slurm", names(engines)), "_cluster"))
 }
 
-# As in cluster/ssh.py, no characters that ssh or a shell would interpret.
-host_pattern <- paste0(
-  "([A-Za-z0-9_][A-Za-z0-9._-]{0,63}@)?",
-  "[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?"
-)
-
-check_hosts <- function(hosts, hostfile) {
+given_hosts <- function(hosts, hostfile) {
   example <- "ssh_cluster(c(\"node-a\", \"node-b\"))"
   check_one_given(list(hosts = hosts, hostfile = hostfile), example = example)
-  argument <- if (is.null(hosts)) "hostfile" else "hosts"
-  hosts <- if (is.null(hosts)) read_hostfile(check_path(hostfile)) else check_strings(hosts)
-  check_texts(
-    hosts,
-    matches_whole(hosts, host_pattern),
-    why = "is not the name of a host",
-    remedy = c(
-      "Write \"host\" or \"user@host\" with letters, digits, dots and hyphens; a port belongs into ",
-      "~/.ssh/config."
-    ),
-    argument = argument
-  )
+  if (is.null(hosts)) {
+    hosts <- read_hostfile(check_path(hostfile))
+    check_field(hosts, schema$cluster$ssh$properties$hosts, "hostfile")
+  }
+  hosts
 }
 
 # Lines such as "node-a slots=2", as MPI and DeepSpeed write them. The host is repeated for each slot.
@@ -145,55 +128,15 @@ read_hostfile <- function(path) {
   rep(sub("\\s.*", "", lines), as.integer(slots))
 }
 
-check_host_addresses <- function(host_addresses, hosts) {
-  named <- check_named_strings(host_addresses)
+check_names_of_hosts <- function(host_addresses, hosts) {
+  named <- names(host_addresses)
   check_texts(
-    names(named),
-    names(named) %in% hosts,
+    named,
+    named %in% hosts,
     why = "is not one of `hosts`",
     remedy = "Use the names {toString(utils::head(unique(hosts), 5))}.",
     argument = "host_addresses"
   )
-  texts <- as.character(unlist(named))
-  has_port <- grepl(":[A-Za-z0-9]*$", texts) & !grepl("]$", texts)
-  check_texts(
-    texts,
-    !has_port & matches_whole(texts, address_pattern),
-    why = "is not an address without a port",
-    remedy = "Write a name or an IP address, such as c(\"node-a\" = \"10.0.0.1\").",
-    argument = "host_addresses"
-  )
-  named
-}
-
-check_variables <- function(environment) {
-  named <- check_named_strings(environment)
-  is_variable <- grepl("^[A-Za-z_][A-Za-z0-9_]*$", names(named))
-  why <- "is not the name of a variable"
-  check_texts(names(named), is_variable, why, argument = "environment", kind = "argument")
-  named
-}
-
-# A named list of strings, which is a dictionary in Python.
-check_named_strings <- function(value, argument = rlang::caller_arg(value)) {
-  if (length(value) == 0 && !is.object(value)) {
-    return(list())
-  }
-  named <- as.list(value)
-  is_text <- vapply(
-    named,
-    function(each) rlang::is_string(each) && !is.na(each) && is.na(first_not_text(each)),
-    NA
-  )
-  if (!all(is_text) || !rlang::is_named(named) || anyDuplicated(names(named)) > 0) {
-    # The values may be secret.
-    abort_tfdistribute(
-      "argument",
-      problem = "`{argument}` must be strings in UTF-8 with different names, or NULL.",
-      argument = argument
-    )
-  }
-  lapply(named, enc2utf8)
 }
 
 #' @export

@@ -74,38 +74,7 @@ vertex_cluster <- function(
   ...
 ) {
   check_call()
-  check_name <- function(value, ..., argument = rlang::caller_arg(value)) {
-    check_platform_name(value, "Vertex AI", ..., argument = argument)
-  }
-  new_cluster(
-    "vertex",
-    project = check_name(project, "[a-z0-9][a-z0-9:.-]{0,61}[a-z0-9]", "my-project"),
-    location = check_name(location, "[a-z]+(-[a-z]+)*[0-9]+", "europe-west4"),
-    image = check_image(image),
-    staging = check_name(staging, "gs://[a-z0-9]\\S*", "gs://bucket/jobs"),
-    machine_type = check_name(machine_type, "[a-z][a-z0-9-]{0,61}[a-z0-9]", "n1-standard-8"),
-    accelerator = check_name(
-      accelerator,
-      "[A-Z][A-Z0-9_]{0,61}",
-      "NVIDIA_TESLA_T4",
-      null = TRUE
-    ),
-    accelerators = check_count(accelerators),
-    name = check_name(name, job_name_pattern, "cars"),
-    service_account = check_name(
-      service_account,
-      "[A-Za-z0-9][A-Za-z0-9._@-]{0,251}",
-      "trainer@my-project.iam.gserviceaccount.com",
-      null = TRUE
-    ),
-    network = check_name(
-      network,
-      "projects/[0-9]+/global/networks/[a-z0-9-]+",
-      "projects/1/global/networks/a",
-      null = TRUE
-    ),
-    restarts = check_flag(restarts)
-  )
+  describe("cluster", "vertex", as.list(environment()))
 }
 
 #' @export

@@ -51,15 +51,9 @@ address_cluster <- function(
   ...
 ) {
   check_call()
-  described <- new_cluster(
-    "addresses",
-    chief = check_addresses(chief),
-    worker = check_addresses(worker),
-    ps = check_addresses(ps),
-    evaluator = check_addresses(evaluator),
-    task = check_task(task),
-    source = NULL
-  )
+  task <- check_task(task)
+  described <- describe("cluster", "addresses", as.list(environment()))
+  described["source"] <- list(NULL)
   if (length(unlist(described[c("chief", "worker", "ps")])) == 0) {
     abort_tfdistribute(
       "cluster",
@@ -69,41 +63,6 @@ address_cluster <- function(
     )
   }
   check_distinct_addresses(described)
-}
-
-# Addresses become part of command lines and paths, so characters that are special to a shell or ssh are not allowed.
-address_pattern <- paste0(
-  "^(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?)",
-  "(:[A-Za-z0-9]{0,9})?$"
-)
-
-check_addresses <- function(value, argument = rlang::caller_arg(value)) {
-  if (is.null(value) || identical(value, character()) || identical(value, list())) {
-    return(character())
-  }
-  is_text <- function(each) is.character(each) && length(each) == 1
-  texts <- is.list(value) && !is.object(value) && all(vapply(value, is_text, NA))
-  addresses <- check_strings(if (texts) unlist(value) else value, argument = argument)
-  check_texts(
-    addresses,
-    matches_whole(addresses, address_pattern),
-    why = "is not an address",
-    remedy = paste(
-      "Write \"host:port\" with letters, digits, dots and hyphens,",
-      "and an IPv6 address in brackets, as in \"[::1]:2222\"."
-    ),
-    argument = argument
-  )
-  # A missing port is a row of check_cluster().
-  ports <- sub(":", "", sub(address_pattern, "\\3", addresses, perl = TRUE), fixed = TRUE)
-  is_port <- grepl("^0*[1-9][0-9]{0,4}$", ports) & suppressWarnings(as.numeric(ports)) < 65536
-  check_texts(
-    addresses,
-    !nzchar(ports) | is_port,
-    why = "has no port from 1 to 65535",
-    remedy = "Write \"host:port\", such as \"host-a:2222\".",
-    argument = argument
-  )
 }
 
 # The evaluator does not listen, and a task without a port has no address yet.
@@ -250,61 +209,4 @@ format.tfdistribute_addresses_cluster <- function(x, ...) {
     interpolate("<cluster> {sum(count_tasks(x))} task{?s}"),
     paste0("  ", format(names(shown)), "  ", shown)
   )
-}
-
-# Checks of the arguments that several clusters have.
-cluster_checks <- rlang::exprs(
-  workers = check_count(workers, maximum = most_processes),
-  ps = check_count(ps, minimum = 0L, maximum = most_processes),
-  evaluator = check_flag(evaluator),
-  devices_per_worker = check_count(devices_per_worker),
-  # The maximum as in cluster/engines/engine.py.
-  cpus_per_worker = check_count(cpus_per_worker, maximum = 10000L),
-  gpus_per_worker = check_count(gpus_per_worker, minimum = 0L, maximum = 10000L),
-  rscript = check_string(rscript),
-  python = check_string(python, null = TRUE),
-  libraries = check_some_strings(libraries),
-  environment = check_variables(environment),
-  time_limit_s = check_number(time_limit_s, minimum = 1, null = TRUE),
-  lease_s = check_number(lease_s, minimum = 5),
-  start_timeout_s = check_number(start_timeout_s, minimum = 1),
-  stall_timeout_s = check_number(stall_timeout_s, minimum = 1),
-  restarts = check_count(restarts, minimum = 0L)
-)
-
-# The number of workers, or the fewest and the most.
-check_workers <- function(workers, ps) {
-  if (!is.numeric(workers) || length(workers) != 2) {
-    return(check_count(workers, maximum = most_processes))
-  }
-  if (
-    !is_whole(workers) || workers[[1]] < 1 || is.unsorted(workers) || workers[[2]] > most_processes
-  ) {
-    abort_argument(
-      workers,
-      "one count, or the fewest and the most workers of at most {most_processes}"
-    )
-  }
-  if (check_count(ps, minimum = 0L) > 0) {
-    abort_tfdistribute(
-      "argument",
-      problem = paste0(
-        "`workers` is {show_value(workers)}, and a training with parameter servers (`ps` = {ps}) has a fixed ",
-        "number of workers."
-      ),
-      remedy = "Use one number: the other workers of such a training go on without a lost one.",
-      argument = "workers",
-      value = workers
-    )
-  }
-  as.integer(workers)
-}
-
-# A cluster with the fields `...`, which are already checked, and the arguments of its constructor, which are checked
-# here. Their text becomes part of scripts, manifests and command lines. Python checks the shell code in `setup`.
-new_cluster <- function(kind, ..., .frame = parent.frame()) {
-  fields <- checked_fields(cluster_checks, ..., .frame = .frame)
-  texts <- fields[setdiff(names(fields), "setup")]
-  Map(check_text, texts, names(texts))
-  rlang::inject(new_description("cluster", kind, !!!fields))
 }

@@ -135,38 +135,3 @@ fetches_wire <- function(before_run) {
   }
   if (length(before_run) == 0) NULL else unclass(before_run)
 }
-
-check_callback <- function(
-  value,
-  parameters,
-  argument = rlang::caller_arg(value),
-  remedy = NULL
-) {
-  if (is.null(value)) {
-    return(NULL)
-  }
-  if (!is.function(value)) {
-    abort_argument(value, "{function_of(parameters)} or NULL", argument)
-  }
-  formals <- formals(args(value))
-  takes <- "..." %in% names(formals) || length(formals) >= length(parameters)
-  needs <- sum(vapply(formals, is_required, NA)) - "..." %in% names(formals)
-  if (!takes || needs > length(parameters)) {
-    given <- function_of(names(formals))
-    abort_tfdistribute(
-      "argument",
-      problem = "`{argument}` must be {function_of(parameters)}, not {given}.",
-      remedy = remedy,
-      argument = argument,
-      value = given
-    )
-  }
-  value
-}
-
-function_of <- function(parameters) {
-  if (length(parameters) == 0) {
-    return("a function without arguments")
-  }
-  paste0("a function of (", toString(parameters), ")")
-}

@@ -91,7 +91,7 @@ write_dockerfile <- function(
 ) {
   check_call()
   path <- check_path(path)
-  base <- check_image(base)
+  base <- check_field(base, schema$cluster$kubernetes$properties$image, "base")
   version <- check_tensorflow_version(version %||% default_tensorflow)
   gpu <- check_flag(gpu)
   packages <- check_strings(packages, null = TRUE)

@@ -159,51 +159,10 @@ run_config <- function(
   ...
 ) {
   check_call()
-  check_together(
-    save_checkpoints_steps,
-    save_checkpoints_secs,
-    experimental_distribute,
-    device_fn,
-    strategy
-  )
-  check_tracked_cluster(track, cluster)
-  structure(
-    list(
-      strategy = check_strategy(strategy),
-      eval_distribute = check_strategy(eval_distribute),
-      model_dir = check_directory(check_path(model_dir), "model_dir"),
-      seed = check_count(seed, minimum = -.Machine$integer.max, null = TRUE),
-      save_summary_steps = check_steps(save_summary_steps, minimum = 0L),
-      save_checkpoints_steps = check_count(save_checkpoints_steps, minimum = 0L, null = TRUE),
-      save_checkpoints_secs = check_number(save_checkpoints_secs, minimum = 0, null = TRUE),
-      session_config = check_session_config(session_config),
-      keep_checkpoint_max = check_count(keep_checkpoint_max, minimum = 0L, null = TRUE),
-      keep_checkpoint_every_n_hours = check_positive(keep_checkpoint_every_n_hours),
-      log_step_count_steps = check_steps(log_step_count_steps),
-      device_fn = check_device_fn(device_fn),
-      protocol = if (!is.null(protocol)) {
-        check_choice(protocol, c("grpc", "grpc+verbs"))
-      },
-      session_creation_timeout_secs = check_positive(session_creation_timeout_secs),
-      experimental_distribute = NULL,
-      experimental_max_worker_delay_secs = check_count(
-        experimental_max_worker_delay_secs,
-        minimum = 0L,
-        null = TRUE
-      ),
-      checkpoint_save_graph_def = check_flag(checkpoint_save_graph_def),
-      cluster = check_cluster_argument(cluster, null = TRUE),
-      steps_per_run = check_steps(steps_per_run, null = FALSE),
-      precision = check_default_choice(
-        precision,
-        c("float32", "mixed_bfloat16", "mixed_float16")
-      ),
-      micro_batches = check_count(micro_batches),
-      compile = check_flag(compile, auto = TRUE),
-      track = check_class(track, "tfdistribute_tracker", "track_mlflow() or track_wandb()", TRUE)
-    ),
-    class = "tfdistribute_run_config"
-  )
+  session_config <- check_session_config(session_config)
+  fields <- checked_fields_of(schema$run_config, as.list(environment()))
+  check_directory(fields$model_dir, "model_dir")
+  structure(fields, class = "tfdistribute_run_config")
 }
 
 # Checkpoints are written by steps or by seconds, so setting one turns the other off, as in run_config().
@@ -234,48 +193,6 @@ format_settings <- function(x) {
   shown <- intersect(names(x), c("strategy", changed))
   values <- vapply(shown, function(name) format_setting(x[[name]], name), "")
   c("<run_config>", paste0("  ", shown, ": ", values))
-}
-
-# Settings that exclude each other, in TensorFlow or here.
-check_together <- function(steps, secs, experimental_distribute, device_fn, strategy) {
-  intervals <- list(save_checkpoints_steps = steps, save_checkpoints_secs = secs)
-  check_one_given(intervals, required = FALSE, kind = "run_config")
-  if (!is.null(experimental_distribute)) {
-    abort_tfdistribute(
-      "run_config",
-      problem = "`experimental_distribute` is not supported: it sets the strategies a second time.",
-      remedy = "Use `strategy` and `eval_distribute`.",
-      argument = "experimental_distribute"
-    )
-  }
-  if (!is.null(device_fn) && !is.null(strategy)) {
-    abort_tfdistribute(
-      "strategy",
-      problem = "`device_fn` places operations, and so does `strategy`.",
-      remedy = "Give one of them.",
-      argument = "device_fn"
-    )
-  }
-}
-
-# A number of steps, or "auto" for a number by time.
-check_steps <- function(value, minimum = 1L, null = TRUE, argument = rlang::caller_arg(value)) {
-  if (identical(value, "auto") || null && is.null(value)) {
-    return(value)
-  }
-  if (!is_number(value) || !is_whole(value) || value < minimum) {
-    range <- paste("a whole number", in_range(value, minimum))
-    abort_argument(
-      value,
-      paste0(range, if (null) ", \"auto\" or NULL" else " or \"auto\""),
-      argument
-    )
-  }
-  as.integer(value)
-}
-
-check_device_fn <- function(device_fn) {
-  check_callback(device_fn, "op", remedy = "Write function(op) and return a device's name.")
 }
 
 format_setting <- function(value, name) {

@@ -17,7 +17,7 @@
 #' @export
 strategy_central_storage <- function(devices = NULL, ...) {
   check_call()
-  new_description("strategy", "central_storage", devices = check_devices(devices))
+  describe_on_devices("central_storage", as.list(environment()))
 }
 
 #' @export

@@ -32,19 +32,12 @@ strategy_mirrored <- function(
   ...
 ) {
   check_call()
-  choices <- c("auto", "nccl", "hierarchical_copy", "one_device")
-  devices <- check_devices(devices)
-  cross_device <- check_default_choice(cross_device, choices)
-  if (cross_device == "nccl") {
-    check_nccl(devices)
+  described <- describe_on_devices("mirrored", as.list(environment()))
+  if (described$cross_device == "nccl") {
+    check_nccl(described$devices)
   }
-  new_description(
-    "strategy",
-    "mirrored",
-    devices = devices,
-    cross_device = cross_device,
-    devices_per_replica = check_per_replica(devices_per_replica, devices)
-  )
+  check_per_replica(described$devices_per_replica, described$devices)
+  described
 }
 
 # NCCL is NVIDIA's library for GPUs.

@@ -20,7 +20,7 @@
 #' @export
 strategy_model_parallel <- function(devices = NULL, ...) {
   check_call()
-  new_description("strategy", "model_parallel", devices = check_devices(devices))
+  describe_on_devices("model_parallel", as.list(environment()))
 }
 
 #' @export

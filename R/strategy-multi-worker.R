@@ -44,26 +44,7 @@ strategy_multi_worker <- function(
   ...
 ) {
   check_call()
-  communication <- check_default_choice(communication, c("auto", "ring", "nccl", "shared_memory"))
-  compression <- check_default_choice(compression, c("none", "bfloat16"))
-  if (compression != "none" && communication %in% c("nccl", "shared_memory")) {
-    abort_tfdistribute(
-      "argument",
-      problem = "`compression = \"{compression}\"` is not supported with `communication = \"{communication}\"`.",
-      remedy = "Use `communication = \"ring\"`, or `compression = \"none\"`.",
-      argument = "compression",
-      value = compression
-    )
-  }
-  timeout_s <- check_positive(timeout_s, null = TRUE)
-  new_description(
-    "strategy",
-    "multi_worker",
-    communication = communication,
-    timeout_s = timeout_s,
-    devices_per_replica = check_per_replica(devices_per_replica),
-    compression = compression
-  )
+  describe("strategy", "multi_worker", as.list(environment()))
 }
 
 #' @export

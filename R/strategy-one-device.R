@@ -17,8 +17,9 @@
 #' @export
 strategy_one_device <- function(device, ...) {
   check_call()
-  device <- check_string(device)
-  new_description("strategy", "one_device", device = canonical_device(device))
+  described <- describe("strategy", "one_device", as.list(environment()))
+  described["device"] <- canonical_device(described$device)
+  described
 }
 
 #' @export

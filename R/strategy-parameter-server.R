@@ -17,7 +17,7 @@
 #' @export
 strategy_parameter_server <- function(...) {
   check_call()
-  new_description("strategy", "parameter_server")
+  describe("strategy", "parameter_server", list())
 }
 
 #' @export

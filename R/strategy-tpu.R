@@ -40,25 +40,7 @@
 #' @export
 strategy_tpu <- function(address = "local", steps_per_run = "auto", ...) {
   check_call()
-  address <- check_string(address)
-  if (address != "local") {
-    abort_tfdistribute(
-      "unsupported",
-      problem = c(
-        "`address` is {show_value(address)}, ",
-        "a TPU behind another machine, which would have to read the data of this one."
-      ),
-      remedy = "Run R on the TPU VM itself, with `address = \"local\"`.",
-      argument = "address",
-      value = address
-    )
-  }
-  new_description(
-    "strategy",
-    "tpu",
-    address = address,
-    steps_per_run = check_steps(steps_per_run, null = FALSE)
-  )
+  describe("strategy", "tpu", as.list(environment()))
 }
 
 #' @export

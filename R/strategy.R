@@ -29,51 +29,25 @@
 NULL
 
 # "GPU:0", "/gpu:1" and "/device:CPU:1" as TensorFlow writes them: "/device:GPU:0".
-canonical_device <- function(name, argument = rlang::caller_arg(name)) {
-  pattern <- "^(/job:localhost)?(/replica:0)?(/task:0)?/?(device:)?(cpu|gpu):([0-9]{1,4})$"
-  if (!grepl(pattern, trimws(name), ignore.case = TRUE)) {
-    abort_tfdistribute(
-      "strategy",
-      problem = "`{argument}` does not name a CPU or GPU of this machine: {show_value(name)}.",
-      remedy = "Write a type and a number, such as \"CPU:0\" or \"GPU:1\".",
-      argument = argument,
-      value = name
-    )
-  }
-  type <- toupper(sub(pattern, "\\5", trimws(name), ignore.case = TRUE))
-  index <- as.integer(sub(pattern, "\\6", trimws(name), ignore.case = TRUE))
-  paste0("/device:", type, ":", index)
+canonical_device <- function(names) {
+  type <- toupper(sub("^.*(...):[0-9]+ *$", "\\1", names))
+  paste0("/device:", type, ":", as.integer(sub("^.*:", "", names)))
 }
 
 short_device <- function(device) {
   sub("^/device:", "", device)
 }
 
-check_devices <- function(devices) {
-  if (is.list(devices) && length(devices) > 0 && all(vapply(devices, is.character, NA))) {
-    devices <- unlist(devices)
+describe_on_devices <- function(kind, arguments) {
+  described <- describe("strategy", kind, arguments)
+  if (is.character(described$devices)) {
+    described["devices"] <- list(distinct_devices(described$devices))
   }
-  if (is.null(devices)) {
-    NULL
-  } else if (is_names(devices)) {
-    check_device_names(devices)
-  } else if (is_number(devices) && devices %in% 1:1000) {
-    as.integer(devices)
-  } else {
-    abort_argument(
-      devices,
-      "a count from 1 to 1000, names such as \"GPU:0\", or NULL",
-      kind = "strategy"
-    )
-  }
+  described
 }
 
-is_names <- function(value) {
-  is.character(value) && length(value) > 0 && !anyNA(value)
-}
-
-check_device_names <- function(devices) {
-  names <- vapply(devices, canonical_device, "", argument = "devices", USE.NAMES = FALSE)
+distinct_devices <- function(devices) {
+  names <- canonical_device(devices)
   twice <- anyDuplicated(names)
   if (twice > 0) {
     abort_tfdistribute(
@@ -92,8 +66,7 @@ check_strategy <- function(value, argument = rlang::caller_arg(value)) {
   check_class(value, "tfdistribute_strategy", "a strategy", TRUE, argument, remedy)
 }
 
-check_per_replica <- function(devices_per_replica, devices = NULL) {
-  per_replica <- check_count(devices_per_replica)
+check_per_replica <- function(per_replica, devices) {
   count <- if (is.character(devices)) length(devices) else devices
   if (!is.null(count) && count %% per_replica != 0) {
     abort_tfdistribute(
@@ -107,7 +80,6 @@ check_per_replica <- function(devices_per_replica, devices = NULL) {
       value = per_replica
     )
   }
-  per_replica
 }
 
 format_per_replica <- function(x) {

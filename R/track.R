@@ -58,13 +58,7 @@ track_mlflow <- function(
   ...
 ) {
   check_call()
-  new_tracker(
-    "mlflow",
-    experiment = check_string(experiment, null = TRUE),
-    tracking_uri = check_string(tracking_uri, null = TRUE),
-    run_name = check_string(run_name, null = TRUE),
-    log_model = check_flag(log_model)
-  )
+  describe("tracker", "mlflow", as.list(environment()))
 }
 
 #' @rdname trackers
@@ -78,32 +72,7 @@ track_wandb <- function(
   ...
 ) {
   check_call()
-  new_tracker(
-    "wandb",
-    project = check_string(project, null = TRUE),
-    entity = check_string(entity, null = TRUE),
-    run_name = check_string(run_name, null = TRUE),
-    mode = check_default_choice(mode, c("online", "offline")),
-    log_model = check_flag(log_model)
-  )
-}
-
-new_tracker <- function(kind, ...) {
-  fields <- list(...)
-  Map(check_text, fields, names(fields))
-  new_description("tracker", kind, ...)
-}
-
-check_tracked_cluster <- function(track, cluster) {
-  if (!is.null(track) && is_managed(cluster)) {
-    abort_tfdistribute(
-      "run_config",
-      problem = "`track` does not support a {cluster$kind}_cluster(): nothing of this package follows its jobs.",
-      remedy = "Leave `track` out, and log in the containers.",
-      argument = "track",
-      value = format(track)
-    )
-  }
+  describe("tracker", "wandb", as.list(environment()))
 }
 
 #' @export

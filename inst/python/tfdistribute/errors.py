@@ -236,3 +236,8 @@ def said_by_tensorflow(text: str) -> str:
         # AutoGraph writes the traceback first.
         return messages[-1]
     return " ".join(messages[:3])
+
+
+def error_of(kind: str) -> type[TfdistributeError]:
+    """Return the class of the errors of a kind, such as "argument"."""
+    return _classes(TfdistributeError)[kind]

@@ -24,7 +24,7 @@ from tfdistribute.cluster.tf_config import (
     read_tf_config,
     to_tf_config,
 )
-from tfdistribute.errors import ClusterError
+from tfdistribute.errors import ClusterError, TfdistributeError
 from tfdistribute.rules import Finding
 
 # Documentation addresses: no machine has them, and they need no name lookup.
@@ -87,8 +87,16 @@ def test_the_same_address_twice_is_one_row():
             "worker",
             'The address "A:1" is also the address of worker 0.',
         ),
-        ({"chief": ("a:99999",)}, "chief", 'The address "a:99999" has no port from 1 to 65535.'),
-        ({"evaluator": ("a:0",)}, "evaluator", 'The address "a:0" has no port from 1 to 65535.'),
+        (
+            {"chief": ("a:99999",)},
+            "chief",
+            "`chief` holds 'a:99999', which has no port from 1 to 65535.",
+        ),
+        (
+            {"evaluator": ("a:0",)},
+            "evaluator",
+            "`evaluator` holds 'a:0', which has no port from 1 to 65535.",
+        ),
     ],
 )
 def test_what_can_never_become_right_is_refused_when_it_is_described(
@@ -307,7 +315,7 @@ def test_host_names_with_shell_characters_are_refused():
         "::1",
     ]:
         assert parse_address(word) is None, word
-        with pytest.raises(ClusterError, match="not an address"):
+        with pytest.raises(TfdistributeError, match="not an address|non-empty"):
             ClusterSpec(chief=(word,))
         with_text = {"cluster": {"chief": [word or " "]}}
         assert the_only(check_tf_configs([json.dumps(with_text)]))[0] == "chief 0"

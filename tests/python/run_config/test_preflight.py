@@ -120,7 +120,6 @@ def test_a_task_of_a_cluster_trains(strategy: Strategy | None, tf_config: TfConf
             StrategyError,
             "(this process is worker 1) has no parameter servers (`ps`).",
         ),
-        (RunSettings(), CLUSTER, StrategyError, "`strategy` is NULL: each of 3 processes"),
         (
             RunSettings(strategy=ParameterServer(), micro_batches=4),
             SERVERS,
@@ -230,12 +229,6 @@ def test_only_the_memory_of_gpus_is_limited():
             LocalCluster(workers=2),
             "`strategy` is strategy_parameter_server(), and `cluster` has no parameter servers (`ps`).",
             "Use strategy_multi_worker(), or a cluster such as local_cluster(workers = 2, ps = 1).",
-        ),
-        (
-            None,
-            LocalCluster(workers=3),
-            "`strategy` is NULL: each of 3 processes of `cluster` would train its own model.",
-            "Use strategy_multi_worker().",
         ),
     ],
 )

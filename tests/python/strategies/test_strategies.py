@@ -60,7 +60,7 @@ def test_contract_of_every_strategy(kind: str, tensorflow: Any, monkeypatch: pyt
         setattr(strategy, "kind", "other")  # noqa: B010
     devices = strategy.resolve(4, 0)
     if kind != "tpu":
-        assert all(canonical_device(device, "devices") == device for device in devices)
+        assert all(canonical_device(device) == device for device in devices)
     rows = strategy.rows(devices)
     assert tuple(name for row in rows for name in row) == devices
     first = tuple(row[0] for row in rows)
@@ -90,7 +90,7 @@ def test_contract_of_every_strategy(kind: str, tensorflow: Any, monkeypatch: pyt
     ],
 )
 def test_names_are_read_in_all_of_tensorflows_spellings(name: str):
-    assert canonical_device(name, "device") == "/device:GPU:1"
+    assert canonical_device(name) == "/device:GPU:1"
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_shared_memory_on_gpus_is_refused_as_soon_as_they_are_known():
         (lambda: MultiWorker("ring", 0), "timeout_s"),
         (lambda: MultiWorker(devices_per_replica=0), "devices_per_replica"),
         (lambda: Mirrored(devices_per_replica=-1), "devices_per_replica"),
-        (lambda: Tpu(" "), "address"),
+        (lambda: Tpu(""), "address"),
         (lambda: Tpu(steps_per_run=0), "steps_per_run"),
         (lambda: Tpu(steps_per_run="many"), "steps_per_run"),
     ],

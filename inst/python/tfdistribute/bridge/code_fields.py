@@ -1,8 +1,8 @@
 """The one list of what the fields of a saved model may be: numbers, names, files and code.
 
 Code is whatever decides which program runs, what it is told, or which file or machine outside of the model is read.
-Numbers never do, so the list has only fields that can hold text or functions, as "Class.field". A field that nobody has
-listed counts as code.
+Numbers and choices never do, so only other fields are annotated by ``Fact``, or are in the lists here, as
+"Class.field". A field that nobody has judged counts as code.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from tfdistribute.descriptions import Description
+from tfdistribute.descriptions.constraints import Fact
+from tfdistribute.descriptions.fields import fields_of, is_closed
 
 # Text that is compared with known names or with names in the data, or becomes part of a name.
 NAMES = frozenset(
@@ -30,15 +32,6 @@ NAMES = frozenset(
         *("VocabularyList.vocabulary_list", "VocabularyList.dtype", "VocabularyFile.dtype"),
         *("Crossed.keys", "Weighted.weight_feature_key", "Weighted.dtype"),
         *("Embedding.combiner", "Embedding.tensor_name_in_ckpt"),
-        *("DeviceStrategy.devices", "Mirrored.cross_device"),
-        *("MultiWorker.communication", "MultiWorker.compression"),
-        # strategy_tpu() accepts only "local".
-        *("OneDevice.device", "Tpu.address", "Tpu.steps_per_run"),
-        *("RunSettings.save_summary_steps", "RunSettings.log_step_count_steps"),
-        *("RunSettings.steps_per_run", "RunSettings.precision", "RunSettings.protocol"),
-        "RunSettings.compile",
-        # TensorFlow's ConfigProto has no field for a command or a file.
-        "RunSettings.session_config",
     )
 )
 
@@ -55,11 +48,6 @@ CODE = frozenset(
         *("InitializerFunction.function", "Numeric.normalizer_fn"),
         # Checkpoints elsewhere.
         *("WarmStart.ckpt_to_initialize_from", "Embedding.ckpt_to_load_from"),
-        # Hosts, programs with their options, lines of shell, images, environment variables, open ports.
-        "RunSettings.cluster",
-        # A server that the history is sent to.
-        "RunSettings.track",
-        *("RunSettings.device_fn", "RunSettings.experimental_distribute", "RunSettings.model_dir"),
     )
 )
 
@@ -102,8 +90,10 @@ def _code_in(value: Any, place: str, *, is_name: bool) -> Iterator[str]:
 
 
 def _code_in_field(of: type[Description], name: str, value: Any, place: str) -> Iterator[str]:
-    if is_in(CODE, of, name):
+    facts = fields_of(of)[name].facts
+    if Fact.CODE in facts or is_in(CODE, of, name):
         yield from (place,) if value not in (None, {}) else ()
     else:
-        is_name = is_in(NAMES, of, name) or is_in(FILES, of, name)
+        is_name = Fact.NAME in facts or is_closed(fields_of(of)[name].options)
+        is_name = is_name or is_in(NAMES, of, name) or is_in(FILES, of, name)
         yield from _code_in(value, place, is_name=is_name)

@@ -14,14 +14,34 @@ from collections.abc import Generator, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from tfdistribute.descriptions.constraints import Pattern
 from tfdistribute.environment import changed_variable
 from tfdistribute.rules import Finding
 
 _Task = TypeVar("_Task", bound=Hashable)
 
 # No character that a shell, ssh or a path would interpret.
-_ADDRESS = re.compile(
-    r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?)(?::([A-Za-z0-9]{0,9}))?"
+_HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?)"
+_ADDRESS = re.compile(_HOST + r"(?::([A-Za-z0-9]{0,9}))?")
+ADDRESS = Pattern(
+    _ADDRESS.pattern,
+    "`{argument}` holds {value}, which is not an address.",
+    'Write "host:port" with letters, digits, dots and hyphens, and an IPv6 address in brackets, as in "[::1]:2222".',
+    "cluster",
+)
+# A missing port is a finding of check_cluster().
+PORT = Pattern(
+    _HOST
+    + "(:(0*([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?)?",
+    "`{argument}` holds {value}, which has no port from 1 to 65535.",
+    'Write "host:port", such as "host-a:2222".',
+    "cluster",
+)
+HOST_ADDRESS = Pattern(
+    _HOST,
+    "`{argument}` is {value}, which is not an address without a port.",
+    'Write a name or an IP address, such as c("node-a" = "10.0.0.1").',
+    "cluster",
 )
 _LOOPBACK_NAMES = ("localhost", "localhost.localdomain", "ip6-localhost")
 
@@ -30,11 +50,6 @@ LOOKUP_TIMEOUT_S = 0.5
 _LOOKUPS = 64
 
 _NO_PROXY = "no_grpc_proxy"
-
-ADDRESS_REMEDY = (
-    'Write "host:port" with letters, digits, dots and hyphens, and an IPv6 address in brackets, as in '
-    '"[::1]:2222".'
-)
 
 
 @dataclass(frozen=True)
@@ -70,11 +85,6 @@ def parse_address(text: str) -> Address | None:
     host, port = match[1].lower().strip("[]"), match[2] or ""
     address = Address(host, int(port) if port.isdecimal() and 0 < int(port) < 65536 else None)
     return None if match[1].startswith("[") and not address.is_ip_address else address
-
-
-def has_wrong_port(text: str) -> bool:
-    match, address = _ADDRESS.fullmatch(text), parse_address(text)
-    return match is not None and bool(match[2]) and address is not None and address.port is None
 
 
 def no_port(task: object, text: str) -> Finding:

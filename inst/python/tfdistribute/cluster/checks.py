@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tfdistribute.cluster.addresses import ADDRESS_REMEDY, Address, no_port, same_addresses
+from tfdistribute.cluster.addresses import ADDRESS, Address, no_port, same_addresses
 from tfdistribute.cluster.facts import ClusterFacts, facts_of_tf_configs
 from tfdistribute.cluster.spec import EVALUATOR, ROLES, TRAINING_ROLES
 from tfdistribute.cluster.tf_config import TfConfig, parse_tf_config
@@ -168,7 +168,7 @@ def _no_addresses(facts: ClusterFacts) -> Iterator[Finding]:
     # JSON can hold any text here, and addresses are put on command lines.
     for task, text in facts.texts.items():
         if task not in facts.addresses:
-            yield Finding(str(task), f"{json.dumps(text)} is not an address.", ADDRESS_REMEDY)
+            yield Finding(str(task), f"{json.dumps(text)} is not an address.", ADDRESS.remedy)
 
 
 def _no_ports(facts: ClusterFacts) -> Iterator[Finding]:

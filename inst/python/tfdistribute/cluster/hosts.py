@@ -2,48 +2,40 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from tfdistribute.cluster.spec import (
     EVALUATOR,
     STALL_TIMEOUT_S,
+    Restarts,
     StartedCluster,
     Supervision,
     Task,
+    Timeout,
 )
-from tfdistribute.descriptions import check_text
-from tfdistribute.errors import ArgumentError
+from tfdistribute.descriptions.constraints import ONE_LINE, Count, Fact, Ge, Line, Pattern
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+VARIABLE = Pattern(
+    "[A-Za-z_][A-Za-z0-9_]*", "`{argument}` holds {value}, which is not the name of a variable."
+)
+Variables = Annotated[dict[Annotated[str, VARIABLE], Annotated[str, ONE_LINE]], Fact.SECRET]
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostsCluster(StartedCluster):
     """Processes on hosts, with the evaluator on the host of the chief."""
 
-    devices_per_worker: int = 1
-    rscript: str = "Rscript"
-    python: str | None = None  # None for that of the session.
-    libraries: tuple[str, ...] = ()  # Of R; none for those of the session.
-    environment: dict[str, str] = field(default_factory=dict[str, str])
+    devices_per_worker: Count = 1
+    rscript: Line = "Rscript"
+    python: Line | None = None  # None for that of the session.
+    libraries: tuple[Line, ...] = ()  # Of R; none for those of the session.
+    environment: Variables = field(default_factory=dict[str, str])
     # Without a sign of life for so long, a host counts as lost, and ends its tasks.
-    lease_s: float = 30.0
-    start_timeout_s: float = 120.0
-    stall_timeout_s: float = STALL_TIMEOUT_S
-    restarts: int = 3
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("rscript", "python", "libraries", "environment"):
-            check_text(name, getattr(self, name))
-        for name in self.environment:
-            if _VARIABLE.fullmatch(name) is None:
-                raise ArgumentError(
-                    f"`environment` holds {name!r}, which is not the name of a variable.",
-                    argument="environment",
-                    value=name,
-                )
+    lease_s: Annotated[float, Ge(5)] = 30.0
+    start_timeout_s: Timeout = 120.0
+    stall_timeout_s: Timeout = STALL_TIMEOUT_S
+    restarts: Restarts = 3
 
     @property
     def names_of_hosts(self) -> tuple[str, ...]:

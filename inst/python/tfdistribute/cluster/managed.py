@@ -2,71 +2,82 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+import typing
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
+from tfdistribute.cluster.hosts import Variables
 from tfdistribute.cluster.spec import (
     EVALUATOR,
     STALL_TIMEOUT_S,
+    Restarts,
     StartedCluster,
     Supervision,
+    Timeout,
+    Workers,
 )
-from tfdistribute.descriptions import check_choice, check_text
-from tfdistribute.errors import ArgumentError, ClusterError
+from tfdistribute.descriptions.constraints import (
+    Count,
+    Ge,
+    Len,
+    Line,
+    Pattern,
+    Text,
+)
 from tfdistribute.files import is_remote
+
+# The first one is part of every Kubernetes; the others need an operator of Kubeflow.
+JobKind = Literal["Job", "TrainJob", "TFJob"]
+JOB_KINDS: tuple[str, ...] = typing.get_args(JobKind)
+
+
+def _name(pattern: str, example: str, platform: str) -> Pattern:
+    return Pattern(
+        pattern,
+        f"`{{argument}}` holds {{value}}, which {platform} does not accept.",
+        f'Write it as in "{example}".',
+        "cluster",
+    )
+
+
+def _kubernetes(pattern: str, example: str) -> Pattern:
+    return _name(pattern, example, "Kubernetes")
+
+
+def _vertex(pattern: str, example: str) -> Pattern:
+    return _name(pattern, example, "Vertex AI")
+
 
 # Names in Kubernetes: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/. Names of tasks
 # contain the job's name, and have at most 63 characters.
 _NAMESPACE = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _OBJECT = r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?"
-_ACCOUNT = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,251}"
-
-# The first one is part of every Kubernetes; the others need an operator of Kubeflow.
-JOB_KINDS = ("Job", "TrainJob", "TFJob")
+_REMOTE = Pattern(
+    "[A-Za-z][A-Za-z0-9+.-]*://[^\x01-\x1f\x7f-\x9f\u2028\u2029]*",
+    '`{argument}` must be a directory on remote storage, such as "gs://bucket/jobs", not {value}.',
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ManagedCluster(StartedCluster):
     platform: ClassVar[str] = ""
-    # What text can be, and an example, by field.
-    patterns: ClassVar[dict[str, tuple[str, str]]] = {
-        "image": (r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}", "registry.example.org/cars:1"),
-        "name": (r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", "cars"),
-        "environment": (r"[A-Za-z_][A-Za-z0-9_]*", "OMP_NUM_THREADS"),
-    }
 
-    image: str
-    name: str = "tfdistribute"
+    workers: Workers
+    image: Annotated[
+        Text,
+        _name("[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}", "registry.example.org/cars:1", "a registry"),
+    ]
+    name: Annotated[Text, _name("[a-z]([a-z0-9-]{0,38}[a-z0-9])?", "cars", "the platform")] = (
+        "tfdistribute"
+    )
     # Everybody who may look at the job can read it.
-    environment: dict[str, str] = field(default_factory=dict[str, str])
+    environment: Variables = field(default_factory=dict[str, str])
     # Remote directory for what the tasks read of the job; None to send it with the job.
-    staging: str | None = None
-    service_account: str | None = None
-    time_limit_s: float | None = None
-    start_timeout_s: float = 600.0  # For the other tasks, whose containers may start much later.
-    stall_timeout_s: float = STALL_TIMEOUT_S
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name, (pattern, example) in self.patterns.items():
-            for text in _texts(getattr(self, name)):
-                if re.fullmatch(pattern, text) is None:
-                    raise ClusterError(
-                        f"`{name}` holds {text!r}, which {self.platform} does not accept.",
-                        f'Write it as in "{example}".',
-                        argument=name,
-                        value=text,
-                    )
-        for name in ("environment", "staging", "service_account"):
-            check_text(name, getattr(self, name))
-        if self.staging is not None and not is_remote(self.staging):
-            raise ArgumentError(
-                f'`staging` must be remote storage, such as "gs://bucket/jobs", not "{self.staging}".',
-                argument="staging",
-                value=self.staging,
-            )
+    staging: Annotated[Text, _REMOTE] | None = None
+    service_account: Line | None = None
+    time_limit_s: Timeout | None = None
+    start_timeout_s: Timeout = 600.0  # For the other tasks, whose containers may start much later.
+    stall_timeout_s: Timeout = STALL_TIMEOUT_S
 
     @property
     def supervision(self) -> Supervision:
@@ -92,42 +103,26 @@ class ManagedCluster(StartedCluster):
 @dataclass(frozen=True, kw_only=True)
 class KubernetesCluster(ManagedCluster, kind="kubernetes"):
     platform: ClassVar[str] = "Kubernetes"
-    patterns: ClassVar[dict[str, tuple[str, str]]] = {
-        **ManagedCluster.patterns,
-        "namespace": (_NAMESPACE, "default"),
-        "queue": (_NAMESPACE, "team-queue"),
-        "memory": (r"[0-9]+(\.[0-9]+)?([KMGTPE]i?|k|m)?", "16Gi"),
-        "secrets": (_OBJECT, "storage-key"),
-        "service_account": (_OBJECT, "trainer"),
-    }
 
-    job_kind: str = JOB_KINDS[0]
-    namespace: str = "default"
-    queue: str | None = None  # A local queue of Kueue.
-    gpus: int = 0
-    cpus: float | None = None
-    memory: str | None = None
+    job_kind: JobKind = "Job"
+    namespace: Annotated[Text, _kubernetes(_NAMESPACE, "default")] = "default"
+    # A local queue of Kueue.
+    queue: Annotated[Text, _kubernetes(_NAMESPACE, "team-queue")] | None = None
+    gpus: Annotated[int, Ge(0)] = 0
+    cpus: Annotated[float, Ge(0.001)] | None = None
+    memory: Annotated[Text, _kubernetes("[0-9]+([.][0-9]+)?([KMGTPE]i?|k|m)?", "16Gi")] | None = (
+        None
+    )
     # Claims of persistent volumes by the path at which the tasks see them.
-    volumes: dict[str, str] = field(default_factory=dict[str, str])
-    secrets: tuple[str, ...] = ()  # Their keys become environment variables of the tasks.
-    restarts: int = 3
-    kubectl: tuple[str, ...] = ("kubectl",)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_text("kubectl", self.kubectl)
-        check_choice("job_kind", self.job_kind, JOB_KINDS)
-        for path, claim in self.volumes.items():
-            if (
-                re.fullmatch(r"(/[A-Za-z0-9._-]+)+", path) is None
-                or re.fullmatch(_OBJECT, claim) is None
-            ):
-                raise ClusterError(
-                    f"`volumes` holds {claim!r} for {path!r}, which Kubernetes does not accept.",
-                    'Give names of claims with paths as their names: c("/models" = "models-claim").',
-                    argument="volumes",
-                    value=claim,
-                )
+    volumes: dict[
+        Annotated[str, _kubernetes("(/[A-Za-z0-9._-]+)+", "/models")],
+        Annotated[Text, _kubernetes(_OBJECT, "models-claim")],
+    ] = field(default_factory=dict[str, str])
+    # Their keys become environment variables of the tasks.
+    secrets: tuple[Annotated[Text, _kubernetes(_OBJECT, "storage-key")], ...] = ()
+    service_account: Annotated[Text, _kubernetes(_OBJECT, "trainer")] | None = None
+    restarts: Restarts = 3
+    kubectl: Annotated[tuple[Line, ...], Len(1)] = ("kubectl",)
 
     @property
     def devices_per_worker(self) -> int:
@@ -152,29 +147,33 @@ class KubernetesCluster(ManagedCluster, kind="kubernetes"):
 @dataclass(frozen=True, kw_only=True)
 class VertexCluster(ManagedCluster, kind="vertex"):
     platform: ClassVar[str] = "Vertex AI"
-    patterns: ClassVar[dict[str, tuple[str, str]]] = {
-        **ManagedCluster.patterns,
-        "project": (r"[a-z0-9][a-z0-9:.-]{0,61}[a-z0-9]", "my-project"),
-        "location": (r"[a-z]+(-[a-z]+)*[0-9]+", "europe-west4"),
-        "machine_type": (r"[a-z][a-z0-9-]{0,61}[a-z0-9]", "n1-standard-8"),
-        "accelerator": (r"[A-Z][A-Z0-9_]{0,61}", "NVIDIA_TESLA_T4"),
-        "service_account": (_ACCOUNT, "trainer@my-project.iam.gserviceaccount.com"),
-        "network": (r"projects/[0-9]+/global/networks/[a-z0-9-]+", "projects/1/global/networks/a"),
-        "staging": (r"gs://[a-z0-9][^\s]*", "gs://bucket/jobs"),
-    }
 
-    project: str
-    location: str
-    machine_type: str = "n1-standard-8"
-    accelerator: str | None = None
-    accelerators: int = 1
-    network: str | None = None  # Full name of a network with which the job is peered.
+    project: Annotated[Text, _vertex("[a-z0-9][a-z0-9:.-]{0,61}[a-z0-9]", "my-project")]
+    location: Annotated[Text, _vertex("[a-z]+(-[a-z]+)*[0-9]+", "europe-west4")]
+    staging: Annotated[Text, _vertex("gs://[a-z0-9][!-~]*", "gs://bucket/jobs")] = field()
+    machine_type: Annotated[Text, _vertex("[a-z][a-z0-9-]{0,61}[a-z0-9]", "n1-standard-8")] = (
+        "n1-standard-8"
+    )
+    accelerator: Annotated[Text, _vertex("[A-Z][A-Z0-9_]{0,61}", "NVIDIA_TESLA_T4")] | None = None
+    accelerators: Count = 1
+    service_account: (
+        Annotated[
+            Text,
+            _vertex(
+                "[A-Za-z0-9][A-Za-z0-9._@-]{0,251}", "trainer@my-project.iam.gserviceaccount.com"
+            ),
+        ]
+        | None
+    ) = None
+    # Full name of a network with which the job is peered.
+    network: (
+        Annotated[
+            Text,
+            _vertex("projects/[0-9]+/global/networks/[a-z0-9-]+", "projects/1/global/networks/a"),
+        ]
+        | None
+    ) = None
     restarts: bool = True  # Of the whole job, when a replica was restarted.
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.staging is None:
-            raise ArgumentError("Vertex AI needs `staging`, a gs:// directory.", argument="staging")
 
     @property
     def devices_per_worker(self) -> int:
@@ -190,9 +189,3 @@ class VertexCluster(ManagedCluster, kind="vertex"):
     @property
     def keeping(self) -> str:
         return 'Give a directory in Cloud Storage, such as "gs://bucket/model".'
-
-
-def _texts(value: object) -> Iterable[str]:
-    if value is None:
-        return ()
-    return (value,) if isinstance(value, str) else (str(each) for each in value)  # type: ignore[union-attr]

@@ -4,14 +4,30 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Annotated
 
 from tfdistribute.cluster.hosts import HostsCluster
-from tfdistribute.descriptions import check_maximum, check_minimum, check_text
+from tfdistribute.cluster.spec import Workers
+from tfdistribute.descriptions.constraints import Fact, Ge, Le, Line, Pattern, Text
 from tfdistribute.errors import ArgumentError
 
-# Slurm sends its signal up to a minute early, and accepts no larger number of seconds.
+# Slurm sends its signal up to a minute early.
 EARLY_S = 60
-_MOST_SIGNAL_S = 65535
+
+_Name = Annotated[
+    Text,
+    Pattern(
+        "[A-Za-z0-9][A-Za-z0-9_.,@-]*", "`{argument}` is {value}, which is not a name in Slurm."
+    ),
+]
+_Script = Annotated[
+    Text,
+    Pattern(
+        "[^\x01-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]*",
+        "`{argument}` must be text without control characters, not {value}.",
+        "Write lines with \\n between them.",
+    ),
+]
 
 _OPTION = re.compile(r"--?([A-Za-z][A-Za-z0-9-]*)([= ][^\n]*)?")
 _MINUTES = re.compile(r"(\d+)(?::(\d+))?")
@@ -50,34 +66,29 @@ _REFUSED = {
 class SlurmCluster(HostsCluster, kind="slurm"):
     """Processes on nodes that Slurm allocates. The supervisor runs on the first of them."""
 
-    nodes: int
-    time_limit: str | None = None  # As sbatch takes it; None for the limit of the partition.
-    partition: str | None = None
-    account: str | None = None
-    options: tuple[str, ...] = ()
-    setup: tuple[str, ...] = ()
-    stop_signal_s: int = 120  # Before the time limit, when the training is saved.
+    workers: Workers
+    nodes: Workers
+    time_limit: Line | None = None  # As sbatch takes it; None for the limit of the partition.
+    partition: _Name | None = None
+    account: _Name | None = None
+    options: tuple[Line, ...] = ()
+    setup: tuple[_Script, ...] = ()
+    # Before the time limit, when the training is saved. Slurm accepts no larger number of seconds.
+    stop_signal_s: Annotated[int, Ge(10), Le(65535)] = 120
     requeue: bool = True  # When its time is up, it was preempted, or a node was lost.
-    hosts: tuple[str, ...] = ()  # None before Slurm has allocated them.
+    # None before Slurm has allocated them.
+    hosts: Annotated[tuple[Line, ...], Fact.INTERNAL] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_minimum("nodes", self.nodes, 1)
-        check_minimum("stop_signal_s", self.stop_signal_s, 10)
-        check_maximum("stop_signal_s", self.stop_signal_s, _MOST_SIGNAL_S)
-        check_maximum("nodes", self.nodes, self.most_workers + self.ps)
-        for name in ("partition", "account"):
-            text = getattr(self, name)
-            if text is not None and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.,@-]*", text) is None:
-                raise ArgumentError(
-                    f"`{name}` is {text!r}, which is not a name in Slurm.",
-                    argument=name,
-                    value=text,
-                )
-        for name in ("time_limit", "options", "hosts"):
-            check_text(name, getattr(self, name))
-        for lines in self.setup:
-            check_text("setup", re.sub(r"[\n\t]", " ", lines), "Write lines with \\n between them.")
+        processes = self.most_workers + self.ps
+        if self.nodes > processes:
+            raise ArgumentError(
+                f"`nodes` is {self.nodes}, more than all processes that train: `workers` and `ps` make {processes}.",
+                "Give at least one of them to each node.",
+                argument="nodes",
+                value=str(self.nodes),
+            )
         self._check_time()
         for option in self.options:
             _check_option(option)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
-from tfdistribute.cluster.addresses import (
-    ADDRESS_REMEDY,
-    has_wrong_port,
-    no_port,
-    parse_address,
-    same_addresses,
-)
-from tfdistribute.descriptions import Description, check_choice, check_maximum, check_minimum
-from tfdistribute.errors import ArgumentError, ClusterError
+from tfdistribute.cluster.addresses import ADDRESS, PORT, parse_address, same_addresses
+from tfdistribute.descriptions import Description
+from tfdistribute.descriptions.constraints import Count, Expected, Fact, Ge, Le, Len, Never, Text
+from tfdistribute.errors import ClusterError
 
 # The roles in the `cluster` of TF_CONFIG, in TensorFlow's order; an evaluator is not part of it.
 TRAINING_ROLES = ("chief", "worker", "ps")
@@ -30,26 +26,20 @@ STALL_TIMEOUT_S = 300.0
 # Least time without a sign of life after which a task counts as lost.
 _SILENCE_S = 30.0
 
-NETWORKS = ("auto", "private", "open")
+Network = Literal["auto", "private", "open"]
+NETWORKS: tuple[str, ...] = typing.get_args(Network)
 
 # More processes of one kind do not fit on a machine: each that trains takes about 650 MB.
-MOST_PROCESSES = 1000
-
-# Least values of fields of all clusters.
-_MINIMUM = {
-    "workers": 1,
-    "ps": 0,
-    "devices_per_worker": 1,
-    "memory_limit_mb": 1,
-    "gpus": 0,
-    "accelerators": 1,
-    "cpus": 0.001,
-    "lease_s": 5,
-    "time_limit_s": 1,
-    "start_timeout_s": 1,
-    "stall_timeout_s": 1,
-    "restarts": 0,
-}
+Workers = Annotated[int, Ge(1), Le(1000)]
+Servers = Annotated[int, Ge(0), Le(1000)]
+# The chief included; the fewest and the most if the training goes on without lost hosts.
+FlexibleWorkers = Annotated[
+    Workers | Annotated[tuple[Workers, ...], Len(2, 2, True)],
+    Expected("one count, or the fewest and the most workers of at most 1000"),
+]
+Timeout = Annotated[float, Ge(1)]
+Restarts = Annotated[int, Ge(0)]
+Addresses = tuple[Annotated[Text, ADDRESS, PORT], ...]
 
 
 def silence_s(stall_timeout_s: float) -> float:
@@ -84,6 +74,8 @@ class Supervision:
 
 @dataclass(frozen=True)
 class Cluster(Description):
+    in_words: ClassVar[str] = "a cluster such as local_cluster(2)"
+
     @property
     def supervision(self) -> Supervision:
         raise NotImplementedError
@@ -127,36 +119,37 @@ class ClusterSpec(Cluster, kind="addresses"):
     others.
     """
 
-    chief: tuple[str, ...] = ()
-    worker: tuple[str, ...] = ()
-    ps: tuple[str, ...] = ()
-    evaluator: tuple[str, ...] = ()  # Hosts, with or without a port: it does not listen.
+    chief: Addresses = ()
+    worker: Addresses = ()
+    ps: Addresses = ()
+    evaluator: Addresses = ()  # Hosts, with or without a port: it does not listen.
     task: Task | None = None
-    source: str | None = None  # Environment variable that it was read from.
+    source: Annotated[str | None, Fact.INTERNAL] = (
+        None  # Environment variable that it was read from.
+    )
     # For a task that does not answer; START_PATIENCE times as long if it answers.
-    start_timeout_s: float = START_TIMEOUT_S
+    start_timeout_s: Timeout = START_TIMEOUT_S
     # Without a step; a task is lost after a tenth of it, see ``silence_s``.
-    stall_timeout_s: float = STALL_TIMEOUT_S
+    stall_timeout_s: Timeout = STALL_TIMEOUT_S
 
     def __post_init__(self) -> None:
-        for name in ("start_timeout_s", "stall_timeout_s"):
-            check_minimum(name, getattr(self, name), _MINIMUM[name])
-        for task, address in self.tasks_at_addresses():
+        super().__post_init__()
+        texts = dict(self.tasks_at_addresses())
+        for task, address in texts.items():
+            # A wrong IP address in brackets.
             if parse_address(address) is None:
                 raise ClusterError(
                     f"`{task.type}` holds {address!r}, which is not an address.",
-                    ADDRESS_REMEDY,
+                    ADDRESS.remedy,
                     argument=task.type,
                     value=address,
                 )
-        texts = dict(self.tasks_at_addresses())
-        wrong = [no_port(task, text) for task, text in texts.items() if has_wrong_port(text)]
         listening = {
             task: text.lower()
             for task, text in texts.items()
             if task.type != EVALUATOR and ":" in text.rpartition("]")[2]
         }
-        for finding in [*wrong, *same_addresses(texts, listening)]:
+        for finding in same_addresses(texts, listening):
             role = finding.field.partition(" ")[0]
             raise ClusterError(finding.message, finding.fix, argument=role, value=finding.field)
 
@@ -183,38 +176,17 @@ class StartedCluster(Cluster):
     """A cluster whose processes are started for a job, and whose addresses are chosen then."""
 
     can_lose_hosts: ClassVar[bool] = False
+    rules: ClassVar[tuple[Never, ...]] = (
+        Never(
+            {"workers": Annotated[tuple[int, ...], Len(2)], "ps": Count},
+            "`workers` is {workers}, and a training with parameter servers (`ps` = {ps}) has a fixed number of workers.",
+            "Use one number: the other workers of such a training go on without a lost one.",
+        ),
+    )
 
-    # The chief included; the fewest and the most if the training goes on without lost hosts.
-    workers: int | tuple[int, ...]
-    ps: int = 0
+    workers: Workers | tuple[int, ...]
+    ps: Servers = 0
     evaluator: bool = True
-
-    def __post_init__(self) -> None:
-        for name, minimum in _MINIMUM.items():
-            value = self.fewest_workers if name == "workers" else getattr(self, name, None)
-            if value is not None:
-                check_minimum(name, value, minimum)
-        check_maximum("workers", self.most_workers, MOST_PROCESSES)
-        check_maximum("ps", self.ps, MOST_PROCESSES)
-        if isinstance(self.workers, tuple):
-            self._check_range(self.workers)
-
-    def _check_range(self, workers: tuple[int, ...]) -> None:
-        if not self.can_lose_hosts or len(workers) != 2 or workers[0] > workers[1]:
-            as_range = ", or the fewest and the most" if self.can_lose_hosts else ""
-            raise ArgumentError(
-                f"`workers` must be a whole number{as_range}, not {workers}.",
-                argument="workers",
-                value=str(workers),
-            )
-        if self.ps:
-            raise ArgumentError(
-                f"`workers` is {workers}, and a training with parameter servers (`ps` = {self.ps}) has a fixed number "
-                "of workers.",
-                "Use one number: the other workers of such a training go on without a lost one.",
-                argument="workers",
-                value=str(workers),
-            )
 
     @property
     def fewest_workers(self) -> int:
@@ -237,18 +209,15 @@ class StartedCluster(Cluster):
 
 @dataclass(frozen=True)
 class LocalCluster(StartedCluster, kind="local"):
-    devices_per_worker: int = 1
-    memory_limit_mb: float | None = None  # Of each process on each GPU.
+    workers: Workers
+    devices_per_worker: Count = 1
+    memory_limit_mb: Annotated[float, Ge(1)] | None = None  # Of each process on each GPU.
     # To the first step; START_PATIENCE times as long for a task that computes.
-    start_timeout_s: float = START_TIMEOUT_S
-    stall_timeout_s: float = STALL_TIMEOUT_S
-    restarts: int = 3
+    start_timeout_s: Timeout = START_TIMEOUT_S
+    stall_timeout_s: Timeout = STALL_TIMEOUT_S
+    restarts: Restarts = 3
     # A "private" one only the job's processes see; "auto": if the kernel allows it.
-    network: str = "auto"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("network", self.network, NETWORKS)
+    network: Network = "auto"
 
     @property
     def supervision(self) -> Supervision:

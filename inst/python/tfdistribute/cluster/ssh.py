@@ -2,53 +2,47 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from tfdistribute.cluster.addresses import parse_address
+from tfdistribute.cluster.addresses import HOST_ADDRESS
 from tfdistribute.cluster.hosts import HostsCluster
-from tfdistribute.descriptions import check_text
+from tfdistribute.cluster.spec import FlexibleWorkers
+from tfdistribute.descriptions.constraints import Len, Line, Pattern, Text
 from tfdistribute.errors import ClusterError
 
 # A host name or alias, with or without a user. Nothing that ssh or a shell would interpret.
-_HOST = re.compile(
-    r"([A-Za-z0-9_][A-Za-z0-9._-]{0,63}@)?[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?"
-)
+Host = Annotated[
+    Text,
+    Pattern(
+        "([A-Za-z0-9_][A-Za-z0-9._-]{0,63}@)?[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?",
+        "`{argument}` holds {value}, which is not the name of a host.",
+        'Write "host" or "user@host" with letters, digits, dots and hyphens; a port belongs into ~/.ssh/config.',
+        "cluster",
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SshCluster(HostsCluster, kind="ssh"):
     can_lose_hosts: ClassVar[bool] = True
 
-    hosts: tuple[str, ...]  # A host that is named several times gets as many of the tasks.
+    workers: FlexibleWorkers
+    # A host that is named several times gets as many of the tasks.
+    hosts: Annotated[tuple[Host, ...], Len(1)]
     # At which the tasks reach each other; those of other hosts are found.
-    host_addresses: dict[str, str] = field(default_factory=dict[str, str])
-    ssh: tuple[str, ...] = ("ssh",)
+    host_addresses: dict[str, Annotated[Text, HOST_ADDRESS]] = field(default_factory=dict[str, str])
+    ssh: Annotated[tuple[Line, ...], Len(1)] = ("ssh",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_text("ssh", self.ssh)
-        if not self.hosts:
-            raise ClusterError("`hosts` is empty.", "Name at least one host.", argument="hosts")
-        for host in self.hosts:
-            if _HOST.fullmatch(host) is None:
+        for host in self.host_addresses:
+            if host not in self.hosts:
                 raise ClusterError(
-                    f"`hosts` holds {host!r}, which is not the name of a host.",
-                    'Write "host" or "user@host" with letters, digits, dots and hyphens; a port belongs into '
-                    "~/.ssh/config.",
-                    argument="hosts",
-                    value=host,
-                )
-        for host, text in self.host_addresses.items():
-            address = parse_address(text)
-            if host not in self.hosts or address is None or ":" in text.rpartition("]")[2]:
-                why = "not an address" if host in self.hosts else "not for one of `hosts`"
-                raise ClusterError(
-                    f"`host_addresses` holds {text!r} for {host!r}, which is {why}.",
-                    "Give addresses without ports, with the hosts as names.",
+                    f"`host_addresses` holds {host!r}, which is not one of `hosts`.",
+                    f"Use the names {', '.join(sorted(set(self.hosts))[:5])}.",
                     argument="host_addresses",
-                    value=text,
+                    value=host,
                 )
 
     @property

@@ -8,39 +8,38 @@ kind; its members register themselves by their kind::
 
     @dataclass(frozen=True)
     class Mirrored(Strategy, kind="mirrored"):
-        devices: int | None = None
+        devices: Annotated[int, Ge(1)] | None = None
 
     read(Strategy, {"kind": "mirrored", "devices": 2.0})   # Mirrored(devices=2)
+    Mirrored(devices=0)   # ArgumentError: `devices` must be a whole number of at least 1 or NULL, not 0.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import os
 import re
 import reprlib
-import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, TypeVar, Union, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, TypeVar, cast
 
-from tfdistribute.callbacks import as_callable
+from tfdistribute.descriptions.constraints import Never
+from tfdistribute.descriptions.fields import Field, break_rule, fields_of
 from tfdistribute.errors import ArgumentError
 
 D = TypeVar("D", bound="Description")
 
-# Names of fields that hold R functions, where users know them by another name.
-_IN_WORDS = {"function": "fn"}
 # Line breaks of any kind, and what terminals and shells act upon.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # TensorFlow looks for checkpoints by patterns.
 _PATTERN = re.compile(r"[*?\[]" if os.name == "nt" else r"[*?\[\\]")
-_TYPES = {bool: "TRUE or FALSE", int: "a whole number", float: "a number", str: "a string"}
 
 
 class Description:
     """Root of all descriptions. A direct subclass without a kind starts a family.
+
+    The fields are checked by their annotations, see ``constraints``, however a description is made.
 
     Args:
         kind: Name of this member in its family; the value of "kind" in mappings.
@@ -48,6 +47,10 @@ class Description:
 
     kind: ClassVar[str] = ""
     kinds: ClassVar[dict[str, type[Description]]] = {}
+    # What a field must be that holds one of the family, and how to make one.
+    in_words: ClassVar[str] = ""
+    how_made: ClassVar[str | None] = None
+    rules: ClassVar[tuple[Never, ...]] = ()
 
     def __init_subclass__(cls, kind: str | None = None) -> None:
         super().__init_subclass__()
@@ -57,6 +60,19 @@ class Description:
         elif Description in cls.__bases__:
             cls.kinds = {}
 
+    def __post_init__(self) -> None:
+        for name, field in fields_of(type(self)).items():
+            value = getattr(self, name)
+            fitted = field.read(value)
+            if fitted is not value:
+                object.__setattr__(self, name, fitted)
+        for rule in self.rules:
+            break_rule(rule, self)
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any], argument: str) -> Description:
+        return read(cls, mapping, argument)
+
     def content(self) -> Mapping[str, Any]:
         """Return the content that fields only refer to, such as files, for the comparison of two tasks."""
         return {}
@@ -64,9 +80,6 @@ class Description:
 
 def read(family: type[D], mapping: Mapping[str, Any], argument: str = "kind") -> D:
     """Make the member of a family, or of a class without kinds, that a mapping describes.
-
-    A whole number in the form of 4.0 becomes 4, a single value becomes a tuple if its field is one, and nested mappings
-    become nested descriptions.
 
     Args:
         mapping: Values by field name; "kind" selects the member.
@@ -77,8 +90,7 @@ def read(family: type[D], mapping: Mapping[str, Any], argument: str = "kind") ->
     """
     fields = {str(name): value for name, value in mapping.items() if name != "kind"}
     member = _member(family, mapping.get("kind"), argument)
-    hints = type_hints(member)
-    known = {field.name: field for field in dataclasses.fields(cast(Any, member))}
+    known = fields_of(member)
     unknown = sorted(set(fields) - set(known))
     if unknown:
         raise ArgumentError(
@@ -87,13 +99,14 @@ def read(family: type[D], mapping: Mapping[str, Any], argument: str = "kind") ->
             argument=unknown[0],
         )
     for name, field in known.items():
-        optional = (
-            field.default is not dataclasses.MISSING
-            or field.default_factory is not dataclasses.MISSING
-        )
-        if name not in fields and not optional:
+        if name not in fields and field.is_required:
             raise ArgumentError(f"{_in_words(member)} needs `{name}`.", argument=name)
-    return member(**{name: coerce(value, hints[name], name) for name, value in fields.items()})
+    return member(**fields)
+
+
+def coerce(value: Any, hint: Any, name: str) -> Any:
+    """Return a value as its type has it; ArgumentError if it is not of this type."""
+    return Field(name, hint).read(value)
 
 
 @functools.cache
@@ -122,80 +135,6 @@ def _member(family: type[D], kind: Any, argument: str) -> type[D]:
             value=shown,
         )
     return member
-
-
-def coerce(value: Any, hint: Any, name: str) -> Any:
-    """Return a value as its field's type has it.
-
-    Args:
-        value: The value, which may be 4.0 for a field of type int.
-        hint: The field's type: a class, a union, ``tuple[T, ...]``, ``dict[str, T]``, a description or Any.
-
-    Raises:
-        ArgumentError: if the value is not of this type.
-    """
-    origin = typing.get_origin(hint)
-    if hint is Any or hint is object:
-        return value
-    if origin in (Union, types.UnionType):
-        return _coerce_union(value, typing.get_args(hint), name)
-    if origin is tuple:
-        return _coerce_tuple(value, typing.get_args(hint)[0], name)
-    if origin in (dict, Mapping):
-        # R sends an empty named list as a list.
-        value = value or {}
-        if not isinstance(value, Mapping):
-            raise _misfit(value, "named values", name)
-        inner = typing.get_args(hint)[1]
-        return {
-            str(key): coerce(item, inner, f"{name}${key}")
-            for key, item in cast(Mapping[Any, Any], value).items()
-        }
-    if isinstance(hint, type) and issubclass(hint, Description):
-        if isinstance(value, hint):
-            return value
-        if not isinstance(value, Mapping):
-            raise _misfit(value, f"a {hint.__name__}", name)
-        return read(hint, cast(Mapping[str, Any], value), name)
-    return _coerce_plain(value, hint, name)
-
-
-def _coerce_union(value: Any, options: tuple[Any, ...], name: str) -> Any:
-    if value is None and type(None) in options:
-        return None
-    failure: ArgumentError | None = None
-    for option in options:
-        if option is type(None):
-            continue
-        try:
-            return coerce(value, option, name)
-        except ArgumentError as error:
-            failure = failure or error
-    raise failure or _misfit(value, "NULL", name)
-
-
-def _coerce_tuple(value: Any, item: Any, name: str) -> tuple[Any, ...]:
-    if value is None:
-        raise _misfit(value, "one or more values", name)
-    values = cast(list[Any], value) if isinstance(value, (list, tuple)) else [value]
-    return tuple(coerce(each, item, name) for each in values)
-
-
-def _coerce_plain(value: Any, hint: Any, name: str) -> Any:
-    if hint is bool and isinstance(value, bool):
-        return value
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if hint is int and number and float(value).is_integer():
-        return int(value)
-    if hint is float and number:
-        return float(value)
-    if hint is str and isinstance(value, str):
-        return value
-    if hint is Callable or typing.get_origin(hint) is not None:
-        function = as_callable(value, _IN_WORDS.get(name, name))
-        if function is not None:
-            return function
-    raise _misfit(value, _TYPES.get(hint, "a function"), name)
 
 
 def check_minimum(argument: str, value: float, minimum: float) -> None:
@@ -265,11 +204,3 @@ def check_directory(argument: str, path: str) -> None:
             argument=argument,
             value=shown,
         )
-
-
-def _misfit(value: Any, expected: str, name: str) -> ArgumentError:
-    return ArgumentError(
-        f"`{name}` must be {expected}, not {reprlib.repr(value)}.",
-        argument=name,
-        value=reprlib.repr(value),
-    )

@@ -21,6 +21,8 @@ from tfdistribute.callbacks import as_callable, code_of
 from tfdistribute.callbacks.code import Code
 from tfdistribute.checksums import checksum
 from tfdistribute.descriptions import Description
+from tfdistribute.descriptions.constraints import MayDiffer
+from tfdistribute.descriptions.fields import fields_of
 
 # JSON-ready values by path, such as "object$optimizer$settings$learning_rate". A variable of a function follows the
 # path of the function: "object$model_fn uses rate". The entry of the function itself has a `language` and a `code`.
@@ -38,12 +40,17 @@ class Exceptions:
     Args:
         left_out: Descriptions and fields that processes may set differently.
         code_only: Functions that may use different values.
+        may_differ: Whether fields are left out that are annotated by ``MayDiffer``.
     """
 
     left_out: Mapping[str, str] = field(default_factory=dict[str, str])
     code_only: Mapping[str, str] = field(default_factory=dict[str, str])
+    may_differ: bool = False
 
     def leaves_out(self, value: Any, name: str | None = None) -> bool:
+        if self.may_differ and name is not None and isinstance(value, Description):
+            if fields_of(type(value))[name].fact(MayDiffer):
+                return True
         return _names(self.left_out, value, name)
 
     def compares_code_only(self, value: Any, name: str) -> bool:

@@ -170,6 +170,7 @@ class InMemory(PackedInput, kind="in_memory"):
     columns: tuple[Column, ...]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_names(self.columns, self.response)
 
     @cached_property

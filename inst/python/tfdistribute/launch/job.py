@@ -76,6 +76,7 @@ class Job(Description):
     tracking: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not _ID.fullmatch(self.id):
             raise ArgumentError(
                 f"`id` is {self.id!r}, which is not the id of a job.",

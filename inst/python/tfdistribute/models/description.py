@@ -27,6 +27,7 @@ class Model(Description):
 
     def __post_init__(self) -> None:
         # The working directory may change between two verbs.
+        super().__post_init__()
         object.__setattr__(self, "model_dir", absolute_path(self.model_dir))
         check_directory("model_dir", self.model_dir)
 

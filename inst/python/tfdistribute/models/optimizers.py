@@ -72,6 +72,7 @@ class NamedOptimizer(Optimizer, kind="named"):
     settings: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("optimizer", self.name.lower(), OPTIMIZERS)
         settings = (*COMMON_SETTINGS, *OPTIMIZERS[self.name.lower()][1])
         unknown = [setting for setting in self.settings if setting not in settings]
@@ -117,6 +118,7 @@ class OptimizerFunction(Optimizer, kind="function"):
     function: Any
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         function = as_callable(self.function, "optimizer")
         if function is None:
             raise ArgumentError(

@@ -23,6 +23,7 @@ class WarmStart(Description):
     var_name_to_prev_var_name: dict[str, str] | None = None  # Old names by new name.
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         path = absolute_path(self.ckpt_to_initialize_from)
         check_directory("warm_start_from", path)
         object.__setattr__(self, "ckpt_to_initialize_from", path)

@@ -138,20 +138,6 @@ CLUSTER_RULES: tuple[SettingsRule, ...] = (
         refusal=StrategyError,
     ),
     SettingsRule(
-        field="strategy",
-        rule="Several workers train with a strategy, or with parameter servers; otherwise each would train its own "
-        "model.",
-        broken=lambda run: (
-            run.training_tasks > 1 and run.trains and run.strategy is None and run.servers == 0
-        ),
-        message=lambda run: (
-            f"`strategy` is NULL: each of {run.training_tasks} processes of {run.cluster_in_words} would "
-            "train its own model."
-        ),
-        remedy="Use strategy_multi_worker().",
-        refusal=StrategyError,
-    ),
-    SettingsRule(
         field="cluster",
         rule="A worker of strategy_multi_worker() or strategy_parameter_server() has all GPUs of its machine, or one "
         "CPU device.",

@@ -5,36 +5,37 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
-from tfdistribute.cluster.managed import ManagedCluster
 from tfdistribute.cluster.spec import Cluster, LocalCluster
-from tfdistribute.descriptions import Description, check_choice, check_directory
-from tfdistribute.errors import ArgumentError, RunConfigError, StrategyError
+from tfdistribute.descriptions import Description, check_directory
+from tfdistribute.descriptions.constraints import (
+    Count,
+    Fact,
+    Ge,
+    Given,
+    Gt,
+    MayDiffer,
+    Never,
+    Takes,
+    Text,
+    excludes,
+)
+from tfdistribute.errors import RunConfigError
 from tfdistribute.strategies import MultiWorker, ParameterServer, Strategy
 from tfdistribute.trackers import Tracker
 
 TRAINING = ("train", "train_and_evaluate")
-PROTOCOLS = ("grpc", "grpc+verbs")
-FLOAT_32, BFLOAT_16, FLOAT_16 = PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
+FLOAT_32, BFLOAT_16, FLOAT_16 = "float32", "mixed_bfloat16", "mixed_float16"
 _REWRITES = {BFLOAT_16: "auto_mixed_precision_onednn_bfloat16", FLOAT_16: "auto_mixed_precision"}
 AUTO = "auto"
 # In a cluster, and in TensorFlow's own object, "auto" cannot depend on time.
 AUTO_STEPS = 100
 
-# Lower limits, and whether each is itself allowed.
-_LIMITS: dict[str, tuple[float, bool]] = {
-    "steps_per_run": (1, True),
-    "micro_batches": (1, True),
-    "save_summary_steps": (0, True),
-    "save_checkpoints_steps": (0, True),
-    "save_checkpoints_secs": (0, True),
-    "keep_checkpoint_max": (0, True),
-    "keep_checkpoint_every_n_hours": (0, False),
-    "log_step_count_steps": (0, False),
-    "session_creation_timeout_secs": (0, False),
-    "experimental_max_worker_delay_secs": (0, True),
-}
+_Whole = Annotated[int, Ge(0)]
+_Positive = Annotated[float, Gt(0)]
+_RECORDS = MayDiffer("It decides what is logged or saved, and not what is trained.")
+_WAITS = MayDiffer("It decides how long a task waits.")
 
 
 class _UnlessSteps(float):
@@ -45,38 +46,81 @@ class _UnlessSteps(float):
 class RunSettings(Description):
     """Settings of a run, as R's ``run_config()`` documents them; None switches off optional features."""
 
+    rules: ClassVar[tuple[Never, ...]] = (
+        excludes("save_checkpoints_steps", "save_checkpoints_secs", "run_config"),
+        Never(
+            {"experimental_distribute": Given},
+            "`experimental_distribute` is not supported: it sets the strategies a second time.",
+            "Use `strategy` and `eval_distribute`.",
+            error="run_config",
+        ),
+        Never(
+            {"device_fn": Given, "strategy": Given},
+            "`device_fn` places operations, and so does `strategy`.",
+            "Give one of them.",
+            error="strategy",
+        ),
+        Never(
+            {"track": Given, "cluster": {"kind": Literal["kubernetes", "vertex"]}},
+            "`track` does not support a cluster of containers: nothing of this package follows its jobs.",
+            "Leave `track` out, and log in the containers.",
+            error="run_config",
+        ),
+    )
+
     strategy: Strategy | None = None
-    eval_distribute: Strategy | None = None
-    model_dir: str | None = None
+    eval_distribute: Annotated[
+        Strategy | None, MayDiffer("Evaluations do not change what is trained.")
+    ] = None
+    model_dir: Annotated[
+        Text | None, Fact.PATH, Fact.CODE, MayDiffer("Tasks compare what the chief writes there.")
+    ] = None
     seed: int | None = 1
-    save_summary_steps: int | str | None = AUTO
-    save_checkpoints_steps: int | None = None
-    save_checkpoints_secs: float | None = _UnlessSteps(600)
-    session_config: dict[str, Any] | None = None
-    keep_checkpoint_max: int | None = 5
-    keep_checkpoint_every_n_hours: float = 10000.0
-    log_step_count_steps: int | str | None = AUTO
-    device_fn: Callable[..., Any] | None = None
-    protocol: str | None = None
-    session_creation_timeout_secs: float = 7200.0
-    experimental_distribute: Any = None
-    experimental_max_worker_delay_secs: int | None = None
-    checkpoint_save_graph_def: bool = True
-    cluster: Cluster | None = None
-    steps_per_run: int | str = AUTO
-    precision: str = FLOAT_32
-    micro_batches: int = 1
-    compile: bool | str = AUTO
-    track: Tracker | None = None
+    save_summary_steps: Annotated[_Whole | Literal["auto"] | None, _RECORDS] = "auto"
+    save_checkpoints_steps: _Whole | None = None
+    save_checkpoints_secs: Annotated[float, Ge(0)] | None = _UnlessSteps(600)
+    session_config: Annotated[
+        dict[str, Any] | None,
+        Fact.NAME,  # TensorFlow's ConfigProto has no field for a command or a file.
+        MayDiffer("Threads and memory are each machine's; `graph_options` is compared."),
+    ] = None
+    keep_checkpoint_max: Annotated[_Whole | None, _RECORDS] = 5
+    keep_checkpoint_every_n_hours: Annotated[_Positive, _RECORDS] = 10000.0
+    log_step_count_steps: Annotated[Count | Literal["auto"] | None, _RECORDS] = "auto"
+    device_fn: Annotated[
+        Annotated[
+            Callable[..., Any], Takes(("op",), "Write function(op) and return a device's name.")
+        ]
+        | None,
+        Fact.CODE,
+    ] = None
+    protocol: Literal["grpc", "grpc+verbs"] | None = None
+    session_creation_timeout_secs: Annotated[_Positive, _WAITS] = 7200.0
+    experimental_distribute: Annotated[Any, Fact.CODE] = None
+    experimental_max_worker_delay_secs: Annotated[_Whole | None, _WAITS] = None
+    checkpoint_save_graph_def: Annotated[bool, _RECORDS] = True
+    cluster: Annotated[
+        Cluster | None,
+        Fact.CODE,  # Hosts, programs with their options, lines of shell, images, variables, open ports.
+        MayDiffer("The addresses are compared, see ``TaskFacts``; the rest is about processes."),
+    ] = None
+    steps_per_run: Annotated[
+        Count | Literal["auto"], MayDiffer("All tasks use the smallest number.")
+    ] = "auto"
+    precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = FLOAT_32
+    micro_batches: Count = 1
+    compile: bool | Literal["auto"] = "auto"
+    # A server that the history is sent to.
+    track: Annotated[Tracker | None, Fact.CODE, MayDiffer("No task logs to it.")] = None
 
     def __post_init__(self) -> None:
         if self.save_checkpoints_steps is not None and isinstance(
             self.save_checkpoints_secs, _UnlessSteps
         ):
             object.__setattr__(self, "save_checkpoints_secs", None)
-        for name, (limit, allowed) in _LIMITS.items():
-            _check_limit(name, getattr(self, name), limit, allowed)
-        _check_together(self)
+        super().__post_init__()
+        if self.model_dir is not None:
+            check_directory("model_dir", self.model_dir)
 
     def content(self) -> Mapping[str, Any]:
         return {"graph_options": (self.session_config or {}).get("graph_options")}
@@ -84,6 +128,13 @@ class RunSettings(Description):
     @property
     def memory_limit_mb(self) -> float | None:
         return self.cluster.memory_limit_mb if isinstance(self.cluster, LocalCluster) else None
+
+    def in_cluster(self, training_tasks: int, servers: int) -> RunSettings:
+        """Choose the strategy by the tasks that train together, unless the user has chosen one."""
+        if self.strategy is not None or (training_tasks <= 1 and not servers):
+            return self
+        chosen = ParameterServer() if servers else MultiWorker()
+        return dataclasses.replace(self, strategy=chosen)
 
     def for_verb(self, verb: str) -> RunSettings:
         """Remove the strategies and the cluster that a verb does not use; only training needs a cluster."""
@@ -150,63 +201,3 @@ def _merge(defaults: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[st
         if isinstance(value, Mapping) and isinstance(overrides.get(name), Mapping)
     }
     return {**defaults, **overrides, **both}
-
-
-def _check_limit(name: str, value: float | str | None, limit: float, allowed: bool) -> None:
-    if value is None or value == AUTO:
-        return
-    if isinstance(value, str):
-        raise ArgumentError(
-            f'`{name}` must be a count or "{AUTO}", not "{value}".',
-            argument=name,
-            value=value,
-        )
-    if value > limit or (allowed and value == limit):
-        return
-    raise ArgumentError(
-        f"`{name}` must be {'at least' if allowed else 'more than'} {limit:g}, not {value:g}.",
-        argument=name,
-        value=f"{value:g}",
-    )
-
-
-def _check_together(settings: RunSettings) -> None:
-    steps, secs = settings.save_checkpoints_steps, settings.save_checkpoints_secs
-    if steps is not None and secs is not None:
-        raise RunConfigError(
-            f"`save_checkpoints_steps` ({steps}) and `save_checkpoints_secs` ({secs:g}) cannot both "
-            "be set.",
-            "Set one of them; this switches the other off.",
-            argument="save_checkpoints_steps",
-            value=str(steps),
-        )
-    if settings.track is not None and isinstance(settings.cluster, ManagedCluster):
-        raise RunConfigError(
-            f"`track` does not support a {settings.cluster.kind}_cluster(): nothing of this package follows its jobs.",
-            "Leave `track` out, and log in the containers.",
-            argument="track",
-            value=settings.track.name,
-        )
-    if settings.model_dir == "":
-        raise ArgumentError(
-            "`model_dir` is empty.", "Name a directory, or leave it out.", argument="model_dir"
-        )
-    if settings.model_dir is not None:
-        check_directory("model_dir", settings.model_dir)
-    check_choice("precision", settings.precision, PRECISIONS)
-    if not isinstance(settings.compile, bool):
-        check_choice("compile", settings.compile, (AUTO,))
-    if settings.protocol is not None:
-        check_choice("protocol", settings.protocol, PROTOCOLS)
-    if settings.experimental_distribute is not None:
-        raise RunConfigError(
-            "`experimental_distribute` is not supported: it sets the strategies a second time.",
-            "Use `strategy` and `eval_distribute`.",
-            argument="experimental_distribute",
-        )
-    if settings.device_fn is not None and settings.strategy is not None:
-        raise StrategyError(
-            "`device_fn` places operations, and so does `strategy`.",
-            "Give one of them.",
-            argument="device_fn",
-        )

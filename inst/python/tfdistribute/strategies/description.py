@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 from tfdistribute.descriptions import Description
-from tfdistribute.strategies.device_names import check_devices, choose_devices, short_names
+from tfdistribute.descriptions.constraints import Expected, Fact, Ge, Le, Len
+from tfdistribute.strategies.device_names import (
+    Device,
+    canonical_devices,
+    choose_devices,
+    short_names,
+)
 
 # For each replica, its devices.
 Rows = tuple[tuple[str, ...], ...]
@@ -14,6 +20,11 @@ Rows = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class Strategy(Description):
+    in_words: ClassVar[str] = "a strategy"
+    how_made: ClassVar[str | None] = (
+        "Make one with strategy_mirrored() or another strategy_*() function."
+    )
+
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
         """Return the canonical names of this process's devices, one replica after the other.
 
@@ -41,10 +52,16 @@ class Strategy(Description):
 
 @dataclass(frozen=True)
 class DeviceStrategy(Strategy):
-    devices: int | tuple[str, ...] | None = None
+    devices: Annotated[
+        Annotated[int, Ge(1), Le(1000)] | Annotated[tuple[Device, ...], Len(1)] | None,
+        Expected('a count from 1 to 1000, names such as "GPU:0", or NULL', error="strategy"),
+        Fact.NAME,
+    ] = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "devices", check_devices(self.devices))
+        super().__post_init__()
+        if isinstance(self.devices, tuple):
+            object.__setattr__(self, "devices", canonical_devices(self.devices))
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
         return choose_devices(self.devices, cpus, gpus)

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
+from typing import Annotated
 
-from tfdistribute.descriptions import check_minimum
+from tfdistribute.descriptions.constraints import Fact, Pattern, Text
 from tfdistribute.errors import StrategyError
 
-_NAME = re.compile(
-    r"(?:/job:localhost)?(?:/replica:0)?(?:/task:0)?/?(?:device:)?(CPU|GPU):(\d{1,4})",
-    re.IGNORECASE,
-)
-_MOST_DEVICES = 1000
+Device = Annotated[
+    Text,
+    Pattern(
+        " *(/job:localhost)?(/replica:0)?(/task:0)?/?([Dd][Ee][Vv][Ii][Cc][Ee]:)?[CcGg][Pp][Uu]:[0-9]{1,4} *",
+        "`{argument}` does not name a CPU or GPU of this machine: {value}.",
+        'Write a type and a number, such as "CPU:0" or "GPU:1".',
+        "strategy",
+    ),
+    Fact.NAME,
+]
 
 
-def canonical_device(name: str, argument: str) -> str:
-    match = _NAME.fullmatch(name.strip())
-    if match is None:
-        raise StrategyError(
-            f'`{argument}` does not name a CPU or GPU of this machine: "{name}".',
-            'Write a type and a number, such as "CPU:0" or "GPU:1".',
-            argument=argument,
-            value=name,
-        )
-    return f"/device:{match[1].upper()}:{int(match[2])}"
+def canonical_device(name: str) -> str:
+    kind, index = name.split(":")[-2:]
+    return f"/device:{kind[-3:].upper()}:{int(index)}"
 
 
 def device_type(device: str) -> str:
@@ -43,25 +41,13 @@ def cpus_named(devices: Iterable[str]) -> int:
     )
 
 
-def check_devices(devices: int | tuple[str, ...] | None) -> int | tuple[str, ...] | None:
-    if devices is None:
-        return None
-    if isinstance(devices, int):
-        if not 1 <= devices <= _MOST_DEVICES:
-            raise StrategyError(
-                f"`devices` must be a count from 1 to {_MOST_DEVICES}, not {devices}.",
-                "Give the number of devices, their names, or NULL for all GPUs.",
-                argument="devices",
-                value=str(devices),
-            )
-        return devices
-    names = tuple(canonical_device(name, "devices") for name in devices)
+def canonical_devices(devices: tuple[str, ...]) -> tuple[str, ...]:
+    names = tuple(map(canonical_device, devices))
     counts = Counter(names)
     twice = next((name for name in names if counts[name] > 1), None)
-    if not names or twice is not None:
-        problem = f"names {short_device(twice)} twice" if twice else "does not name a device"
+    if twice is not None:
         raise StrategyError(
-            f"`devices` {problem}: {', '.join(devices) or 'it is empty'}.",
+            f"`devices` names {short_device(twice)} twice: {', '.join(devices)}.",
             "Name each device once.",
             argument="devices",
             value=", ".join(devices),
@@ -71,7 +57,6 @@ def check_devices(devices: int | tuple[str, ...] | None) -> int | tuple[str, ...
 
 def check_per_replica(devices: int | tuple[str, ...] | None, per_replica: int) -> None:
     """Check that replicas of equal size use all devices; None for devices that are not known yet."""
-    check_minimum("devices_per_replica", per_replica, 1)
     count = len(devices) if isinstance(devices, tuple) else devices
     if count is not None and count % per_replica:
         raise StrategyError(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from tfdistribute import engine
-from tfdistribute.descriptions import check_choice
+from tfdistribute.descriptions.constraints import Count
 from tfdistribute.errors import StrategyError
 from tfdistribute.strategies.description import DeviceStrategy, Rows
 from tfdistribute.strategies.device_names import (
@@ -17,18 +17,16 @@ from tfdistribute.strategies.device_names import (
     short_device,
 )
 
-CROSS_DEVICE = ("auto", "nccl", "hierarchical_copy", "one_device")
-
 
 @dataclass(frozen=True)
 class Mirrored(DeviceStrategy, kind="mirrored"):
-    cross_device: str = "auto"  # "auto": NCCL between GPUs; on one device if any is a CPU.
+    # "auto": NCCL between GPUs; on one device if any is a CPU.
+    cross_device: Literal["auto", "nccl", "hierarchical_copy", "one_device"] = "auto"
     # That share one copy of a model in parts; ``devices`` is a multiple of it.
-    devices_per_replica: int = 1
+    devices_per_replica: Count = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("cross_device", self.cross_device, CROSS_DEVICE)
         check_per_replica(self.devices, self.devices_per_replica)
         if isinstance(self.devices, tuple):
             self._check_nccl(self.devices)

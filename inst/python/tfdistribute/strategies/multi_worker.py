@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
 from tfdistribute import engine
-from tfdistribute.descriptions import check_choice
-from tfdistribute.errors import ArgumentError, StrategyError
+from tfdistribute.descriptions.constraints import Count, Gt, MayDiffer, Never
+from tfdistribute.errors import StrategyError
 from tfdistribute.strategies.description import Rows, Strategy
 from tfdistribute.strategies.device_names import (
     check_per_replica,
@@ -15,9 +15,6 @@ from tfdistribute.strategies.device_names import (
     group_devices,
     short_names,
 )
-
-COMMUNICATION = ("auto", "ring", "nccl", "shared_memory")
-COMPRESSION = ("none", "bfloat16")
 
 _IMPLEMENTATIONS = {"ring": "RING", "nccl": "NCCL"}
 
@@ -27,29 +24,26 @@ _BYTES_PER_PACK = 2**20
 
 @dataclass(frozen=True)
 class MultiWorker(Strategy, kind="multi_worker"):
-    communication: str = "auto"
-    timeout_s: float | None = None  # For an unresponsive task; None for the timeout of the cluster.
-    devices_per_replica: int = 1  # A worker without GPUs has one replica, of as many logical CPUs.
-    compression: str = "none"
+    rules: ClassVar[tuple[Never, ...]] = (
+        Never(
+            {
+                "compression": Literal["bfloat16"],
+                "communication": Literal["nccl", "shared_memory"],
+            },
+            "`compression = {compression}` is not supported with `communication = {communication}`.",
+            'Use `communication = "ring"`, or `compression = "none"`.',
+        ),
+    )
 
-    def __post_init__(self) -> None:
-        check_choice("communication", self.communication, COMMUNICATION)
-        check_choice("compression", self.compression, COMPRESSION)
-        if self.compression != "none" and self.communication not in ("auto", "ring"):
-            raise ArgumentError(
-                f'`compression = "{self.compression}"` is not supported with `communication = "{self.communication}"`.',
-                'Use `communication = "ring"`, or `compression = "none"`.',
-                argument="compression",
-                value=self.compression,
-            )
-        check_per_replica(None, self.devices_per_replica)
-        if self.timeout_s is not None and self.timeout_s <= 0:
-            raise ArgumentError(
-                f"`timeout_s` must be more than 0 seconds, not {self.timeout_s:g}.",
-                "Give seconds, or NULL.",
-                argument="timeout_s",
-                value=str(self.timeout_s),
-            )
+    communication: Literal["auto", "ring", "nccl", "shared_memory"] = "auto"
+    # For an unresponsive task; None for the timeout of the cluster.
+    timeout_s: Annotated[
+        Annotated[float, Gt(0)] | None, MayDiffer("It decides how long a task waits.")
+    ] = None
+    devices_per_replica: Count = (
+        1  # A worker without GPUs has one replica, of as many logical CPUs.
+    )
+    compression: Literal["none", "bfloat16"] = "none"
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
         if self.communication == "nccl" and not gpus:

@@ -7,15 +7,21 @@ from typing import Any
 
 from tfdistribute import engine
 from tfdistribute.strategies.description import Rows, Strategy
-from tfdistribute.strategies.device_names import canonical_device, require_devices, short_device
+from tfdistribute.strategies.device_names import (
+    Device,
+    canonical_device,
+    require_devices,
+    short_device,
+)
 
 
 @dataclass(frozen=True)
 class OneDevice(Strategy, kind="one_device"):
-    device: str
+    device: Device
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "device", canonical_device(self.device, "device"))
+        super().__post_init__()
+        object.__setattr__(self, "device", canonical_device(self.device))
 
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
         require_devices((self.device,), cpus, gpus, "`device`")

@@ -6,16 +6,15 @@ import importlib.util
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from tfdistribute import engine, versions
-from tfdistribute.descriptions import check_minimum
-from tfdistribute.errors import ArgumentError, StrategyError, UnsupportedError
+from tfdistribute.descriptions.constraints import Count, Fact, Pattern, Text
+from tfdistribute.errors import StrategyError
 from tfdistribute.rules import Finding
 from tfdistribute.strategies.description import Rows, Strategy
 from tfdistribute.strategies.device_names import group_devices
 
-LOCAL = "local"
 AUTO = "auto"
 
 # The first device of a TPU VM, by the generation of its TPU.
@@ -28,13 +27,18 @@ _MOST_STEPS = 100
 
 @dataclass(frozen=True)
 class Tpu(Strategy, kind="tpu"):
-    address: str = LOCAL
-    steps_per_run: int | str = AUTO  # "auto": at most 100, so that checkpoints fall on their steps.
-
-    def __post_init__(self) -> None:
-        _check_address(self.address)
-        if self.steps_per_run != AUTO:
-            _check_steps(self.steps_per_run)
+    address: Annotated[
+        Text,
+        Pattern(
+            "local",
+            "`{argument}` is {value}, a TPU behind another machine, which would have to read the data of this one.",
+            'Run R on the TPU VM itself, with `address = "local"`.',
+            "unsupported",
+        ),
+        Fact.NAME,
+    ] = "local"
+    # "auto": at most 100, so that checkpoints fall on their steps.
+    steps_per_run: Count | Literal["auto"] = "auto"
 
     def missing_parts(self) -> list[str]:
         missing: list[str] = []
@@ -86,33 +90,6 @@ class Tpu(Strategy, kind="tpu"):
 
     def session_hooks(self, devices: tuple[str, ...]) -> list[Any]:
         return [engine.repairs.KeepOneOfEachVariable()] if len(devices) > 1 else []
-
-
-def _check_address(address: str) -> None:
-    if not address.strip():
-        raise ArgumentError(
-            "`address` is empty.",
-            'Give "local", on a TPU VM.',
-            argument="address",
-            value=address,
-        )
-    if address != LOCAL:
-        raise UnsupportedError(
-            f'`address` is "{address}", a TPU behind another machine, which would have to read the data of this one.',
-            'Run R on the TPU VM itself, with `address = "local"`.',
-            argument="address",
-            value=address,
-        )
-
-
-def _check_steps(steps: int | str) -> None:
-    if isinstance(steps, str):
-        raise ArgumentError(
-            f'`steps_per_run` must be a count or "{AUTO}", not "{steps}".',
-            argument="steps_per_run",
-            value=steps,
-        )
-    check_minimum("steps_per_run", steps, 1)
 
 
 def _has_library() -> bool:

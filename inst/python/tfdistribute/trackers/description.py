@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from tfdistribute.descriptions import Description, check_text
+from tfdistribute.descriptions import Description
+from tfdistribute.descriptions.constraints import Line
 
 Row = tuple[int, Mapping[str, float]]
 
@@ -28,15 +29,13 @@ class Run(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Tracker(Description):
+    in_words: ClassVar[str] = "track_mlflow() or track_wandb()"
+
     # The package that pip installs for the tracker.
     package: ClassVar[str] = ""
 
-    run_name: str | None = None
+    run_name: Line | None = None
     log_model: bool = False
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            check_text(name, value)
 
     @property
     def name(self) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tfdistribute.descriptions.constraints import Line
 from tfdistribute.trackers.description import Row, Run, Tracker
 
 # MLflow would repeat a request for minutes.
@@ -24,8 +25,8 @@ class Mlflow(Tracker, kind="mlflow"):
 
     package: ClassVar[str] = "mlflow-skinny"
 
-    experiment: str | None = None
-    tracking_uri: str | None = None
+    experiment: Line | None = None
+    tracking_uri: Line | None = None
 
     @property
     def place(self) -> str:

@@ -6,12 +6,11 @@ import importlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-from tfdistribute.descriptions import check_choice
+from tfdistribute.descriptions.constraints import Line
 from tfdistribute.trackers.description import Row, Run, Tracker
 
-MODES = ("online", "offline")
 _START_S = 30.0
 _STEP = "global_step"
 
@@ -22,13 +21,9 @@ class Wandb(Tracker, kind="wandb"):
 
     package: ClassVar[str] = "wandb"
 
-    project: str | None = None
-    entity: str | None = None
-    mode: str = "online"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("mode", self.mode, MODES)
+    project: Line | None = None
+    entity: Line | None = None
+    mode: Literal["online", "offline"] = "online"
 
     @property
     def place(self) -> str:

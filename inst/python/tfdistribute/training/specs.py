@@ -23,6 +23,7 @@ class TrainSpec(Description):
     hooks: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "hooks", tuple(read_hooks(self.hooks)))
 
 
@@ -46,6 +47,7 @@ class EvalSpec(Description):
     throttle_secs: int = 600
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "hooks", tuple(read_hooks(self.hooks)))
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from tfdistribute.cluster.hosts import HostsCluster
-from tfdistribute.cluster.spec import EVALUATOR, PS, Task
-from tfdistribute.descriptions import check_maximum, check_minimum
-
-_MOST_CPUS = 10_000
+from tfdistribute.cluster.spec import EVALUATOR, PS, FlexibleWorkers, Task
+from tfdistribute.descriptions.constraints import Count, Fact, Ge, Le
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,15 +18,14 @@ class EngineCluster(HostsCluster):
     member: ClassVar[str]
     can_lose_hosts: ClassVar[bool] = True
 
-    cpus_per_worker: int = 1  # Parameter servers have as many.
-    gpus_per_worker: int = 0
+    workers: FlexibleWorkers
+    cpus_per_worker: Annotated[int, Ge(1), Le(10_000)] = 1  # Parameter servers have as many.
+    gpus_per_worker: Annotated[int, Ge(0), Le(10_000)] = 0
+    devices_per_worker: Annotated[Count, Fact.INTERNAL] = 1
 
     def __post_init__(self) -> None:
-        for name, minimum in {"cpus_per_worker": 1, "gpus_per_worker": 0}.items():
-            check_minimum(name, getattr(self, name), minimum)
-            check_maximum(name, getattr(self, name), _MOST_CPUS)
-        object.__setattr__(self, "devices_per_worker", max(1, self.gpus_per_worker))
         super().__post_init__()
+        object.__setattr__(self, "devices_per_worker", max(1, self.gpus_per_worker))
 
     @property
     def names_of_hosts(self) -> tuple[str, ...]:

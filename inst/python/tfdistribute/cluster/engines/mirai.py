@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from tfdistribute.cluster.engines.engine import EngineCluster
-from tfdistribute.descriptions import check_text
+from tfdistribute.cluster.spec import Workers
+from tfdistribute.descriptions.constraints import ONE_LINE, Fact, Line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,11 +25,7 @@ class MiraiCluster(EngineCluster, kind="mirai"):
     # Not tried: a training that goes on with fewer daemons.
     can_lose_hosts: ClassVar[bool] = False
 
-    profile: str | None = None
-    address: str = ""
-    exchange: str = ""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("profile", "address", "exchange"):
-            check_text(name, getattr(self, name))
+    workers: Workers
+    profile: Line | None = None
+    address: Annotated[str, ONE_LINE, Fact.INTERNAL] = ""
+    exchange: Annotated[str, ONE_LINE, Fact.INTERNAL] = ""

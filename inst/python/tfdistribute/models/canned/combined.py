@@ -38,6 +38,7 @@ class Combined(Canned):
     linear_sparse_combiner: str = "sum"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.dnn_feature_columns:
             columns, units = self.dnn_feature_columns, self.dnn_hidden_units
             check_layers(columns, units, self.dnn_dropout, prefix="dnn_")
@@ -50,7 +51,6 @@ class Combined(Canned):
                 argument="linear_feature_columns",
             )
         check_choice("linear_sparse_combiner", self.linear_sparse_combiner, COMBINERS)
-        super().__post_init__()
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
         return {

@@ -26,8 +26,8 @@ class Deep(Canned):
     batch_norm: bool = False
 
     def __post_init__(self) -> None:
-        check_layers(self.feature_columns, self.hidden_units, self.dropout)
         super().__post_init__()
+        check_layers(self.feature_columns, self.hidden_units, self.dropout)
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
         return {"feature_columns": self.feature_columns}

@@ -22,9 +22,9 @@ class Linear(Canned):
     sparse_combiner: str = "sum"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_columns(self.feature_columns, "feature_columns")
         check_choice("sparse_combiner", self.sparse_combiner, COMBINERS)
-        super().__post_init__()
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
         return {"feature_columns": self.feature_columns}

@@ -76,6 +76,7 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
     num_oov_buckets: int = 0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.vocabulary_list:
             raise ArgumentError(
                 f"`vocabulary_list` of {self.name} is empty.",
@@ -150,6 +151,7 @@ class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
     dtype: str = "string"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("dtype", self.dtype, CATEGORY_DTYPES)
         _check_unlisted(self.name, self.default_value, self.num_oov_buckets, unset=None)
 
@@ -189,6 +191,7 @@ class HashBucket(Categorical, kind="categorical_with_hash_bucket"):
     dtype: str = "string"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_minimum("hash_bucket_size", self.hash_bucket_size, 2)
         check_choice("dtype", self.dtype, CATEGORY_DTYPES)
 
@@ -206,6 +209,7 @@ class Identity(Categorical, kind="categorical_with_identity"):
     default_value: int | None = None  # Index of other values; None makes them an error in training.
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_minimum("num_buckets", self.num_buckets, 1)
 
     def accepted(self) -> Accepted | None:

@@ -28,6 +28,7 @@ class Crossed(FeatureColumn, kind="crossed"):
     hash_key: int | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_minimum("hash_bucket_size", self.hash_bucket_size, 2)
         check_minimum("hash_key", self.hash_key or 0, 0)
         if len(self.keys) < 2:

@@ -29,6 +29,7 @@ class WrapsCategories(FeatureColumn):
     categorical_column: FeatureColumn
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         column = self.categorical_column
         if not column.is_categorical:
             raise ModelError(

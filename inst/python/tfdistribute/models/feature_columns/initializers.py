@@ -42,6 +42,7 @@ class NamedInitializer(Initializer, kind="named"):
     settings: dict[str, Any] = field(default_factory=dict)  # By TensorFlow's names.
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("initializer", self.name, NAMES)
 
     def build(self) -> Any:

@@ -35,6 +35,7 @@ class Numeric(FeatureColumn, kind="numeric"):
     scale: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("dtype", self.dtype, NUMBER_DTYPES)
         if self.scale is not None and 0 in self.scale:
             raise ArgumentError(
@@ -119,6 +120,7 @@ class Bucketized(FeatureColumn, kind="bucketized"):
     boundaries: tuple[float, ...]  # Increasing; each belongs to the range above it.
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.boundaries or any(low >= high for low, high in pairwise(self.boundaries)):
             raise ArgumentError(
                 f"`boundaries` of {self.name} must increase, not {list(self.boundaries)}.",

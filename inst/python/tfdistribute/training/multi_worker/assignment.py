@@ -37,26 +37,12 @@ _OWN = "Each task has its own."
 LEFT_OUT = {
     "TaskAssignment.verb": "Evaluations do not change what is trained.",
     "TaskAssignment.evaluation": "Evaluations do not change what is trained.",
-    "RunSettings.eval_distribute": "Evaluations do not change what is trained.",
     "TaskAssignment.member": _OWN,
     "TaskAssignment.listener": _OWN,
     "TaskAssignment.saving_listeners": "Only the chief saves.",
     "TaskAssignment.steps": "The last step is compared, see ``TaskFacts``.",
     "TrainSpec.max_steps": "The last step is compared, see ``TaskFacts``.",
     "Model.model_dir": "Tasks compare what the chief writes there.",
-    "RunSettings.model_dir": "Tasks compare what the chief writes there.",
-    "RunSettings.cluster": "The addresses are compared, see ``TaskFacts``; the rest is about processes.",
-    "RunSettings.session_config": "Threads and memory are each machine's; `graph_options` is compared.",
-    "RunSettings.track": "No task logs to it.",
-    "RunSettings.steps_per_run": "All tasks use the smallest number.",
-    "RunSettings.save_summary_steps": _RECORDS,
-    "RunSettings.log_step_count_steps": _RECORDS,
-    "RunSettings.keep_checkpoint_max": _RECORDS,
-    "RunSettings.keep_checkpoint_every_n_hours": _RECORDS,
-    "RunSettings.checkpoint_save_graph_def": _RECORDS,
-    "RunSettings.session_creation_timeout_secs": "It decides how long a task waits.",
-    "RunSettings.experimental_max_worker_delay_secs": "It decides how long a task waits.",
-    "MultiWorker.timeout_s": "It decides how long a task waits.",
     "InMemory.columns": "The values are compared by a checksum.",
     "SerializedDataset.graph": "Processes number its functions differently; operations are compared.",
     "Mapped.directory": _REFERS,
@@ -80,7 +66,7 @@ LEFT_OUT = {
 
 CODE_ONLY = {"DatasetFunction.function": "It may name files with this task's share of the rows."}
 
-_EXCEPTIONS = Exceptions(LEFT_OUT, CODE_ONLY)
+_EXCEPTIONS = Exceptions(LEFT_OUT, CODE_ONLY, may_differ=True)
 
 # Where users find these fields.
 _NAMES = {

@@ -1,0 +1,209 @@
+# The check of descriptions: R/schema.R says what each field may be. `make docs` writes it from the dataclasses of Python,
+# which check the same.
+
+# Describe a member of a family by the arguments of its constructor: as.list(environment()).
+describe <- function(family, kind, arguments) {
+  fields <- checked_fields_of(schema[[family]][[kind]], arguments)
+  structure(
+    c(list(kind = kind), fields),
+    class = c(paste0("tfdistribute_", kind, "_", family), paste0("tfdistribute_", family))
+  )
+}
+
+checked_fields_of <- function(member, arguments) {
+  fields <- member$properties
+  # In the order of the arguments, whose defaults may depend on those before them.
+  for (name in intersect(names(arguments), names(fields))) {
+    fields[name] <- list(check_field(arguments[[name]], fields[[name]], name))
+  }
+  for (rule in member$rules) {
+    check_rule(rule, fields)
+  }
+  fields
+}
+
+# The value as descriptions store it.
+check_field <- function(value, field, argument) {
+  for (option in field$anyOf) {
+    found <- fit(value, option, argument, field)
+    if (!identical(found, misfit)) {
+      return(if (is.null(found) || is.null(field$path)) found else path.expand(found))
+    }
+  }
+  is_secret <- isTRUE(field$secret)
+  abort_tfdistribute(
+    field$error %||% "argument",
+    problem = c("`{argument}` must be {field$expected}", if (!is_secret) ", not {show_value(value)}", "."),
+    remedy = if (!is.null(field$remedy)) {
+      "{field$remedy}"
+    } else if (is_number(value) && abs(value) > .Machine$integer.max) {
+      "R has whole numbers to {.Machine$integer.max}."
+    },
+    argument = argument,
+    value = if (!is_secret) show_value(value)
+  )
+}
+
+# What a value becomes that has not the type of an option.
+misfit <- new.env()
+
+fit <- function(value, option, argument, field) {
+  type <- option$type
+  if (is.null(type)) {
+    return(fit_other(value, option, argument))
+  }
+  switch(
+    type,
+    integer = if (is_number(value) && is_whole(value) && is_within(value, option)) {
+      as.integer(value)
+    } else {
+      misfit
+    },
+    number = if (is_number(value) && is_within(value, option)) as.double(value) else misfit,
+    boolean = if (rlang::is_bool(value)) value else misfit,
+    string = if (length(value) == 1) fit_strings(value, option, argument, field) else misfit,
+    null = if (is.null(value)) NULL else misfit,
+    array = fit_array(value, option, argument, field),
+    object = fit_object(value, option, argument, field)
+  )
+}
+
+fit_other <- function(value, option, argument) {
+  choices <- option$enum
+  if (!is.null(choices)) {
+    # Choices are also the default of an argument, of which the first applies.
+    is_default <- length(choices) > 1 && identical(value, choices)
+    is_choice <- is_default || is.character(value) && length(value) == 1 && value %in% choices
+    return(if (is_choice) value[[1]] else misfit)
+  }
+  if (!is.null(option[["$ref"]])) {
+    class <- paste0("tfdistribute_", sub("^.*/", "", option[["$ref"]]))
+    return(if (inherits(value, class) && is.list(value) && length(value) > 0) value else misfit)
+  }
+  if (!is.null(option$takes)) {
+    is_function <- is.function(value)
+    return(if (is_function) check_callback(value, option$takes, argument, option$remedy) else misfit)
+  }
+  # Any value, or any but NULL.
+  if (is.null(value) && !is.null(option$not)) misfit else value
+}
+
+is_within <- function(numbers, option) {
+  (is.null(option$minimum) || all(numbers >= option$minimum)) &&
+    (is.null(option$maximum) || all(numbers <= option$maximum)) &&
+    (is.null(option$exclusiveMinimum) || all(numbers > option$exclusiveMinimum)) &&
+    (is.null(option$exclusiveMaximum) || all(numbers < option$exclusiveMaximum))
+}
+
+fit_strings <- function(values, option, argument, field) {
+  if (!is.character(values) || anyNA(values) || (!is.null(option$minLength) && !all(nzchar(values)))) {
+    return(misfit)
+  }
+  texts <- as_utf8(values, argument)
+  for (pattern in option$allOf) {
+    check_pattern(texts, pattern, argument, isTRUE(field$secret))
+  }
+  texts
+}
+
+# A vector, a list of single values, or NULL for an argument whose default is empty.
+fit_array <- function(value, option, argument, field) {
+  items <- option$items$anyOf[[1]]
+  is_text <- items$type == "string"
+  is_item <- if (is_text) is.character else is.numeric
+  if (is.list(value) && !is.object(value) && all(lengths(value) == 1 & vapply(value, is_item, NA))) {
+    value <- unlist(value)
+  }
+  if (length(value) == 0 && !is.object(value)) {
+    may_be_empty <- length(field$default) == 0 && is.null(option$minItems)
+    return(if (!may_be_empty) misfit else if (is_text) character() else integer())
+  }
+  if (
+    length(value) < (option$minItems %||% 0L) ||
+      length(value) > (option$maxItems %||% Inf) ||
+      !is.null(option$increasing) && (!is.numeric(value) || is.unsorted(value))
+  ) {
+    return(misfit)
+  }
+  if (is_text) {
+    fit_strings(value, items, argument, field)
+  } else if (is.numeric(value) && is_whole(value) && is_within(value, items)) {
+    as.integer(value)
+  } else {
+    misfit
+  }
+}
+
+# A named list, which is a dictionary in Python. One of text can be given as a vector.
+fit_object <- function(value, option, argument, field) {
+  items <- option$additionalProperties$anyOf[[1]]
+  if (length(items) == 0) {
+    return(if (is.list(value) && has_own_names(value)) value else misfit)
+  }
+  if (length(value) == 0 && !is.object(value)) {
+    return(list())
+  }
+  named <- as.list(value)
+  is_text <- function(each) rlang::is_string(each) && !is.na(each) && is.na(first_not_text(each))
+  if (!has_own_names(named) || !all(vapply(named, is_text, NA))) {
+    return(misfit)
+  }
+  for (pattern in option$propertyNames$allOf) {
+    check_pattern(names(named), pattern, argument)
+  }
+  for (name in names(named)) {
+    named[[name]] <- fit_strings(named[[name]], items, paste0(argument, "$", name), field)
+  }
+  if (any(vapply(named, identical, NA, misfit))) misfit else named
+}
+
+# `argument` may be a value in an argument, such as "environment$KEY".
+check_pattern <- function(texts, pattern, argument, secret = FALSE) {
+  # `$` would also match before a line break at the end.
+  matches <- grepl(sub("\\$$", "\\\\z", pattern$pattern), texts, perl = TRUE)
+  if (!all(matches)) {
+    wrong <- texts[!matches][[1]]
+    value <- show_value(wrong)
+    problem <- if (secret) sub(", not {value}", "", pattern$problem, fixed = TRUE) else pattern$problem
+    abort_tfdistribute(
+      pattern$error %||% "argument",
+      problem = problem,
+      remedy = if (!is.null(pattern$remedy)) "{pattern$remedy}",
+      argument = argument,
+      value = if (!secret) wrong
+    )
+  }
+}
+
+# Fields that cannot have some values together.
+check_rule <- function(rule, fields) {
+  if (!fit_all(fields, rule$not$properties)) {
+    return(invisible())
+  }
+  shown <- lapply(fields[rule$not$required], show_value)
+  value <- fields[[rule$argument]]
+  abort_tfdistribute(
+    rule$error,
+    problem = rule$problem,
+    remedy = rule$remedy,
+    argument = rule$argument,
+    value = if (is.character(value)) value else show_value(value),
+    .envir = list2env(shown)
+  )
+}
+
+fit_all <- function(values, properties) {
+  for (name in names(properties)) {
+    condition <- properties[[name]]
+    fits <- if (is.null(condition$anyOf)) {
+      is.list(values[[name]]) && fit_all(values[[name]], condition$properties)
+    } else {
+      found <- lapply(condition$anyOf, function(option) fit(values[[name]], option, name, list()))
+      !all(vapply(found, identical, NA, misfit))
+    }
+    if (!fits) {
+      return(FALSE)
+    }
+  }
+  TRUE
+}

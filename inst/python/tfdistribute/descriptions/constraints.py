@@ -1,0 +1,120 @@
+"""What an annotation of a field says beside its type: limits of its values, facts about the field, rules between fields.
+
+Limits follow the type that they limit, as in ``Annotated[int, Ge(1)] | None``. They have the names of the library
+annotated-types, and their fields are keywords of JSON Schema. Facts follow the whole type, as in
+``Annotated[float | None, MayDiffer("It decides how long a task waits.")]``.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+
+class Limit:
+    """A value beyond a limit is not what the field must be."""
+
+
+@dataclass(frozen=True)
+class Ge(Limit):
+    minimum: float
+
+
+@dataclass(frozen=True)
+class Gt(Limit):
+    exclusiveMinimum: float  # noqa: N815 - a keyword of JSON Schema
+
+
+@dataclass(frozen=True)
+class Le(Limit):
+    maximum: float
+
+
+@dataclass(frozen=True)
+class MinLen(Limit):
+    minLength: int  # noqa: N815
+
+
+@dataclass(frozen=True)
+class Len(Limit):
+    minItems: int  # noqa: N815
+    maxItems: int | None = None  # noqa: N815
+    increasing: bool = False
+
+
+@dataclass(frozen=True)
+class Takes(Limit):
+    """Parameters with which a function is called."""
+
+    takes: tuple[str, ...]
+    remedy: str | None = None
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Whole text, in the part of regular expressions that Python, PCRE and JSON Schema share: no ``\\d``, ``\\s``, ``\\w``.
+
+    ``problem`` is the message for other text, with {argument} and {value}, and ``error`` its kind.
+    """
+
+    pattern: str
+    problem: str
+    remedy: str | None = None
+    error: str = "argument"
+
+
+# Line breaks of any kind, and what terminals and shells act upon.
+ONE_LINE = Pattern(
+    "[^\x01-\x1f\x7f-\x9f\u2028\u2029]*",
+    "`{argument}` must be text without line breaks and other control characters, not {value}.",
+)
+Text = Annotated[str, MinLen(1)]
+Line = Annotated[str, MinLen(1), ONE_LINE]
+Count = Annotated[int, Ge(1)]
+Given = Annotated[Any, "given"]
+
+
+class Fact(enum.Enum):
+    CODE = "It decides which program runs, what it is told, or what else is read: no saved model may hold it."
+    NAME = "Free text, or a mapping, that is only compared with known names."
+    PATH = "A path, in which R replaces ~."
+    SECRET = "Its values are not shown."
+    INTERNAL = "Set by this package: R has no such field."
+
+
+@dataclass(frozen=True)
+class MayDiffer:
+    """Tasks of a cluster may set the field differently."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the field must be, if the words for its type are not the best ones."""
+
+    words: str
+    error: str = "argument"
+
+
+class Never:
+    """Fields that cannot have these values together.
+
+    Args:
+        when: Types by field, also of a field of a field. The rule is broken if all of them fit.
+        problem: Message, in which {field} is the value of a field.
+        argument: The field to blame; the first one of ``when`` by default.
+        error: Kind of the error.
+    """
+
+    def __init__(
+        self, when: dict[str, Any], problem: str, remedy: str, error: str = "argument"
+    ) -> None:
+        self.when, self.problem, self.remedy, self.error = when, problem, remedy, error
+        self.argument = next(iter(when))
+
+
+def excludes(one: str, other: str, error: str = "argument") -> Never:
+    problem = f"`{one}` ({{{one}}}) and `{other}` ({{{other}}}) cannot both be given."
+    return Never({one: Given, other: Given}, problem, "Leave one of them out.", error)

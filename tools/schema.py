@@ -1,0 +1,97 @@
+"""Write R/schema.R: what R knows of the fields of descriptions, from the annotations of Python's dataclasses.
+
+tools/env python tools/schema.py          writes R/schema.R
+tools/env python tools/schema.py --json   prints a JSON Schema for other tools
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tfdistribute.bridge import functions  # noqa: F401 - All descriptions are known.
+from tfdistribute.cluster.spec import Cluster
+from tfdistribute.descriptions.schema import schema_of
+from tfdistribute.run_config import RunSettings
+from tfdistribute.strategies import Strategy
+from tfdistribute.trackers import Tracker
+
+FAMILIES = {"strategy": Strategy, "cluster": Cluster, "run_config": RunSettings, "tracker": Tracker}
+
+
+def in_r(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"list({', '.join(f'{_name(name)} = {in_r(each)}' for name, each in value.items())})"
+    if isinstance(value, list):
+        function = "c" if value and all(isinstance(each, str) for each in value) else "list"
+        return f"{function}({', '.join(map(in_r, value))})"
+    if value is None or isinstance(value, bool):
+        return {None: "NULL", True: "TRUE", False: "FALSE"}[value]
+    return f"{value}L" if isinstance(value, int) else json.dumps(value)
+
+
+def _name(name: str) -> str:
+    return name if name.isidentifier() else f"`{name}`"
+
+
+class Fields:
+    """Fields by their text: what several members share is written once."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+
+    def name_of(self, field: str, text: str) -> str:
+        same = [name for name in self.names.values() if name.rpartition(".")[0] == field]
+        return self.names.setdefault(text, f"{field}.{len(same) + 1}")
+
+    def in_r(self) -> list[str]:
+        lines = [f"  {name} = {text}" for text, name in self.names.items()]
+        return ["schema_fields <- list(", ",\n".join(lines), ")"]
+
+
+def member_in_r(place: str, member: dict[str, Any], fields: Fields) -> list[str]:
+    used = {name: fields.name_of(name, in_r(each)) for name, each in member["properties"].items()}
+    rules = [fields.name_of("rule", in_r(each)) for each in member.get("allOf", [])]
+    listed = ", ".join(f"{_name(name)} = {json.dumps(each)}" for name, each in used.items())
+    return [
+        f"schema${place} <- list(",
+        f"  properties = schema_fields_of({listed}),",
+        f"  rules = schema_fields_of({', '.join(map(json.dumps, rules))})",
+        ")",
+    ]
+
+
+def main() -> None:
+    schema = schema_of(FAMILIES)
+    if "--json" in sys.argv:
+        print(
+            json.dumps(
+                {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": schema},
+                indent=1,
+            )
+        )
+        return
+    fields, members = Fields(), list[str]()
+    for family, kinds in schema.items():
+        for kind, member in ({"": kinds} if "properties" in kinds else kinds).items():
+            members += member_in_r(f"{family}${kind}".rstrip("$"), member, fields)
+    lines = [
+        "# Written by `make docs` from the dataclasses in inst/python/tfdistribute. Do not edit.",
+        *("", *fields.in_r()),
+        *("", "schema_fields_of <- function(...) {"),
+        *(
+            "  names <- c(...)",
+            "  stats::setNames(unname(schema_fields[names]), names(names))",
+            "}",
+        ),
+        *("", "schema <- list()"),
+        *members,
+    ]
+    (Path(__file__).parents[1] / "R" / "schema.R").write_text(
+        "\n".join(lines) + "\n", encoding="utf-8"
+    )
+
+
+main()
