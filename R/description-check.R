@@ -2,10 +2,11 @@
 # which check the same.
 
 # Describe a member of a family by the arguments of its constructor: as.list(environment()).
-describe <- function(family, kind, arguments) {
+# `...` are fields that only R has.
+describe <- function(family, kind, arguments, ...) {
   fields <- checked_fields_of(schema[[family]][[kind]], arguments)
   structure(
-    c(list(kind = kind), fields),
+    c(list(kind = kind), fields, list(...)),
     class = c(paste0("tfdistribute_", kind, "_", family), paste0("tfdistribute_", family))
   )
 }
@@ -13,9 +14,11 @@ describe <- function(family, kind, arguments) {
 checked_fields_of <- function(member, arguments) {
   fields <- member$properties
   # In the order of the arguments, whose defaults may depend on those before them.
-  for (name in intersect(names(arguments), names(fields))) {
+  given <- intersect(names(arguments), names(fields))
+  for (name in given) {
     fields[name] <- list(check_field(arguments[[name]], fields[[name]], name))
   }
+  fields <- fields[given]
   for (rule in member$rules) {
     check_rule(rule, fields)
   }
@@ -24,11 +27,9 @@ checked_fields_of <- function(member, arguments) {
 
 # The value as descriptions store it.
 check_field <- function(value, field, argument) {
-  for (option in field$anyOf) {
-    found <- fit(value, option, argument, field)
-    if (!identical(found, misfit)) {
-      return(if (is.null(found) || is.null(field$path)) found else path.expand(found))
-    }
+  found <- fit_first(value, field$anyOf, argument, field)
+  if (!identical(found, misfit)) {
+    return(if (is.null(found) || is.null(field$path)) found else path.expand(found))
   }
   is_secret <- isTRUE(field$secret)
   abort_tfdistribute(
@@ -48,6 +49,27 @@ check_field <- function(value, field, argument) {
 misfit <- new.env()
 
 fit <- function(value, option, argument, field) {
+  found <- fit_type(value, option, argument, field)
+  is_excluded <- !is.null(option$not) && !identical(found, misfit) && fits_any(found, option$not$anyOf, argument)
+  if (is_excluded) misfit else found
+}
+
+# The value as the first option that it fits has it.
+fit_first <- function(value, options, argument, field) {
+  for (option in options) {
+    found <- fit(value, option, argument, field)
+    if (!identical(found, misfit)) {
+      return(found)
+    }
+  }
+  misfit
+}
+
+fits_any <- function(value, options, argument) {
+  !identical(fit_first(value, options, argument, list()), misfit)
+}
+
+fit_type <- function(value, option, argument, field) {
   type <- option$type
   if (is.null(type)) {
     return(fit_other(value, option, argument))
@@ -84,8 +106,7 @@ fit_other <- function(value, option, argument) {
     is_function <- is.function(value)
     return(if (is_function) check_callback(value, option$takes, argument, option$remedy) else misfit)
   }
-  # Any value, or any but NULL.
-  if (is.null(value) && !is.null(option$not)) misfit else value
+  if (isTRUE(option$python) && !is_python_object(value)) misfit else value
 }
 
 is_within <- function(numbers, option) {
@@ -109,52 +130,69 @@ fit_strings <- function(values, option, argument, field) {
 # A vector, a list of single values, or NULL for an argument whose default is empty.
 fit_array <- function(value, option, argument, field) {
   items <- option$items$anyOf[[1]]
-  is_text <- items$type == "string"
+  type <- items$type
+  if (is.null(type) || length(option$items$anyOf) > 1) {
+    return(fit_list(value, option, argument, field))
+  }
+  is_text <- type == "string"
   is_item <- if (is_text) is.character else is.numeric
   if (is.list(value) && !is.object(value) && all(lengths(value) == 1 & vapply(value, is_item, NA))) {
     value <- unlist(value)
   }
   if (length(value) == 0 && !is.object(value)) {
     may_be_empty <- length(field$default) == 0 && is.null(option$minItems)
-    return(if (!may_be_empty) misfit else if (is_text) character() else integer())
+    return(if (!may_be_empty) misfit else vector(type, 0))
   }
   if (
     length(value) < (option$minItems %||% 0L) ||
       length(value) > (option$maxItems %||% Inf) ||
-      !is.null(option$increasing) && (!is.numeric(value) || is.unsorted(value))
+      !is.null(option$increasing) &&
+        (!is.numeric(value) || is.unsorted(value, strictly = option$increasing == "strictly"))
   ) {
     return(misfit)
   }
   if (is_text) {
     fit_strings(value, items, argument, field)
-  } else if (is.numeric(value) && is_whole(value) && is_within(value, items)) {
+  } else if (!is.numeric(value) || !all(is.finite(value)) || !is_within(value, items)) {
+    misfit
+  } else if (type == "number") {
+    as.double(value)
+  } else if (is_whole(value)) {
     as.integer(value)
   } else {
     misfit
   }
 }
 
+# Values of other types: one, or a list.
+fit_list <- function(value, option, argument, field) {
+  values <- if (is.list(value) && !is.object(value)) unname(value) else list(value)
+  found <- lapply(values, fit_first, option$items$anyOf, argument, field)
+  is_short <- length(found) < (option$minItems %||% 0L) || length(found) > (option$maxItems %||% Inf)
+  if (is_short || any(vapply(found, identical, NA, misfit))) misfit else found
+}
+
 # A named list, which is a dictionary in Python. One of text can be given as a vector.
 fit_object <- function(value, option, argument, field) {
-  items <- option$additionalProperties$anyOf[[1]]
-  if (length(items) == 0) {
-    return(if (is.list(value) && has_own_names(value)) value else misfit)
-  }
+  items <- option$additionalProperties$anyOf
   if (length(value) == 0 && !is.object(value)) {
     return(list())
   }
-  named <- as.list(value)
-  is_text <- function(each) rlang::is_string(each) && !is.na(each) && is.na(first_not_text(each))
-  if (!has_own_names(named) || !all(vapply(named, is_text, NA))) {
+  named <- if (is.character(value)) as.list(value) else value
+  is_text <- function(each) is.character(each) && length(each) == 1 && is.na(first_not_text(each))
+  texts <- identical(items[[1]]$type, "string")
+  if (!is.list(named) || !has_own_names(named) || (texts && !all(vapply(named, is_text, NA)))) {
     return(misfit)
   }
   for (pattern in option$propertyNames$allOf) {
     check_pattern(names(named), pattern, argument)
   }
-  for (name in names(named)) {
-    named[[name]] <- fit_strings(named[[name]], items, paste0(argument, "$", name), field)
-  }
-  if (any(vapply(named, identical, NA, misfit))) misfit else named
+  fitted <- Map(
+    function(each, name) fit_first(each, items, paste0(argument, "$", name), field),
+    named,
+    names(named)
+  )
+  if (any(vapply(fitted, identical, NA, misfit))) misfit else fitted
 }
 
 # `argument` may be a value in an argument, such as "environment$KEY".
@@ -198,8 +236,7 @@ fit_all <- function(values, properties) {
     fits <- if (is.null(condition$anyOf)) {
       is.list(values[[name]]) && fit_all(values[[name]], condition$properties)
     } else {
-      found <- lapply(condition$anyOf, function(option) fit(values[[name]], option, name, list()))
-      !all(vapply(found, identical, NA, misfit))
+      fits_any(values[[name]], condition$anyOf, name)
     }
     if (!fits) {
       return(FALSE)

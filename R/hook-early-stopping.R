@@ -61,52 +61,5 @@ hook_early_stopping <- function(
   ...
 ) {
   check_call()
-  monitor <- check_monitor(monitor)
-  mode <- check_default_choice(mode, c("auto", "min", "max"))
-  data <- check_default_choice(data, c("auto", "training", "evaluation"))
-  if (data == "auto") {
-    data <- if (monitor == "loss") "training" else "evaluation"
-  }
-  if (data == "training" && monitor != "loss") {
-    abort_argument(monitor, "\"loss\" with `data = \"training\"`")
-  }
-  check_one_given(list(every_n_steps = every_n_steps, every_s = every_s), required = FALSE)
-  # Whole words, because "caucasian_error" contains "auc".
-  words <- strsplit(tolower(monitor), "[^a-z]+")[[1]]
-  more_is_better <- any(c("accuracy", "auc", "precision", "recall") %in% words)
-  new_hook(
-    "early_stopping",
-    monitor = monitor,
-    data = data,
-    mode = if (mode == "auto") {
-      if (more_is_better) "max" else "min"
-    } else {
-      mode
-    },
-    patience_steps = check_count(patience_steps),
-    min_delta = check_number(min_delta, minimum = 0),
-    min_steps = check_count(min_steps, minimum = 0L),
-    every_n_steps = check_count(every_n_steps, null = TRUE),
-    every_s = check_positive(every_s, null = TRUE),
-    restore_best_weights = check_flag(restore_best_weights)
-  )
-}
-
-check_monitor <- function(monitor) {
-  monitor <- check_string(monitor)
-  if (startsWith(monitor, "val_")) {
-    abort_tfdistribute(
-      "argument",
-      problem = c(
-        "`monitor` {show_value(monitor)} is a Keras name; ",
-        "metrics of evaluations have no prefix here."
-      ),
-      remedy = c(
-        "Use monitor = {show_value(sub('^val_', '', monitor))}, data = \"evaluation\"."
-      ),
-      argument = "monitor",
-      value = monitor
-    )
-  }
-  monitor
+  describe("hook", "early_stopping", as.list(environment()))
 }

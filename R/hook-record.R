@@ -16,7 +16,7 @@
 #' @export
 hook_history_saver <- function(every_n_steps = 10, ...) {
   check_call()
-  new_hook("history_saver", every_n_steps = check_count(every_n_steps))
+  describe("hook", "history_saver", as.list(environment()))
 }
 
 #' Show the progress of a verb
@@ -33,7 +33,7 @@ hook_history_saver <- function(every_n_steps = 10, ...) {
 #' @export
 hook_progress_bar <- function(...) {
   check_call()
-  new_hook("progress_bar")
+  describe("hook", "progress_bar", as.list(environment()))
 }
 
 #' Show the metrics of a training in the Viewer
@@ -50,7 +50,7 @@ hook_progress_bar <- function(...) {
 #' @export
 hook_view_metrics <- function(...) {
   check_call()
-  new_hook("view_metrics")
+  describe("hook", "view_metrics", as.list(environment()))
 }
 
 shows_progress <- function(hooks) {

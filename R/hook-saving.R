@@ -33,18 +33,7 @@ hook_checkpoint_saver <- function(
   ...
 ) {
   check_call()
-  check_one_given(list(every_s = every_s, every_n_steps = every_n_steps))
-  check_one_given(list(saver = saver, scaffold = scaffold), required = FALSE)
-  new_hook(
-    "checkpoint_saver",
-    checkpoint_dir = check_path(checkpoint_dir),
-    every_s = check_positive(every_s, null = TRUE),
-    every_n_steps = check_count(every_n_steps, null = TRUE),
-    saver = check_python_object(saver, "a Python Saver"),
-    checkpoint_basename = check_string(checkpoint_basename),
-    scaffold = check_python_object(scaffold, "a Python Scaffold"),
-    listeners = check_python_objects(listeners, "CheckpointSaverListener objects")
-  )
+  describe("hook", "checkpoint_saver", as.list(environment()))
 }
 
 #' Write additional summaries for TensorBoard
@@ -76,17 +65,8 @@ hook_summary_saver <- function(
   ...
 ) {
   check_call()
-  check_one_given(list(every_n_steps = every_n_steps, every_s = every_s))
-  check_one_given(list(scaffold = scaffold, summary_op = summary_op), required = FALSE)
-  new_hook(
-    "summary_saver",
-    every_n_steps = check_count(every_n_steps, null = TRUE),
-    every_s = check_positive(every_s, null = TRUE),
-    output_dir = check_path(output_dir),
-    summary_writer = check_python_object(summary_writer, "a Python SummaryWriter"),
-    scaffold = check_python_object(scaffold, "a Python Scaffold"),
-    summary_op = if (!is.null(summary_op)) unname(check_tensors(summary_op))
-  )
+  summary_op <- if (!is.null(summary_op)) unname(check_tensors(summary_op))
+  describe("hook", "summary_saver", as.list(environment()))
 }
 
 #' Write additional records of the training speed for TensorBoard
@@ -118,12 +98,5 @@ hook_step_counter <- function(
   if (missing(every_n_steps) && !is.null(every_s)) {
     every_n_steps <- NULL
   }
-  check_one_given(list(every_n_steps = every_n_steps, every_s = every_s))
-  new_hook(
-    "step_counter",
-    every_n_steps = check_count(every_n_steps, null = TRUE),
-    every_s = check_positive(every_s, null = TRUE),
-    output_dir = check_path(output_dir),
-    summary_writer = check_python_object(summary_writer, "a Python SummaryWriter")
-  )
+  describe("hook", "step_counter", as.list(environment()))
 }

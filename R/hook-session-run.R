@@ -46,15 +46,7 @@ hook_session_run <- function(
   ...
 ) {
   check_call()
-  new_hook(
-    "session_run",
-    begin = check_callback(begin, character()),
-    after_create_session = check_callback(after_create_session, c("session", "coord")),
-    before_run = check_callback(before_run, "context"),
-    after_run = check_callback(after_run, c("context", "values")),
-    end = check_callback(end, "session"),
-    every_n_steps = check_count(every_n_steps, null = TRUE)
-  )
+  describe("hook", "session_run", as.list(environment()))
 }
 
 #' @rdname hook_session_run

@@ -18,12 +18,7 @@
 #' @export
 hook_stop_at_step <- function(num_steps = NULL, last_step = NULL, ...) {
   check_call()
-  check_one_given(list(num_steps = num_steps, last_step = last_step))
-  new_hook(
-    "stop_at_step",
-    num_steps = check_count(num_steps, null = TRUE),
-    last_step = check_count(last_step, null = TRUE)
-  )
+  describe("hook", "stop_at_step", as.list(environment()))
 }
 
 #' Wait for other tasks to train the model to a step
@@ -45,8 +40,5 @@ hook_stop_at_step <- function(num_steps = NULL, last_step = NULL, ...) {
 #' @export
 hook_global_step_waiter <- function(wait_until_step, ...) {
   check_call()
-  new_hook(
-    "global_step_waiter",
-    wait_until_step = check_count(wait_until_step, minimum = 0L)
-  )
+  describe("hook", "global_step_waiter", as.list(environment()))
 }

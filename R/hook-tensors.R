@@ -37,16 +37,11 @@ hook_logging_tensor <- function(
   ...
 ) {
   check_call()
-  at_end <- check_flag(at_end)
-  check_one_given(list(every_n_steps = every_n_steps, every_s = every_s), required = !at_end)
-  new_hook(
-    "logging_tensor",
-    tensors = check_tensors(tensors),
-    every_n_steps = check_count(every_n_steps, null = TRUE),
-    every_s = check_positive(every_s, null = TRUE),
-    formatter = check_function(formatter, null = TRUE),
-    at_end = at_end
-  )
+  tensors <- check_tensors(tensors)
+  described <- describe("hook", "logging_tensor", as.list(environment()))
+  # Python gets a function that also has the step.
+  described["formatter"] <- list(check_function(formatter, null = TRUE))
+  described
 }
 
 #' @export
@@ -102,9 +97,6 @@ format_tensor_value <- function(value) {
 #' @export
 hook_nan_tensor <- function(loss_tensor = "loss", fail_on_nan_loss = TRUE, ...) {
   check_call()
-  new_hook(
-    "nan_tensor",
-    loss_tensor = check_tensor(loss_tensor),
-    fail_on_nan_loss = check_flag(fail_on_nan_loss)
-  )
+  loss_tensor <- check_tensor(loss_tensor)
+  describe("hook", "nan_tensor", as.list(environment()))
 }

@@ -29,10 +29,6 @@
 #' @name hooks
 NULL
 
-new_hook <- function(kind, ...) {
-  new_description("hook", kind, ...)
-}
-
 # The `hooks` argument of a verb as a list. It is NULL, one hook or a list of hooks, which are descriptions or Python
 # objects.
 check_hooks <- function(value, argument = rlang::caller_arg(value)) {

@@ -42,5 +42,5 @@ input_arrow <- function(
   ...
 ) {
   check_call()
-  new_streamed_input("arrow")
+  streamed_input("arrow", as.list(environment()))
 }

@@ -57,19 +57,6 @@ input_csv <- function(
   ...
 ) {
   check_call()
-  new_streamed_input("csv", delimiter = check_delimiter(delim))
+  streamed_input("csv", as.list(environment()))
 }
 
-check_na <- function(na) {
-  if (!is.character(na) || anyNA(na)) {
-    abort_argument(na, "strings")
-  }
-  as_utf8(na, "na")
-}
-
-check_delimiter <- function(delim) {
-  if (!is.character(delim) || length(delim) != 1 || !grepl("^[ -~\t]$", delim) || delim == "\"") {
-    abort_argument(delim, "one ASCII character")
-  }
-  delim
-}

@@ -32,7 +32,11 @@ input_fn.data.frame <- function(
     } else {
       "list"
     },
-    weights = select_response(rlang::enquo(weights), object, "weights")
+    weights = select_response(rlang::enquo(weights), object, "weights"),
+    settings = list(batch_size = batch_size, epochs = epochs, shuffle = shuffle, seed = seed),
+    impute = impute,
+    factors = factors,
+    transform = transform
   )
 }
 

@@ -143,11 +143,15 @@ new_in_memory_input <- function(
   response,
   source,
   weights = NULL,
-  .frame = parent.frame()
+  settings,
+  impute = NULL,
+  factors = NULL,
+  transform = NULL
 ) {
-  known <- c("batch_size", "epochs", "shuffle", "factors", "seed")
-  settings <- checked_fields(input_checks[known], .frame = .frame)
-  impute <- .frame$impute
+  settings <- describe("input", "mapped", settings)
+  if (!is.null(factors)) {
+    factors <- check_choice(factors, c("labels", "codes"))
+  }
   check_chosen(data, features, response)
   check_weights_apart(weights, features, response)
   features <- c(features, weights)
@@ -159,7 +163,7 @@ new_in_memory_input <- function(
     describe_column(
       input_column(data, name),
       name,
-      settings$factors,
+      factors,
       is_response = identical(name, response)
     )
   })
@@ -175,13 +179,13 @@ new_in_memory_input <- function(
     data = data,
     columns = columns,
     response = response,
-    !!!settings[setdiff(known, "factors")],
+    !!!unclass(settings)[c("batch_size", "epochs", "shuffle", "seed")],
     impute = imputed$values,
     computed = imputed$computed,
     rows = rows,
     source = source
   ))
-  transformed_input(source, weights, .frame$transform)
+  transformed_input(source, weights, transform)
 }
 
 check_chosen <- function(data, features, response) {
@@ -265,7 +269,7 @@ format_input <- function(
     ...,
     batch_size = if (!is.null(x$batch_size)) paste(x$batch_size, "over all replicas"),
     epochs = x$epochs %||% "without end",
-    shuffle = if ("shuffle" %in% names(x)) x$shuffle %||% "for training only",
+    shuffle = if ("shuffle" %in% names(x)) if (is.logical(x$shuffle)) x$shuffle else "for training only",
     seed = x$seed,
     impute = if (length(x$impute) > 0) format_values(x$impute),
     on_bad_row = if (identical(x$on_bad_row, "skip")) "skip"

@@ -75,7 +75,8 @@ input_generator <- function(
   check_call()
   check_function(fn)
   check_formals(fn, supplied = character(), remedy = "Give a function without arguments.")
-  new_streamed_input("generator", fn = fn)
+  features <- check_strings(features, null = TRUE)
+  streamed_input("generator", as.list(environment()), features = features, fn = fn)
 }
 
 # The functions that Python calls. Each verb gets a new source.

@@ -87,81 +87,37 @@ input_parquet <- function(
   ...
 ) {
   check_call()
-  new_streamed_input("parquet")
+  streamed_input("parquet", as.list(environment()))
 }
 
-# Checks of the arguments that several inputs have.
-input_checks <- rlang::exprs(
-  paths = check_paths(paths),
-  response = check_names_of_columns(response, check_string),
-  features = check_names_of_columns(features, check_strings),
-  weights = check_names_of_columns(weights, check_string),
-  types = check_column_types(types),
-  impute = check_table_impute(impute, response),
-  batch_size = check_count(batch_size),
-  epochs = check_count(epochs, null = TRUE),
-  # NULL if the verb decides.
-  shuffle = if (!is.null(shuffle) && !identical(shuffle, "auto")) check_flag(shuffle, auto = TRUE),
-  seed = check_count(seed, minimum = -.Machine$integer.max, null = TRUE),
-  factors = if (!is.null(factors)) check_choice(factors, c("labels", "codes")),
-  columns = check_record_columns(columns),
-  verify = check_flag(verify),
-  na = check_na(na),
-  on_bad_row = check_default_choice(on_bad_row, c("error", "skip"))
-)
-
-# Describe rows that are read while a model trains, by the checked fields `...` and the arguments of the constructor.
-new_streamed_input <- function(kind, ..., .frame = parent.frame()) {
-  fields <- checked_fields(input_checks, ..., .frame = .frame)
-  weights <- fields$weights
-  check_chosen(NULL, fields$features %||% "", fields$response)
-  check_weights_apart(weights, fields$features, fields$response)
-  if (!is.null(fields$features)) {
-    fields$features <- c(fields$features, weights)
+# Describe rows that are read while a model trains, by the arguments of the constructor, and fields `...` of its own.
+streamed_input <- function(kind, arguments, ...) {
+  arguments <- tryCatch(arguments, error = abort_bare_names)
+  if ("impute" %in% names(arguments)) {
+    arguments$impute <- check_table_impute(arguments$impute, arguments$response)
   }
-  fields$weights <- NULL
-  source <- rlang::inject(new_description("input", kind, !!!fields))
-  transformed_input(source, weights, .frame$transform)
+  source <- describe("input", kind, arguments, ...)
+  weights <- check_field(arguments$weights, schema$input$transformed$properties$weights, "weights")
+  check_chosen(NULL, source$features %||% "", source$response)
+  check_weights_apart(weights, source$features, source$response)
+  if (!is.null(source$features)) {
+    source["features"] <- list(c(source$features, weights))
+  }
+  transformed_input(source, weights, arguments$transform)
 }
 
-check_paths <- function(paths) {
-  paths <- check_strings(paths)
-  ifelse(is_remote_path(paths), paths, path.expand(paths))
+# The columns of a file are not known yet, so bare names and tidyselect helpers, which input_fn() accepts, fail here.
+abort_bare_names <- function(error) {
+  abort_tfdistribute(
+    "argument",
+    problem = "The columns of the files cannot be evaluated: {without_details(root_message(error))}.",
+    remedy = "Name columns of files by strings, as in features = \"x\".",
+    argument = "features"
+  )
 }
 
 without_details <- function(message) {
   sub("[.]?\n.*$", "", message)
-}
-
-# The columns of a file are not known yet, so bare names and tidyselect helpers, which input_fn() accepts, fail here.
-check_names_of_columns <- function(value, check, argument = rlang::caller_arg(value)) {
-  tryCatch(
-    force(value),
-    error = function(error) {
-      abort_tfdistribute(
-        "argument",
-        problem = "`{argument}` cannot be evaluated: {without_details(root_message(error))}.",
-        remedy = "Name columns of files by strings, as in {argument} = \"x\".",
-        argument = argument
-      )
-    }
-  )
-  check(value, null = TRUE, argument = argument)
-}
-
-check_column_types <- function(types) {
-  known <- c("float", "integer", "integer64", "string", "logical", "date", "datetime")
-  if (is.null(types)) {
-    return(list())
-  }
-  values <- as.list(types)
-  fits <- has_own_names(values) &&
-    all(vapply(values, function(type) is.character(type) && length(type) == 1, NA)) &&
-    all(unlist(values) %in% known)
-  if (!fits) {
-    abort_argument(unlist(types), "a named list of {quoted(known)}", "types")
-  }
-  lapply(values, as.vector)
 }
 
 # Dates and times become numbers, as in their columns.
@@ -232,6 +188,6 @@ format_table_input <- function(x, ...) {
     x,
     paste(names[[x$kind]], format_paths(x$paths)),
     types = if (length(x$types) > 0) format_values(x$types),
-    delim = if (isTRUE(x$delimiter != ",")) quoted(x$delimiter)
+    delim = if (isTRUE(x$delim != ",")) quoted(x$delim)
   )
 }

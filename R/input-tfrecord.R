@@ -45,37 +45,7 @@ input_tfrecord <- function(
   ...
 ) {
   check_call()
-  new_streamed_input("tfrecord")
-}
-
-check_record_columns <- function(columns, argument = "columns") {
-  dtypes <- c("float32", "int64", "int32", "bool", "string")
-  if (is.null(columns)) {
-    return(list())
-  }
-  values <- unlist(columns)
-  named <- has_own_names(columns) && length(values) == length(columns)
-  if (!named || !is.character(values)) {
-    abort_argument(columns, "a named vector of dtypes or NULL")
-  }
-  pattern <- paste0("^(", paste(dtypes, collapse = "|"), ")(\\[[0-9]+( *, *[0-9]+)*\\])?$")
-  unknown <- values[!grepl(pattern, values)]
-  if (length(unknown) > 0) {
-    abort_tfdistribute(
-      "argument",
-      problem = c(
-        "`{if (argument == 'columns') paste0('columns$', names(unknown)[[1]]) else argument}` ",
-        "is {show_value(unknown[[1]])}, which is not a dtype."
-      ),
-      remedy = c(
-        "Use one of {toString(dtypes)}, ",
-        "with a shape such as \"{dtypes[[1]]}[28, 28]\" if it has one."
-      ),
-      argument = argument,
-      value = unknown[[1]]
-    )
-  }
-  as.list(rlang::set_names(as.vector(values), names(columns)))
+  streamed_input("tfrecord", as.list(environment()))
 }
 
 #' @export

@@ -11,7 +11,7 @@ schema_fields <- list(
   device.1 = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?: *(/job:localhost)?(/replica:0)?(/task:0)?/?([Dd][Ee][Vv][Ii][Cc][Ee]:)?[CcGg][Pp][Uu]:[0-9]{1,4} *)$", problem = "`{argument}` does not name a CPU or GPU of this machine: {value}.", remedy = "Write a type and a number, such as \"CPU:0\" or \"GPU:1\".", error = "strategy")))), expected = "a non-empty string"),
   address.1 = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:local)$", problem = "`{argument}` is {value}, a TPU behind another machine, which would have to read the data of this one.", remedy = "Run R on the TPU VM itself, with `address = \"local\"`.", error = "unsupported")))), expected = "a non-empty string", default = "local"),
   steps_per_run.1 = list(anyOf = list(list(type = "integer", minimum = 1L), list(enum = c("auto"))), expected = "a whole number of at least 1 or \"auto\"", default = "auto"),
-  chief.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?)(?::([A-Za-z0-9]{0,9}))?)$", problem = "`{argument}` holds {value}, which is not an address.", remedy = "Write \"host:port\" with letters, digits, dots and hyphens.", error = "cluster"), list(pattern = "^(?:(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?)(:(0*([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?)?)$", problem = "`{argument}` holds {value}, which has no port from 1 to 65535.", remedy = "Write \"host:port\", such as \"host-a:2222\".", error = "cluster"))))))), expected = "non-empty strings or NULL", default = list()),
+  chief.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?)(?::([A-Za-z0-9]{0,9}))?)$", problem = "`{argument}` holds {value}, which is not an address.", remedy = "Write \"host:port\" with letters, digits, dots and hyphens, and an IPv6 address in brackets, as in \"[::1]:2222\".", error = "cluster"), list(pattern = "^(?:(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?)(:(0*([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?)?)$", problem = "`{argument}` holds {value}, which has no port from 1 to 65535.", remedy = "Write \"host:port\", such as \"host-a:2222\".", error = "cluster"))))))), expected = "non-empty strings or NULL", default = list()),
   task.1 = list(anyOf = list(list(type = "null"), list()), expected = "a Task or NULL", default = NULL),
   start_timeout_s.1 = list(anyOf = list(list(type = "number", minimum = 1L)), expected = "a number of at least 1", default = 60.0),
   stall_timeout_s.1 = list(anyOf = list(list(type = "number", minimum = 1L)), expected = "a number of at least 1", default = 300.0),
@@ -44,7 +44,7 @@ schema_fields <- list(
   machine_type.1 = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[a-z][a-z0-9-]{0,61}[a-z0-9])$", problem = "`{argument}` holds {value}, which Vertex AI does not accept.", remedy = "Write it as in \"n1-standard-8\".", error = "cluster")))), expected = "a non-empty string", default = "n1-standard-8"),
   accelerator.1 = list(anyOf = list(list(type = "null"), list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[A-Z][A-Z0-9_]{0,61})$", problem = "`{argument}` holds {value}, which Vertex AI does not accept.", remedy = "Write it as in \"NVIDIA_TESLA_T4\".", error = "cluster")))), expected = "a non-empty string or NULL", default = NULL),
   network.2 = list(anyOf = list(list(type = "null"), list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:projects/[0-9]+/global/networks/[a-z0-9-]+)$", problem = "`{argument}` holds {value}, which Vertex AI does not accept.", remedy = "Write it as in \"projects/1/global/networks/a\".", error = "cluster")))), expected = "a non-empty string or NULL", default = NULL),
-  workers.2 = list(anyOf = list(list(type = "integer", minimum = 1L, maximum = 1000L), list(type = "array", items = list(anyOf = list(list(type = "integer", minimum = 1L, maximum = 1000L))), minItems = 2L, maxItems = 2L, increasing = TRUE)), expected = "one count, or the fewest and the most workers of at most 1000"),
+  workers.2 = list(anyOf = list(list(type = "integer", minimum = 1L, maximum = 1000L), list(type = "array", items = list(anyOf = list(list(type = "integer", minimum = 1L, maximum = 1000L))), minItems = 2L, maxItems = 2L, increasing = "weakly")), expected = "one count, or the fewest and the most workers of at most 1000"),
   rscript.1 = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[^\u0001-\u001f\u007f-\u009f\u2028\u2029]*)$", problem = "`{argument}` must be text without line breaks and other control characters, not {value}.")))), expected = "a non-empty string", default = "Rscript"),
   python.1 = list(anyOf = list(list(type = "null"), list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[^\u0001-\u001f\u007f-\u009f\u2028\u2029]*)$", problem = "`{argument}` must be text without line breaks and other control characters, not {value}.")))), expected = "a non-empty string or NULL", default = NULL),
   libraries.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[^\u0001-\u001f\u007f-\u009f\u2028\u2029]*)$", problem = "`{argument}` must be text without line breaks and other control characters, not {value}."))))))), expected = "non-empty strings or NULL", default = list()),
@@ -79,12 +79,101 @@ schema_fields <- list(
   precision.1 = list(anyOf = list(list(enum = c("float32", "mixed_bfloat16", "mixed_float16"))), expected = "one of \"float32\", \"mixed_bfloat16\", \"mixed_float16\"", default = "float32"),
   compile.1 = list(anyOf = list(list(type = "boolean"), list(enum = c("auto"))), expected = "TRUE, FALSE or \"auto\"", default = "auto"),
   track.1 = list(anyOf = list(list(type = "null"), list(`$ref` = "#/$defs/tracker")), expected = "track_mlflow() or track_wandb() or NULL", default = NULL),
-  rule.3 = list(not = list(properties = list(save_checkpoints_steps = list(anyOf = list(list(not = list(type = "null")))), save_checkpoints_secs = list(anyOf = list(list(not = list(type = "null"))))), required = c("save_checkpoints_steps", "save_checkpoints_secs")), problem = "`save_checkpoints_steps` ({save_checkpoints_steps}) and `save_checkpoints_secs` ({save_checkpoints_secs}) cannot both be given.", remedy = "Leave one of them out.", error = "run_config", argument = "save_checkpoints_steps"),
-  rule.4 = list(not = list(properties = list(experimental_distribute = list(anyOf = list(list(not = list(type = "null"))))), required = c("experimental_distribute")), problem = "`experimental_distribute` is not supported: it sets the strategies a second time.", remedy = "Use `strategy` and `eval_distribute`.", error = "run_config", argument = "experimental_distribute"),
-  rule.5 = list(not = list(properties = list(device_fn = list(anyOf = list(list(not = list(type = "null")))), strategy = list(anyOf = list(list(not = list(type = "null"))))), required = c("device_fn", "strategy")), problem = "`device_fn` places operations, and so does `strategy`.", remedy = "Give one of them.", error = "strategy", argument = "device_fn"),
-  rule.6 = list(not = list(properties = list(track = list(anyOf = list(list(not = list(type = "null")))), cluster = list(properties = list(kind = list(anyOf = list(list(enum = c("kubernetes", "vertex"))))), required = c("kind"))), required = c("track", "cluster")), problem = "`track` does not support a cluster of containers: nothing of this package follows its jobs.", remedy = "Leave `track` out, and log in the containers.", error = "run_config", argument = "track"),
+  rule.3 = list(not = list(properties = list(save_checkpoints_steps = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), save_checkpoints_secs = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("save_checkpoints_steps", "save_checkpoints_secs")), problem = "`save_checkpoints_steps` ({save_checkpoints_steps}) and `save_checkpoints_secs` ({save_checkpoints_secs}) cannot both be given.", remedy = "Leave one of them out.", error = "run_config", argument = "save_checkpoints_steps"),
+  rule.4 = list(not = list(properties = list(experimental_distribute = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("experimental_distribute")), problem = "`experimental_distribute` is not supported: it sets the strategies a second time.", remedy = "Use `strategy` and `eval_distribute`.", error = "run_config", argument = "experimental_distribute"),
+  rule.5 = list(not = list(properties = list(device_fn = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), strategy = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("device_fn", "strategy")), problem = "`device_fn` places operations, and so does `strategy`.", remedy = "Give one of them.", error = "strategy", argument = "device_fn"),
+  rule.6 = list(not = list(properties = list(track = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), cluster = list(properties = list(kind = list(anyOf = list(list(enum = c("kubernetes", "vertex"))))), required = c("kind"))), required = c("track", "cluster")), problem = "`track` does not support a cluster of containers: nothing of this package follows its jobs.", remedy = "Leave `track` out, and log in the containers.", error = "run_config", argument = "track"),
   log_model.1 = list(anyOf = list(list(type = "boolean")), expected = "TRUE or FALSE", default = FALSE),
-  mode.1 = list(anyOf = list(list(enum = c("online", "offline"))), expected = "one of \"online\", \"offline\"", default = "online")
+  mode.1 = list(anyOf = list(list(enum = c("online", "offline"))), expected = "one of \"online\", \"offline\"", default = "online"),
+  every_n_steps.1 = list(anyOf = list(list(type = "null"), list(type = "integer", minimum = 1L)), expected = "a whole number of at least 1 or NULL", default = NULL),
+  saver.1 = list(anyOf = list(list(type = "null"), list(not = list(anyOf = list(list(type = "null"))), python = TRUE)), expected = "a Python Saver or NULL", default = NULL),
+  checkpoint_basename.1 = list(anyOf = list(list(type = "string", minLength = 1L)), expected = "a non-empty string", default = "model.ckpt"),
+  scaffold.1 = list(anyOf = list(list(type = "null"), list(not = list(anyOf = list(list(type = "null"))), python = TRUE)), expected = "a Python Scaffold or NULL", default = NULL),
+  listeners.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))), python = TRUE))))), expected = "CheckpointSaverListener objects, one or a list, or NULL", default = list()),
+  rule.7 = list(not = list(properties = list(every_s = list(anyOf = list(list(type = "null"))), every_n_steps = list(anyOf = list(list(type = "null")))), required = c("every_s", "every_n_steps")), problem = "Neither `every_s` nor `every_n_steps` was given.", remedy = "Give one of them.", error = "argument", argument = "every_s"),
+  rule.8 = list(not = list(properties = list(every_s = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), every_n_steps = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("every_s", "every_n_steps")), problem = "`every_s` ({every_s}) and `every_n_steps` ({every_n_steps}) cannot both be given.", remedy = "Leave one of them out.", error = "argument", argument = "every_s"),
+  rule.9 = list(not = list(properties = list(saver = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), scaffold = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("saver", "scaffold")), problem = "`saver` ({saver}) and `scaffold` ({scaffold}) cannot both be given.", remedy = "Leave one of them out.", error = "argument", argument = "saver"),
+  summary_writer.1 = list(anyOf = list(list(type = "null"), list(not = list(anyOf = list(list(type = "null"))), python = TRUE)), expected = "a Python SummaryWriter or NULL", default = NULL),
+  rule.10 = list(not = list(properties = list(every_n_steps = list(anyOf = list(list(type = "null"))), every_s = list(anyOf = list(list(type = "null")))), required = c("every_n_steps", "every_s")), problem = "Neither `every_n_steps` nor `every_s` was given.", remedy = "Give one of them.", error = "argument", argument = "every_n_steps"),
+  rule.11 = list(not = list(properties = list(every_n_steps = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), every_s = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("every_n_steps", "every_s")), problem = "`every_n_steps` ({every_n_steps}) and `every_s` ({every_s}) cannot both be given.", remedy = "Leave one of them out.", error = "argument", argument = "every_n_steps"),
+  rule.12 = list(not = list(properties = list(scaffold = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), summary_op = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("scaffold", "summary_op")), problem = "`scaffold` ({scaffold}) and `summary_op` ({summary_op}) cannot both be given.", remedy = "Leave one of them out.", error = "argument", argument = "scaffold"),
+  begin.1 = list(anyOf = list(list(type = "null"), list(takes = list())), expected = "a function or NULL", default = NULL),
+  after_create_session.1 = list(anyOf = list(list(type = "null"), list(takes = c("session", "coord"))), expected = "a function of (session, coord) or NULL", default = NULL),
+  before_run.1 = list(anyOf = list(list(type = "null"), list(takes = c("context"))), expected = "a function of (context) or NULL", default = NULL),
+  after_run.1 = list(anyOf = list(list(type = "null"), list(takes = c("context", "values"))), expected = "a function of (context, values) or NULL", default = NULL),
+  end.1 = list(anyOf = list(list(type = "null"), list(takes = c("session"))), expected = "a function of (session) or NULL", default = NULL),
+  seconds.1 = list(anyOf = list(list(type = "null"), list(type = "number")), expected = "a number or NULL", default = NULL),
+  wait_until_step.1 = list(anyOf = list(list(type = "integer", minimum = 0L)), expected = "a whole number of at least 0"),
+  rule.13 = list(not = list(properties = list(num_steps = list(anyOf = list(list(type = "null"))), last_step = list(anyOf = list(list(type = "null")))), required = c("num_steps", "last_step")), problem = "Neither `num_steps` nor `last_step` was given.", remedy = "Give one of them.", error = "argument", argument = "num_steps"),
+  rule.14 = list(not = list(properties = list(num_steps = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), last_step = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("num_steps", "last_step")), problem = "`num_steps` ({num_steps}) and `last_step` ({last_step}) cannot both be given.", remedy = "Leave one of them out.", error = "argument", argument = "num_steps"),
+  monitor.1 = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:(?!val_)[^\u0000]*)$", problem = "`{argument}` {value} is a Keras name; metrics of evaluations have no prefix here.", remedy = "Leave \"val_\" out, and use data = \"evaluation\".")))), expected = "a non-empty string", default = "loss"),
+  patience_steps.1 = list(anyOf = list(list(type = "integer", minimum = 1L)), expected = "a whole number of at least 1", default = 1000L),
+  min_delta.1 = list(anyOf = list(list(type = "number", minimum = 0L)), expected = "a number of at least 0", default = 0.0),
+  mode.2 = list(anyOf = list(list(enum = c("auto", "min", "max"))), expected = "one of \"auto\", \"min\", \"max\"", default = "auto"),
+  data.1 = list(anyOf = list(list(enum = c("auto", "training", "evaluation"))), expected = "one of \"auto\", \"training\", \"evaluation\"", default = "auto"),
+  rule.15 = list(not = list(properties = list(monitor = list(anyOf = list(list(type = "string", not = list(anyOf = list(list(enum = c("loss"))))))), data = list(anyOf = list(list(enum = c("training"))))), required = c("monitor", "data")), problem = "`monitor` must be \"loss\" with `data` = {data}, not {monitor}.", remedy = "Use data = \"evaluation\" for a metric of evaluations.", error = "argument", argument = "monitor"),
+  every_n_steps.2 = list(anyOf = list(list(type = "integer", minimum = 1L)), expected = "a whole number of at least 1", default = 10L),
+  tensors.1 = list(anyOf = list(list(type = "object", propertyNames = list(type = "string"), additionalProperties = list(anyOf = list(list())))), expected = "a named list"),
+  rule.16 = list(not = list(properties = list(every_n_steps = list(anyOf = list(list(type = "null"))), every_s = list(anyOf = list(list(type = "null"))), at_end = list(anyOf = list(list(enum = list(FALSE))))), required = c("every_n_steps", "every_s", "at_end")), problem = "Neither `every_n_steps` nor `every_s` was given.", remedy = "Give one of them.", error = "argument", argument = "every_n_steps"),
+  loss_tensor.1 = list(anyOf = list(list()), expected = "a function", default = "loss"),
+  input.1 = list(anyOf = list(list(`$ref` = "#/$defs/input")), expected = "a Input"),
+  hooks.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list())))), expected = "functions or NULL", default = list()),
+  name.2 = list(anyOf = list(list(type = "null"), list(type = "string", minLength = 1L)), expected = "a non-empty string or NULL", default = NULL),
+  exporters.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))), python = TRUE))))), expected = "tf.estimator.Exporter objects, one or a list, or NULL", default = list()),
+  start_delay_secs.1 = list(anyOf = list(list(type = "integer", minimum = 0L)), expected = "a whole number of at least 0", default = 120L),
+  throttle_secs.1 = list(anyOf = list(list(type = "integer", minimum = 0L)), expected = "a whole number of at least 0", default = 600L),
+  name.3 = list(anyOf = list(list(type = "string")), expected = "a string"),
+  settings.1 = list(anyOf = list(list(type = "object", propertyNames = list(type = "string"), additionalProperties = list(anyOf = list(list())))), expected = "a named list or NULL", default = list()),
+  key.1 = list(anyOf = list(list(type = "string", minLength = 1L)), expected = "a non-empty string"),
+  vocabulary_list.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "integer"))), minItems = 1L), list(type = "array", items = list(anyOf = list(list(type = "string"))), minItems = 1L)), expected = "strings or whole numbers, such as levels(x)"),
+  dtype.1 = list(anyOf = list(list(type = "null"), list(enum = c("string", "int32", "int64"))), expected = "one of \"string\", \"int32\", \"int64\" or NULL", default = NULL),
+  default_value.1 = list(anyOf = list(list(type = "null"), list(type = "integer", minimum = -1L)), expected = "a whole number of at least -1 or NULL", default = NULL),
+  vocabulary_file.1 = list(anyOf = list(list(type = "string", minLength = 1L)), expected = "a non-empty string", path = TRUE),
+  dtype.2 = list(anyOf = list(list(enum = c("string", "int32", "int64"))), expected = "one of \"string\", \"int32\", \"int64\"", default = "string"),
+  hash_bucket_size.1 = list(anyOf = list(list(type = "integer", minimum = 2L)), expected = "a whole number of at least 2"),
+  num_buckets.1 = list(anyOf = list(list(type = "integer", minimum = 1L)), expected = "a whole number of at least 1"),
+  keys.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(`$ref` = "#/$defs/feature_column"), list(type = "string", minLength = 1L))), minItems = 2L)), expected = "at least two names of features or columns"),
+  categorical_column.1 = list(anyOf = list(list(`$ref` = "#/$defs/feature_column")), expected = "a feature column"),
+  dtype.3 = list(anyOf = list(list(enum = c("float32", "float64", "int32", "int64"))), expected = "one of \"float32\", \"float64\", \"int32\", \"int64\"", default = "float32"),
+  combiner.1 = list(anyOf = list(list(enum = c("mean", "sqrtn", "sum"))), expected = "one of \"mean\", \"sqrtn\", \"sum\"", default = "mean"),
+  initializer.1 = list(anyOf = list(list(type = "null"), list(`$ref` = "#/$defs/initializer")), expected = "a Initializer or NULL", default = NULL),
+  max_norm.1 = list(anyOf = list(list(type = "null"), list(type = "number", minimum = 0L)), expected = "a number of at least 0 or NULL", default = NULL),
+  rule.17 = list(not = list(properties = list(ckpt_to_load_from = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), tensor_name_in_ckpt = list(anyOf = list(list(type = "null")))), required = c("ckpt_to_load_from", "tensor_name_in_ckpt")), problem = "`ckpt_to_load_from` was given alone.", remedy = "Give both `ckpt_to_load_from` and `tensor_name_in_ckpt`, or none.", error = "argument", argument = "ckpt_to_load_from"),
+  rule.18 = list(not = list(properties = list(tensor_name_in_ckpt = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), ckpt_to_load_from = list(anyOf = list(list(type = "null")))), required = c("tensor_name_in_ckpt", "ckpt_to_load_from")), problem = "`tensor_name_in_ckpt` was given alone.", remedy = "Give both `ckpt_to_load_from` and `tensor_name_in_ckpt`, or none.", error = "argument", argument = "tensor_name_in_ckpt"),
+  shape.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "integer", minimum = 1L))), minItems = 1L)), expected = "whole numbers of at least 1", default = list(1L)),
+  default_value.2 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "number"))), minItems = 1L)), expected = "numbers or NULL", default = NULL),
+  scale.1 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "number", exclusiveMinimum = 0L))), minItems = 1L)), expected = "numbers above 0 or NULL", default = NULL),
+  rule.19 = list(not = list(properties = list(normalizer_fn = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), center = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("normalizer_fn", "center")), problem = "`normalizer_fn` and `center` cannot both be given.", remedy = "Compute everything in `normalizer_fn`, or leave it out.", error = "argument", argument = "normalizer_fn"),
+  rule.20 = list(not = list(properties = list(normalizer_fn = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), scale = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("normalizer_fn", "scale")), problem = "`normalizer_fn` and `scale` cannot both be given.", remedy = "Compute everything in `normalizer_fn`, or leave it out.", error = "argument", argument = "normalizer_fn"),
+  source_column.1 = list(anyOf = list(list()), expected = "a feature column"),
+  boundaries.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "number"))), minItems = 1L, increasing = "strictly")), expected = "increasing numbers"),
+  function.1 = list(anyOf = list(list(takes = list())), expected = "a function"),
+  epochs.1 = list(anyOf = list(list(type = "null"), list(type = "integer", minimum = 1L)), expected = "a whole number of at least 1 or NULL", default = 1L),
+  features.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string"))))), expected = "strings"),
+  response.1 = list(anyOf = list(list(type = "null"), list(type = "string")), expected = "a string or NULL", default = NULL),
+  batch_size.1 = list(anyOf = list(list(type = "integer", minimum = 1L)), expected = "a whole number of at least 1", default = 128L),
+  shuffle.1 = list(anyOf = list(list(type = "null"), list(type = "boolean"), list(enum = c("auto"))), expected = "TRUE, FALSE, \"auto\" or NULL", default = "auto"),
+  seed.2 = list(anyOf = list(list(type = "null"), list(type = "integer")), expected = "a whole number or NULL", default = NULL),
+  columns.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list())))), expected = "a Column"),
+  paths.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))), minItems = 1L)), expected = "non-empty strings", path = TRUE),
+  features.2 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))))), expected = "non-empty strings or NULL", default = NULL),
+  columns.2 = list(anyOf = list(list(type = "object", propertyNames = list(type = "string"), additionalProperties = list(anyOf = list(list(type = "string", allOf = list(list(pattern = "^(?:(float32|int32|int64|bool|string)([[][0-9]+( *, *[0-9]+)*[]])?)$", problem = "`{argument}` is {value}, which is not a dtype.", remedy = "Use one of float32, int32, int64, bool, string, with a shape such as \"float32[28, 28]\" if it has one."))))))), expected = "strings in UTF-8 with different names or NULL", default = list()),
+  types.1 = list(anyOf = list(list(type = "object", propertyNames = list(type = "string"), additionalProperties = list(anyOf = list(list(enum = c("float", "integer", "integer64", "string", "logical", "date", "datetime")))))), expected = "a named list or NULL", default = list()),
+  on_bad_row.1 = list(anyOf = list(list(enum = c("error", "skip"))), expected = "one of \"error\", \"skip\"", default = "error"),
+  delim.1 = list(anyOf = list(list(type = "string", allOf = list(list(pattern = "^(?:[ !#-~\t])$", problem = "`{argument}` must be one ASCII character, and not a quote, not {value}.")))), expected = "a string", default = ","),
+  na.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string"))))), expected = "strings", default = c("", "NA")),
+  loss_reduction.1 = list(anyOf = list(list(enum = c("sum_over_batch_size", "sum"))), expected = "one of \"sum_over_batch_size\", \"sum\"", default = "sum_over_batch_size"),
+  warm_start_from.1 = list(anyOf = list(list(type = "null"), list()), expected = "a WarmStart or NULL", default = NULL),
+  optimizer.1 = list(anyOf = list(list(`$ref` = "#/$defs/optimizer")), expected = "a Optimizer", default = list(kind = "named", name = "ftrl", settings = list())),
+  n_classes.1 = list(anyOf = list(list(type = "integer", minimum = 2L)), expected = "a whole number of at least 2", default = 2L),
+  linear_feature_columns.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(`$ref` = "#/$defs/feature_column"))))), expected = "features column or NULL", default = list()),
+  dnn_optimizer.1 = list(anyOf = list(list(`$ref` = "#/$defs/optimizer")), expected = "a Optimizer", default = list(kind = "named", name = "adagrad", settings = list())),
+  dnn_hidden_units.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "integer", minimum = 1L))))), expected = "whole numbers of at least 1 or NULL", default = list()),
+  dnn_activation_fn.1 = list(anyOf = list(list(enum = c("celu", "crelu", "elu", "exponential", "gelu", "hard_sigmoid", "hardshrink", "hardsigmoid", "hardtanh", "leaky_relu", "linear", "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "softmax", "softplus", "softshrink", "softsign", "swish", "tanh", "tanhshrink")), list(takes = list())), expected = "one of \"celu\", \"crelu\", \"elu\", \"exponential\", \"gelu\", \"hard_sigmoid\", \"hardshrink\", \"hardsigmoid\", \"hardtanh\", \"leaky_relu\", \"linear\", \"log_sigmoid\", \"mish\", \"relu\", \"relu6\", \"selu\", \"sigmoid\", \"silu\", \"softmax\", \"softplus\", \"softshrink\", \"softsign\", \"swish\", \"tanh\", \"tanhshrink\" or a function", default = "relu"),
+  dnn_dropout.1 = list(anyOf = list(list(type = "null"), list(type = "number", minimum = 0L, exclusiveMaximum = 1L)), expected = "a number of at least 0 and below 1 or NULL", default = NULL),
+  linear_sparse_combiner.1 = list(anyOf = list(list(enum = c("sum", "mean", "sqrtn"))), expected = "one of \"sum\", \"mean\", \"sqrtn\"", default = "sum"),
+  hidden_units.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "integer", minimum = 1L))), minItems = 1L)), expected = "whole numbers of at least 1"),
+  model_class.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))))), expected = "non-empty strings or NULL", default = list())
 )
 
 schema_fields_of <- function(...) {
@@ -167,5 +256,213 @@ schema$tracker$mlflow <- list(
 )
 schema$tracker$wandb <- list(
   properties = schema_fields_of(run_name = "python.1", log_model = "log_model.1", project = "python.1", entity = "python.1", mode = "mode.1"),
+  rules = schema_fields_of()
+)
+schema$hook$checkpoint_saver <- list(
+  properties = schema_fields_of(checkpoint_dir = "model_dir.1", every_s = "timeout_s.1", every_n_steps = "every_n_steps.1", saver = "saver.1", checkpoint_basename = "checkpoint_basename.1", scaffold = "scaffold.1", listeners = "listeners.1"),
+  rules = schema_fields_of("rule.7", "rule.8", "rule.9")
+)
+schema$hook$summary_saver <- list(
+  properties = schema_fields_of(every_n_steps = "every_n_steps.1", every_s = "timeout_s.1", output_dir = "model_dir.1", summary_writer = "summary_writer.1", scaffold = "scaffold.1", summary_op = "experimental_distribute.1"),
+  rules = schema_fields_of("rule.10", "rule.11", "rule.12")
+)
+schema$hook$step_counter <- list(
+  properties = schema_fields_of(every_n_steps = "every_n_steps.1", every_s = "timeout_s.1", output_dir = "model_dir.1", summary_writer = "summary_writer.1"),
+  rules = schema_fields_of("rule.10", "rule.11")
+)
+schema$hook$session_run <- list(
+  properties = schema_fields_of(begin = "begin.1", after_create_session = "after_create_session.1", before_run = "before_run.1", after_run = "after_run.1", end = "end.1", every_n_steps = "every_n_steps.1"),
+  rules = schema_fields_of()
+)
+schema$hook$step_cost <- list(
+  properties = schema_fields_of(seconds = "seconds.1"),
+  rules = schema_fields_of()
+)
+schema$hook$global_step_waiter <- list(
+  properties = schema_fields_of(wait_until_step = "wait_until_step.1"),
+  rules = schema_fields_of()
+)
+schema$hook$stop_at_step <- list(
+  properties = schema_fields_of(num_steps = "every_n_steps.1", last_step = "every_n_steps.1"),
+  rules = schema_fields_of("rule.13", "rule.14")
+)
+schema$hook$early_stopping <- list(
+  properties = schema_fields_of(monitor = "monitor.1", patience_steps = "patience_steps.1", min_delta = "min_delta.1", mode = "mode.2", data = "data.1", min_steps = "gpus.1", every_n_steps = "every_n_steps.1", every_s = "timeout_s.1", restore_best_weights = "log_model.1"),
+  rules = schema_fields_of("rule.15", "rule.11")
+)
+schema$hook$history_saver <- list(
+  properties = schema_fields_of(every_n_steps = "every_n_steps.2"),
+  rules = schema_fields_of()
+)
+schema$hook$progress_bar <- list(
+  properties = schema_fields_of(),
+  rules = schema_fields_of()
+)
+schema$hook$view_metrics <- list(
+  properties = schema_fields_of(),
+  rules = schema_fields_of()
+)
+schema$hook$logging_tensor <- list(
+  properties = schema_fields_of(tensors = "tensors.1", every_n_steps = "every_n_steps.1", every_s = "timeout_s.1", at_end = "log_model.1"),
+  rules = schema_fields_of("rule.16", "rule.11")
+)
+schema$hook$nan_tensor <- list(
+  properties = schema_fields_of(loss_tensor = "loss_tensor.1", fail_on_nan_loss = "evaluator.1"),
+  rules = schema_fields_of()
+)
+schema$train_spec <- list(
+  properties = schema_fields_of(input = "input.1", max_steps = "every_n_steps.1", hooks = "hooks.1"),
+  rules = schema_fields_of()
+)
+schema$eval_spec <- list(
+  properties = schema_fields_of(input = "input.1", steps = "every_n_steps.1", name = "name.2", hooks = "hooks.1", exporters = "exporters.1", start_delay_secs = "start_delay_secs.1", throttle_secs = "throttle_secs.1"),
+  rules = schema_fields_of()
+)
+schema$optimizer$named <- list(
+  properties = schema_fields_of(name = "name.3", settings = "settings.1"),
+  rules = schema_fields_of()
+)
+schema$optimizer$object <- list(
+  properties = schema_fields_of(object = "sc.1"),
+  rules = schema_fields_of()
+)
+schema$optimizer$function <- list(
+  properties = schema_fields_of(function = "sc.1"),
+  rules = schema_fields_of()
+)
+schema$initializer$named <- list(
+  properties = schema_fields_of(name = "name.3", settings = "settings.1"),
+  rules = schema_fields_of()
+)
+schema$initializer$function <- list(
+  properties = schema_fields_of(function = "sc.1"),
+  rules = schema_fields_of()
+)
+schema$feature_column$categorical_with_vocabulary_list <- list(
+  properties = schema_fields_of(key = "key.1", vocabulary_list = "vocabulary_list.1", dtype = "dtype.1", default_value = "default_value.1", num_oov_buckets = "gpus.1"),
+  rules = schema_fields_of()
+)
+schema$feature_column$categorical_with_vocabulary_file <- list(
+  properties = schema_fields_of(key = "key.1", vocabulary_file = "vocabulary_file.1", vocabulary_size = "every_n_steps.1", num_oov_buckets = "gpus.1", default_value = "default_value.1", dtype = "dtype.2"),
+  rules = schema_fields_of()
+)
+schema$feature_column$categorical_with_hash_bucket <- list(
+  properties = schema_fields_of(key = "key.1", hash_bucket_size = "hash_bucket_size.1", dtype = "dtype.2"),
+  rules = schema_fields_of()
+)
+schema$feature_column$categorical_with_identity <- list(
+  properties = schema_fields_of(key = "key.1", num_buckets = "num_buckets.1", default_value = "save_checkpoints_steps.1"),
+  rules = schema_fields_of()
+)
+schema$feature_column$crossed <- list(
+  properties = schema_fields_of(keys = "keys.1", hash_bucket_size = "hash_bucket_size.1", hash_key = "save_checkpoints_steps.1"),
+  rules = schema_fields_of()
+)
+schema$feature_column$categorical_weighted <- list(
+  properties = schema_fields_of(categorical_column = "categorical_column.1", weight_feature_key = "key.1", dtype = "dtype.3"),
+  rules = schema_fields_of()
+)
+schema$feature_column$indicator <- list(
+  properties = schema_fields_of(categorical_column = "categorical_column.1"),
+  rules = schema_fields_of()
+)
+schema$feature_column$embedding <- list(
+  properties = schema_fields_of(categorical_column = "categorical_column.1", dimension = "num_buckets.1", combiner = "combiner.1", initializer = "initializer.1", ckpt_to_load_from = "name.2", tensor_name_in_ckpt = "name.2", max_norm = "max_norm.1", trainable = "evaluator.1"),
+  rules = schema_fields_of("rule.17", "rule.18")
+)
+schema$feature_column$numeric <- list(
+  properties = schema_fields_of(key = "key.1", shape = "shape.1", default_value = "default_value.2", dtype = "dtype.3", normalizer_fn = "begin.1", center = "default_value.2", scale = "scale.1"),
+  rules = schema_fields_of("rule.19", "rule.20")
+)
+schema$feature_column$bucketized <- list(
+  properties = schema_fields_of(source_column = "source_column.1", boundaries = "boundaries.1"),
+  rules = schema_fields_of()
+)
+schema$input$dataset_function <- list(
+  properties = schema_fields_of(function = "function.1"),
+  rules = schema_fields_of()
+)
+schema$input$generator <- list(
+  properties = schema_fields_of(response = "name.2", epochs = "epochs.1"),
+  rules = schema_fields_of()
+)
+schema$input$serialized_dataset <- list(
+  properties = schema_fields_of(graph = "name.3", features = "features.1", response = "response.1"),
+  rules = schema_fields_of()
+)
+schema$input$transformed <- list(
+  properties = schema_fields_of(source = "input.1", weights = "name.2", transform = "begin.1"),
+  rules = schema_fields_of()
+)
+schema$input$in_memory <- list(
+  properties = schema_fields_of(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", columns = "columns.1"),
+  rules = schema_fields_of()
+)
+schema$input$mapped <- list(
+  properties = schema_fields_of(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", directory = "name.3"),
+  rules = schema_fields_of()
+)
+schema$input$tfrecord <- list(
+  properties = schema_fields_of(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", paths = "paths.1", features = "features.2", columns = "columns.2", verify = "evaluator.1"),
+  rules = schema_fields_of()
+)
+schema$input$arrow <- list(
+  properties = schema_fields_of(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", paths = "paths.1", features = "features.2", types = "types.1", impute = "settings.1", on_bad_row = "on_bad_row.1"),
+  rules = schema_fields_of()
+)
+schema$input$csv <- list(
+  properties = schema_fields_of(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", paths = "paths.1", features = "features.2", types = "types.1", impute = "settings.1", on_bad_row = "on_bad_row.1", delim = "delim.1", na = "na.1"),
+  rules = schema_fields_of()
+)
+schema$input$parquet <- list(
+  properties = schema_fields_of(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", paths = "paths.1", features = "features.2", types = "types.1", impute = "settings.1", on_bad_row = "on_bad_row.1"),
+  rules = schema_fields_of()
+)
+schema$estimator$baseline_regressor <- list(
+  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", optimizer = "optimizer.1"),
+  rules = schema_fields_of()
+)
+schema$estimator$baseline_classifier <- list(
+  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "features.2", optimizer = "optimizer.1"),
+  rules = schema_fields_of()
+)
+schema$estimator$dnn_linear_combined_regressor <- list(
+  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", linear_feature_columns = "linear_feature_columns.1", linear_optimizer = "optimizer.1", dnn_feature_columns = "linear_feature_columns.1", dnn_optimizer = "dnn_optimizer.1", dnn_hidden_units = "dnn_hidden_units.1", dnn_activation_fn = "dnn_activation_fn.1", dnn_dropout = "dnn_dropout.1", batch_norm = "log_model.1", linear_sparse_combiner = "linear_sparse_combiner.1"),
+  rules = schema_fields_of()
+)
+schema$estimator$dnn_linear_combined_classifier <- list(
+  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "features.2", linear_feature_columns = "linear_feature_columns.1", linear_optimizer = "optimizer.1", dnn_feature_columns = "linear_feature_columns.1", dnn_optimizer = "dnn_optimizer.1", dnn_hidden_units = "dnn_hidden_units.1", dnn_activation_fn = "dnn_activation_fn.1", dnn_dropout = "dnn_dropout.1", batch_norm = "log_model.1", linear_sparse_combiner = "linear_sparse_combiner.1"),
+  rules = schema_fields_of()
+)
+schema$estimator$dnn_regressor <- list(
+  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", hidden_units = "hidden_units.1", feature_columns = "linear_feature_columns.1", optimizer = "dnn_optimizer.1", activation_fn = "dnn_activation_fn.1", dropout = "dnn_dropout.1", batch_norm = "log_model.1"),
+  rules = schema_fields_of()
+)
+schema$estimator$dnn_classifier <- list(
+  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "features.2", hidden_units = "hidden_units.1", feature_columns = "linear_feature_columns.1", optimizer = "dnn_optimizer.1", activation_fn = "dnn_activation_fn.1", dropout = "dnn_dropout.1", batch_norm = "log_model.1"),
+  rules = schema_fields_of()
+)
+schema$estimator$linear_regressor <- list(
+  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", feature_columns = "linear_feature_columns.1", optimizer = "optimizer.1", sparse_combiner = "linear_sparse_combiner.1"),
+  rules = schema_fields_of()
+)
+schema$estimator$linear_classifier <- list(
+  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "features.2", feature_columns = "linear_feature_columns.1", optimizer = "optimizer.1", sparse_combiner = "linear_sparse_combiner.1"),
+  rules = schema_fields_of()
+)
+schema$estimator$custom <- list(
+  properties = schema_fields_of(model_dir = "key.1", model_class = "model_class.1", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", model_fn = "function.1", params = "experimental_distribute.1"),
+  rules = schema_fields_of()
+)
+schema$estimator$keras <- list(
+  properties = schema_fields_of(model_dir = "key.1", path = "name.2", function = "begin.1", custom_objects = "settings.1", matrix_features = "features.2", weights = "name.2"),
+  rules = schema_fields_of()
+)
+schema$estimator$training_loop <- list(
+  properties = schema_fields_of(model_dir = "key.1", model_class = "model_class.1", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", build_parts = "function.1", train_step = "function.1", eval_step = "begin.1", predict_step = "begin.1", params = "experimental_distribute.1"),
+  rules = schema_fields_of()
+)
+schema$estimator$wrapped <- list(
+  properties = schema_fields_of(model_dir = "key.1", estimator = "experimental_distribute.1", keeps_config = "evaluator.1", calls_r = "log_model.1"),
   rules = schema_fields_of()
 )

@@ -51,17 +51,11 @@ eval_spec <- function(
   ...
 ) {
   check_call()
+  hooks <- check_hooks(hooks)
+  input <- as_input(input_fn)
   structure(
-    list(
-      input = as_input(input_fn),
-      steps = check_count(steps, null = TRUE),
-      name = check_string(name, null = TRUE),
-      hooks = check_hooks(hooks),
-      exporters = check_python_objects(exporters, "tf.estimator.Exporter objects"),
-      start_delay_secs = check_count(start_delay_secs, minimum = 0L),
-      throttle_secs = check_count(throttle_secs, minimum = 0L)
-    ),
-    class = "tfdistribute_eval_spec"
+    checked_fields_of(schema$train_spec, as.list(environment())),
+    class = "tfdistribute_train_spec"
   )
 }
 

@@ -57,5 +57,15 @@ numpy_input_fn <- function(
   response <- if (!is.null(y)) utils::tail(make.unique(c(names(x), "y")), 1)
   data <- unclass_list(as.list(x))
   data[response] <- if (!is.null(y)) list(y)
-  new_in_memory_input(data, features, response, source = "arrays", weights = weights)
+  new_in_memory_input(
+    data,
+    features,
+    response,
+    source = "arrays",
+    weights = weights,
+    settings = list(batch_size = batch_size, epochs = epochs, shuffle = shuffle, seed = seed),
+    impute = impute,
+    factors = factors,
+    transform = transform
+  )
 }

@@ -98,7 +98,7 @@ new_writing_progress <- function() {
   list(listener = listener, finish = finish)
 }
 
-as_input_to_write <- function(data, batch_size = 128, epochs = 1, shuffle = NULL, seed = NULL) {
+as_input_to_write <- function(data) {
   if (inherits(data, "tfdistribute_input") || is.function(data)) {
     return(as_input(data))
   }
@@ -108,5 +108,6 @@ as_input_to_write <- function(data, batch_size = 128, epochs = 1, shuffle = NULL
   }
   names <- column_names(data)
   check_column_names(names, "data")
-  new_in_memory_input(data, features = names, response = NULL, source = "data")
+  settings <- list(batch_size = 128, epochs = 1, shuffle = NULL, seed = NULL)
+  new_in_memory_input(data, names, response = NULL, source = "data", settings = settings)
 }

@@ -14,11 +14,30 @@ from typing import Any
 from tfdistribute.bridge import functions  # noqa: F401 - All descriptions are known.
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions.schema import schema_of
+from tfdistribute.inputs import Input
+from tfdistribute.models import FeatureColumn, Model
+from tfdistribute.models.feature_columns.initializers import Initializer
+from tfdistribute.models.optimizers import Optimizer
 from tfdistribute.run_config import RunSettings
 from tfdistribute.strategies import Strategy
 from tfdistribute.trackers import Tracker
+from tfdistribute.training.hooks import Hook
+from tfdistribute.training.specs import EvalSpec, TrainSpec
 
-FAMILIES = {"strategy": Strategy, "cluster": Cluster, "run_config": RunSettings, "tracker": Tracker}
+FAMILIES = {
+    "strategy": Strategy,
+    "cluster": Cluster,
+    "run_config": RunSettings,
+    "tracker": Tracker,
+    "hook": Hook,
+    "train_spec": TrainSpec,
+    "eval_spec": EvalSpec,
+    "optimizer": Optimizer,
+    "initializer": Initializer,
+    "feature_column": FeatureColumn,
+    "input": Input,
+    "estimator": Model,
+}
 
 
 def in_r(value: Any) -> str:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from tfdistribute.errors import InputError
+
+# Types of the columns of files, as users name them.
+Type = Literal["float", "integer", "integer64", "string", "logical", "date", "datetime"]
 
 # The dtype of a column's tensor, by the column's type.
 TYPES: Mapping[str, str] = {

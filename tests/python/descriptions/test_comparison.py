@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ import pytest
 from tfdistribute.callbacks import code_of
 from tfdistribute.descriptions import Description
 from tfdistribute.descriptions.comparison import Exceptions, entries_of, first_difference
+from tfdistribute.descriptions.constraints import MayDiffer, ValuesMayDiffer
 
 NONE = Exceptions()
 
@@ -64,20 +65,28 @@ def test_a_description_becomes_its_kind_its_fields_and_its_content() -> None:
     }
 
 
-def test_exceptions_leave_out_fields_also_of_subclasses_and_descriptions() -> None:
+def test_what_may_differ_between_tasks_is_left_out_also_of_subclasses() -> None:
     @dataclass(frozen=True)
-    class Square(Shape):
+    class Place(Description):
+        path: Annotated[str, MayDiffer("It is a path.")]
+        size: int = 1
+
+    @dataclass(frozen=True)
+    class Inner(Place):
         pass
 
-    without = Exceptions({"Shape.title": "It is not drawn.", "Drawing.place": "It may differ."})
-    assert entries(Drawing((Square(4),)), without) == {
-        "x": "drawing",
-        "x$shapes[1]$sides": 4,
-        "x$bytes": 1,
-    }
-    assert "x$shapes[1]$sides" not in entries(
-        Drawing((Square(4),)), Exceptions({"Shape": "They are not drawn."})
-    )
+    @dataclass(frozen=True)
+    class Watcher(Description):
+        may_differ: ClassVar[str] = "It only watches."
+
+    between_tasks = Exceptions(between_tasks=True)
+    assert entries([Inner("/a"), Watcher()], between_tasks) == {"x[1]$size": 1}
+    assert "x[1]$path" in entries([Inner("/a"), Watcher()])
+
+
+def test_classes_can_be_left_out() -> None:
+    drawing = Drawing((Shape(4),))
+    assert "x$shapes[1]$sides" not in entries(drawing, Exceptions(left_out=(Shape,)))
 
 
 @pytest.mark.parametrize(
@@ -167,9 +176,9 @@ def test_a_function_is_its_code_and_what_it_uses() -> None:
 def test_only_the_code_of_some_functions_is_compared() -> None:
     @dataclass(frozen=True)
     class Reader(Description):
-        function: Callable[..., Any]
+        function: Annotated[Callable[..., Any], ValuesMayDiffer("It reads its own files.")]
 
-    exceptions = Exceptions(code_only={"Reader.function": "It reads its own files."})
+    exceptions = Exceptions(between_tasks=True)
     one, other = (entries(Reader(with_rate(rate)), exceptions) for rate in (0.1, 0.2))
     assert one == other
     assert set(one) == {"x$function"}

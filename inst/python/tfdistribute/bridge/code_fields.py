@@ -1,8 +1,8 @@
-"""The one list of what the fields of a saved model may be: numbers, names, files and code.
+"""What the fields of a saved model may be: numbers, names, files and code.
 
 Code is whatever decides which program runs, what it is told, or which file or machine outside of the model is read.
-Numbers and choices never do, so only other fields are annotated by ``Fact``, or are in the lists here, as
-"Class.field". A field that nobody has judged counts as code.
+Numbers and choices never do, so only other fields are annotated by a ``Fact``. A field that nobody has judged counts
+as code.
 """
 
 from __future__ import annotations
@@ -15,46 +15,6 @@ from tfdistribute.descriptions import Description
 from tfdistribute.descriptions.constraints import Fact
 from tfdistribute.descriptions.fields import fields_of, is_closed
 
-# Text that is compared with known names or with names in the data, or becomes part of a name.
-NAMES = frozenset(
-    (
-        # load_estimator() chooses the directory.
-        "Model.model_dir",
-        *("Canned.weight_column", "Canned.loss_reduction", "Classifier.label_vocabulary"),
-        *("Linear.sparse_combiner", "Deep.activation_fn"),
-        *("Combined.dnn_activation_fn", "Combined.linear_sparse_combiner"),
-        *("FunctionModel.model_class", "FunctionModel.loss_reduction"),
-        *("KerasModel.matrix_features", "KerasModel.weights"),
-        *("NamedOptimizer.name", "NamedOptimizer.settings"),
-        *("NamedInitializer.name", "NamedInitializer.settings"),
-        *("WarmStart.vars_to_warm_start", "WarmStart.var_name_to_prev_var_name"),
-        *("Numeric.key", "Numeric.dtype", "Categorical.key", "HashBucket.dtype"),
-        *("VocabularyList.vocabulary_list", "VocabularyList.dtype", "VocabularyFile.dtype"),
-        *("Crossed.keys", "Weighted.weight_feature_key", "Weighted.dtype"),
-        *("Embedding.combiner", "Embedding.tensor_name_in_ckpt"),
-    )
-)
-
-# Paths of files, which must be members of the model file: `file_fields` of save-values.R packs them.
-FILES = frozenset(("VocabularyFile.vocabulary_file", "KerasModel.path"))
-
-CODE = frozenset(
-    (
-        *("Custom.model_fn", "Custom.params", "TrainingLoop.params", "TrainingLoop.build_parts"),
-        *("TrainingLoop.train_step", "TrainingLoop.eval_step", "TrainingLoop.predict_step"),
-        # Layers can be code.
-        *("KerasModel.path", "KerasModel.function", "KerasModel.custom_objects"),
-        *("Wrapped.estimator", "OptimizerInstance.object", "OptimizerFunction.function"),
-        *("InitializerFunction.function", "Numeric.normalizer_fn"),
-        # Checkpoints elsewhere.
-        *("WarmStart.ckpt_to_initialize_from", "Embedding.ckpt_to_load_from"),
-    )
-)
-
-
-def is_in(listed: frozenset[str], of: type[Description], name: str) -> bool:
-    return any(f"{each.__name__}.{name}" in listed for each in of.__mro__)
-
 
 def code_in(description: Description) -> list[str]:
     """Return the fields that hold code, such as "optimizer$function"."""
@@ -63,7 +23,8 @@ def code_in(description: Description) -> list[str]:
 
 def files_in(description: Description) -> Iterator[tuple[str, str]]:
     for name, value in _fields(description):
-        if value is not None and is_in(FILES, type(description), name):
+        # `file_fields` of save-values.R packs them.
+        if value is not None and Fact.FILE in fields_of(type(description))[name].facts:
             yield name, value
         for part in value if isinstance(value, tuple) else (value,):
             if isinstance(part, Description):
@@ -91,9 +52,9 @@ def _code_in(value: Any, place: str, *, is_name: bool) -> Iterator[str]:
 
 def _code_in_field(of: type[Description], name: str, value: Any, place: str) -> Iterator[str]:
     facts = fields_of(of)[name].facts
-    if Fact.CODE in facts or is_in(CODE, of, name):
+    if Fact.CODE in facts:
         yield from (place,) if value not in (None, {}) else ()
     else:
-        is_name = Fact.NAME in facts or is_closed(fields_of(of)[name].options)
-        is_name = is_name or is_in(NAMES, of, name) or is_in(FILES, of, name)
+        is_name = not {Fact.NAME, Fact.FILE}.isdisjoint(facts)
+        is_name = is_name or is_closed(fields_of(of)[name].options)
         yield from _code_in(value, place, is_name=is_name)

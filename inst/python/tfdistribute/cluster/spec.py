@@ -34,7 +34,7 @@ Workers = Annotated[int, Ge(1), Le(1000)]
 Servers = Annotated[int, Ge(0), Le(1000)]
 # The chief included; the fewest and the most if the training goes on without lost hosts.
 FlexibleWorkers = Annotated[
-    Workers | Annotated[tuple[Workers, ...], Len(2, 2, True)],
+    Workers | Annotated[tuple[Workers, ...], Len(2, 2, "weakly")],
     Expected("one count, or the fewest and the most workers of at most 1000"),
 ]
 Timeout = Annotated[float, Ge(1)]
@@ -179,7 +179,8 @@ class StartedCluster(Cluster):
     rules: ClassVar[tuple[Never, ...]] = (
         Never(
             {"workers": Annotated[tuple[int, ...], Len(2)], "ps": Count},
-            "`workers` is {workers}, and a training with parameter servers (`ps` = {ps}) has a fixed number of workers.",
+            "`workers` is {workers}, and a training with parameter servers (`ps` = {ps}) has a fixed number of "
+            "workers.",
             "Use one number: the other workers of such a training go on without a lost one.",
         ),
     )

@@ -50,6 +50,8 @@ class Description:
     # What a field must be that holds one of the family, and how to make one.
     in_words: ClassVar[str] = ""
     how_made: ClassVar[str | None] = None
+    # Why the tasks of a cluster may have different ones; None if they may not.
+    may_differ: ClassVar[str | None] = None
     rules: ClassVar[tuple[Never, ...]] = ()
 
     def __init_subclass__(cls, kind: str | None = None) -> None:

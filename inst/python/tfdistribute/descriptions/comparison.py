@@ -11,8 +11,8 @@ import dataclasses
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -21,7 +21,7 @@ from tfdistribute.callbacks import as_callable, code_of
 from tfdistribute.callbacks.code import Code
 from tfdistribute.checksums import checksum
 from tfdistribute.descriptions import Description
-from tfdistribute.descriptions.constraints import MayDiffer
+from tfdistribute.descriptions.constraints import MayDiffer, ValuesMayDiffer
 from tfdistribute.descriptions.fields import fields_of
 
 # JSON-ready values by path, such as "object$optimizer$settings$learning_rate". A variable of a function follows the
@@ -35,26 +35,23 @@ _MISSING = "nothing"
 
 @dataclass(frozen=True)
 class Exceptions:
-    """Exceptions from the comparison, by "Class" or "Class.field", with the reason of each.
+    """Exceptions from the comparison.
 
     Args:
-        left_out: Descriptions and fields that processes may set differently.
-        code_only: Functions that may use different values.
-        may_differ: Whether fields are left out that are annotated by ``MayDiffer``.
+        left_out: Classes of descriptions.
+        between_tasks: Whether the facts of fields and descriptions count: what may differ between tasks is left out.
     """
 
-    left_out: Mapping[str, str] = field(default_factory=dict[str, str])
-    code_only: Mapping[str, str] = field(default_factory=dict[str, str])
-    may_differ: bool = False
+    left_out: tuple[type, ...] = ()
+    between_tasks: bool = False
 
-    def leaves_out(self, value: Any, name: str | None = None) -> bool:
-        if self.may_differ and name is not None and isinstance(value, Description):
-            if fields_of(type(value))[name].fact(MayDiffer):
-                return True
-        return _names(self.left_out, value, name)
+    def leaves_out(self, value: Any) -> bool:
+        if isinstance(value, self.left_out):
+            return True
+        return self.between_tasks and getattr(value, "may_differ", None) is not None
 
-    def compares_code_only(self, value: Any, name: str) -> bool:
-        return _names(self.code_only, value, name)
+    def has_fact(self, value: Any, name: str, fact: type) -> bool:
+        return self.between_tasks and fields_of(type(value))[name].fact(fact) is not None
 
 
 def entries_of(value: Any, path: str, exceptions: Exceptions) -> Entries:
@@ -106,8 +103,8 @@ class _Entries:
         if is_description and value.kind:
             self.entries[path] = value.kind
         for each in dataclasses.fields(value):
-            if not self._exceptions.leaves_out(value, each.name):
-                code_only = self._exceptions.compares_code_only(value, each.name)
+            if not self._exceptions.has_fact(value, each.name, MayDiffer):
+                code_only = self._exceptions.has_fact(value, each.name, ValuesMayDiffer)
                 # Fields that are paths have their exceptions: in others, such as labels, "/a" is only text.
                 self.add(
                     _inside(path, each.name), getattr(value, each.name), code_only, is_description
@@ -147,7 +144,7 @@ class _Entries:
         self._add_parts(path, dict(zip(names, values, strict=True)))
 
     def _is_left_out(self, value: Any) -> bool:
-        return isinstance(value, Description) and self._exceptions.leaves_out(value)
+        return self._exceptions.leaves_out(value)
 
     def _add_array(self, path: str, value: Any) -> None:
         if value.dtype.hasobject:
@@ -166,13 +163,6 @@ class _Entries:
             self.entries[path] = _summary(inner.entries, "entries")
         else:
             self.entries.update(inner.entries)
-
-
-def _names(names: Iterable[str], value: Any, field_name: str | None) -> bool:
-    classes = [each.__name__ for each in type(value).__mro__]
-    return any(
-        (name if field_name is None else f"{name}.{field_name}") in names for name in classes
-    )
 
 
 def _inside(path: str, name: str, how: str = "$") -> str:

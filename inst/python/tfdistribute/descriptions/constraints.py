@@ -1,4 +1,4 @@
-"""What an annotation of a field says beside its type: limits of its values, facts about the field, rules between fields.
+"""What the annotation of a field says beside its type: limits of its values, facts, and rules between fields.
 
 Limits follow the type that they limit, as in ``Annotated[int, Ge(1)] | None``. They have the names of the library
 annotated-types, and their fields are keywords of JSON Schema. Facts follow the whole type, as in
@@ -32,6 +32,11 @@ class Le(Limit):
 
 
 @dataclass(frozen=True)
+class Lt(Limit):
+    exclusiveMaximum: float  # noqa: N815
+
+
+@dataclass(frozen=True)
 class MinLen(Limit):
     minLength: int  # noqa: N815
 
@@ -40,7 +45,7 @@ class MinLen(Limit):
 class Len(Limit):
     minItems: int  # noqa: N815
     maxItems: int | None = None  # noqa: N815
-    increasing: bool = False
+    increasing: str | None = None  # "weakly" or "strictly".
 
 
 @dataclass(frozen=True)
@@ -52,8 +57,15 @@ class Takes(Limit):
 
 
 @dataclass(frozen=True)
+class Not:
+    """A type that the value must not have."""
+
+    hint: Any
+
+
+@dataclass(frozen=True)
 class Pattern:
-    """Whole text, in the part of regular expressions that Python, PCRE and JSON Schema share: no ``\\d``, ``\\s``, ``\\w``.
+    r"""Whole text, in regular expressions that Python, PCRE and JSON Schema share: no ``\d``, ``\s``, ``\w``.
 
     ``problem`` is the message for other text, with {argument} and {value}, and ``error`` its kind.
     """
@@ -72,14 +84,18 @@ ONE_LINE = Pattern(
 Text = Annotated[str, MinLen(1)]
 Line = Annotated[str, MinLen(1), ONE_LINE]
 Count = Annotated[int, Ge(1)]
-Given = Annotated[Any, "given"]
+Seconds = Annotated[float, Gt(0)]
+Given = Annotated[Any, Not(None)]
+# An object of TensorFlow that R users make with Python, which is passed on unchanged.
+PythonObject = Annotated[Any, Not(None), "python"]
 
 
 class Fact(enum.Enum):
     CODE = "It decides which program runs, what it is told, or what else is read: no saved model may hold it."
     NAME = "Free text, or a mapping, that is only compared with known names."
+    FILE = "The path of a file that a saved model contains."
     PATH = "A path, in which R replaces ~."
-    SECRET = "Its values are not shown."
+    SECRET = "Its values are not shown."  # noqa: S105
     INTERNAL = "Set by this package: R has no such field."
 
 
@@ -88,6 +104,18 @@ class MayDiffer:
     """Tasks of a cluster may set the field differently."""
 
     reason: str
+
+
+@dataclass(frozen=True)
+class ValuesMayDiffer:
+    """Tasks of a cluster need the same code of the function, which may use different values."""
+
+    reason: str
+
+
+PLACE = MayDiffer(
+    "It refers to a place, which may differ between machines; its content is compared."
+)
 
 
 @dataclass(frozen=True)
@@ -113,6 +141,22 @@ class Never:
     ) -> None:
         self.when, self.problem, self.remedy, self.error = when, problem, remedy, error
         self.argument = next(iter(when))
+
+
+def exactly_one(one: str, other: str) -> tuple[Never, Never]:
+    neither = f"Neither `{one}` nor `{other}` was given."
+    return Never({one: None, other: None}, neither, "Give one of them."), excludes(one, other)
+
+
+def both_or_none(one: str, other: str) -> tuple[Never, Never]:
+    def alone(given: str, missing: str) -> Never:
+        return Never(
+            {given: Given, missing: None},
+            f"`{given}` was given alone.",
+            f"Give both `{one}` and `{other}`, or none.",
+        )
+
+    return alone(one, other), alone(other, one)
 
 
 def excludes(one: str, other: str, error: str = "argument") -> Never:

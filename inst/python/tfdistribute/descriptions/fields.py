@@ -1,7 +1,7 @@
 """Fields of descriptions: the annotations of dataclasses as JSON Schema, by which values are read and checked.
 
-A schema has, for each option of a type, keywords of JSON Schema, and ``$ref`` for a description, ``takes`` for a function
-and ``instance`` for any other class. R reads the same schemas, see ``schema``.
+A schema has keywords of JSON Schema for each option of a type, and ``$ref`` for a description, ``takes`` for a
+function and ``instance`` for any other class. R reads the same schemas, see ``schema``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import Annotated, Any, Literal, Union, cast
 
 from tfdistribute.callbacks import as_callable
-from tfdistribute.descriptions.constraints import Expected, Fact, Limit, Never, Pattern
+from tfdistribute.descriptions.constraints import Expected, Fact, Limit, Never, Not, Pattern
 from tfdistribute.errors import TfdistributeError, error_of
 
 Option = dict[str, Any]
@@ -33,21 +33,24 @@ _TESTS: dict[str, Callable[[Any, Any], bool]] = {
     "minimum": operator.ge,
     "exclusiveMinimum": operator.gt,
     "maximum": operator.le,
+    "exclusiveMaximum": operator.lt,
     "minLength": lambda text, least: len(text) >= least,
     "minItems": lambda items, least: len(items) >= least,
     "maxItems": lambda items, most: len(items) <= most,
-    "increasing": lambda items, _: all(a <= b for a, b in pairwise(items)),
+    "increasing": lambda items, how: all(
+        a < b or (a == b and how == "weakly") for a, b in pairwise(items)
+    ),
 }
 
 
 NO_DEFAULT = object()
 
 
-class Misfit(Exception):
+class MisfitError(Exception):
     """A value has another type than its field, or is beyond its limits."""
 
 
-class WrongText(Exception):
+class WrongTextError(Exception):
     """Text does not match a pattern: where it is, the text, and the pattern."""
 
 
@@ -101,7 +104,7 @@ class Field:
         is_secret = Fact.SECRET in self.facts
         try:
             return fit_any(value, self.options, self.name)
-        except Misfit:
+        except MisfitError:
             shown = None if is_secret else reprlib.repr(value)
             raise error_of(getattr(self.fact(Expected), "error", "argument"))(
                 f"`{self.name}` must be {self.in_words}{'' if shown is None else f', not {shown}'}.",
@@ -109,7 +112,7 @@ class Field:
                 argument=self.name,
                 value=shown,
             ) from None
-        except WrongText as wrong:
+        except WrongTextError as wrong:
             raise _wrong_text(*wrong.args, is_secret) from None
 
 
@@ -132,10 +135,15 @@ def fields_of(of: type) -> dict[str, Field]:
             each.name,
             hints[each.name],
             NO_DEFAULT if each.default is dataclasses.MISSING else each.default,
-            each.default == () or each.default_factory is not dataclasses.MISSING,
+            each.default_factory is not dataclasses.MISSING
+            or (each.default == () and not _has_least_length(hints[each.name])),
         )
         for each in dataclasses.fields(cast(Any, of))
     }
+
+
+def _has_least_length(hint: Any) -> bool:
+    return any("minItems" in each for each in options_of(hint))
 
 
 def options_of(hint: Any) -> list[Option]:
@@ -150,14 +158,16 @@ def options_of(hint: Any) -> list[Option]:
         given = vars(limit).items() if isinstance(limit, Limit) else ()
         option |= {name: each for name, each in given if each is not None and each is not False}
     patterns = [each for each in limits if isinstance(each, Pattern)]
-    option |= {"not": {"type": "null"}} if "given" in limits else {}
+    for excluded in (each.hint for each in limits if isinstance(each, Not)):
+        option |= {"not": {"anyOf": options_of(excluded)}}
+    option |= {"python": True} if "python" in limits else {}
     return [option | ({"allOf": patterns} if patterns else {})]
 
 
 def _option(plain: Any) -> Option:
     arguments, origin = typing.get_args(plain), typing.get_origin(plain)
-    if plain in _TYPES:
-        return {"type": _TYPES[plain]}
+    if plain is None or plain in _TYPES:
+        return {"type": "null" if plain is None else _TYPES[plain]}
     if plain is Any or plain is object:
         return {}
     if origin is Literal:
@@ -181,42 +191,42 @@ def fit_any(value: Any, options: list[Option], place: str) -> Any:
     """Return a value as the first option has it that it fits.
 
     Raises:
-        Misfit: if it is not of one of the types, or beyond its limits.
-        WrongText: if it is text that does not match a pattern.
+        MisfitError: if it is not of one of the types, or beyond its limits.
+        WrongTextError: if it is text that does not match a pattern.
     """
     for option in options:
         try:
             return _fit(value, option, place)
-        except Misfit:
+        except MisfitError:
             continue
-    raise Misfit
+    raise MisfitError
 
 
 def _fit(value: Any, option: Option, place: str) -> Any:
-    if "type" in option:
-        fitted = _READERS[option["type"]](value, option, place)
-    else:
-        fitted = _fit_other(value, option, place)
+    reader = _READERS.get(option.get("type", ""), _fit_other)
+    fitted = reader(value, option, place)
     for keyword, limit in option.items():
         if keyword in _TESTS and not _TESTS[keyword](fitted, limit):
-            raise Misfit
+            raise MisfitError
+    if "not" in option and _fits(fitted, option["not"]["anyOf"]):
+        raise MisfitError
     for pattern in option.get("allOf", ()):
         if re.fullmatch(pattern.pattern, fitted) is None:
-            raise WrongText(place, fitted, pattern)
+            raise WrongTextError(place, fitted, pattern)
     return fitted
 
 
 def _fit_if(value: Any, fits: bool) -> Any:
     if fits:
         return value
-    raise Misfit
+    raise MisfitError
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _read_number(value: Any, option: Option, place: str) -> float:
+def _read_number(value: Any, _: Option, place: str) -> float:
     is_fit = _is_number(value) and (math.isfinite(value) or place in _MAY_BE_INFINITE)
     return float(_fit_if(value, is_fit))
 
@@ -262,11 +272,7 @@ def _fit_other(value: Any, option: Option, place: str) -> Any:
     if "takes" in option:
         function = as_callable(value, _IN_WORDS.get(place, place))
         return _fit_if(function, function is not None)
-    return _fit_if(
-        value,
-        isinstance(value, option.get("instance", object))
-        and ("not" not in option or value is not None),
-    )
+    return _fit_if(value, isinstance(value, option.get("instance", object)))
 
 
 def break_rule(rule: Never, description: Any) -> None:
@@ -289,10 +295,16 @@ def _all_fit(description: Any, when: Mapping[str, Any]) -> bool:
             if not _all_fit(value, cast("dict[str, Any]", hint)):
                 return False
             continue
-        try:
-            fit_any(value, options_of(hint), name)
-        except Misfit:
+        if not _fits(value, options_of(hint)):
             return False
+    return True
+
+
+def _fits(value: Any, options: list[Option]) -> bool:
+    try:
+        fit_any(value, options, "")
+    except (MisfitError, WrongTextError):
+        return False
     return True
 
 
@@ -333,10 +345,15 @@ def _words(option: Option) -> str:
         return "strings in UTF-8 with different names" if is_text else "a named list"
     plain = {"boolean": "TRUE or FALSE", "integer": "a whole number", "number": "a number"}
     text = "a non-empty string" if "minLength" in option else "a string"
-    bounds = {name: f"{limit:.15g}" for name, limit in option.items() if name in list(_TESTS)[:3]}
+    bounds = {name: f"{limit:.15g}" for name, limit in option.items() if name in list(_TESTS)[:4]}
     if {"minimum", "maximum"} <= bounds.keys():
         return f"{plain[option['type']]} from {bounds['minimum']} to {bounds['maximum']}"
-    words = {"minimum": " of at least ", "exclusiveMinimum": " above ", "maximum": " of at most "}
+    words = {
+        "minimum": " of at least ",
+        "exclusiveMinimum": " above ",
+        "maximum": " of at most ",
+        "exclusiveMaximum": " and below ",
+    }
     return plain.get(option["type"], text) + "".join(
         words[name] + bound for name, bound in bounds.items()
     )

@@ -40,7 +40,7 @@ def _property(field: Field) -> Schema:
     expected = field.fact(Expected)
     made |= {"error": expected.error} if expected and expected.error != "argument" else {}
     made |= {fact.name.lower(): True for fact in (Fact.SECRET, Fact.PATH) if fact in field.facts}
-    if field.is_required:
+    if field.is_required or (field.default == () and not field.may_be_empty):
         return made
     return made | {"default": [] if field.may_be_empty else field.default}
 
@@ -59,6 +59,8 @@ def _plain(value: Any, names: Mapping[Any, str]) -> Any:
             name: each for name, each in vars(value).items() if each not in (None, "argument")
         }
         return fields | {"pattern": f"^(?:{value.pattern})$"}
+    if isinstance(value, Description):
+        return _plain({"kind": value.kind, **vars(value)}, names)
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()
         # Plain lists in R, which their constructors check.

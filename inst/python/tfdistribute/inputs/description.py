@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from tfdistribute.columns import AcceptedValues, InputFacts
 from tfdistribute.descriptions import Description
+from tfdistribute.descriptions.constraints import Count, Text
 
 # What a dataset is for. Training may shuffle and repeat; prediction does neither and has no labels.
 Purpose = Literal["train", "evaluate", "predict"]
@@ -139,23 +140,23 @@ class ReadingOrder:
         purpose: Purpose,
         response: str | None,
         epochs: int | None,
-        shuffle: bool | None = False,
+        shuffle: bool | Literal["auto"] | None = False,
         seed: int | None = None,
         first: int = 0,
     ) -> ReadingOrder:
         if purpose == "predict":
             return cls(1, None, None, response)
-        shuffled = purpose == "train" if shuffle is None else shuffle
+        shuffled = shuffle if isinstance(shuffle, bool) else purpose == "train"
         return cls(epochs, (seed or 0) if shuffled else None, response, None, first)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowInput(Input):
-    response: str | None = None
-    batch_size: int = 128  # Summed over replicas.
-    epochs: int | None = 1  # None repeats forever. Prediction always makes one.
-    # Each epoch; None shuffles for training only. Prediction never shuffles.
-    shuffle: bool | None = None
+    response: Text | None = None
+    batch_size: Count = 128  # Summed over replicas.
+    epochs: Count | None = 1  # None repeats forever. Prediction always makes one.
+    # Each epoch; "auto" shuffles for training only. Prediction never shuffles.
+    shuffle: bool | Literal["auto"] | None = "auto"
     seed: int | None = None  # None uses the run's.
 
     # Whether batches may have any size, as those of ``in_large_batches`` may.

@@ -18,13 +18,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tfdistribute import engine
 from tfdistribute.columns import AcceptedValues, ColumnFacts, InputFacts
+from tfdistribute.descriptions.constraints import PLACE, MayDiffer
 from tfdistribute.errors import InputError
 from tfdistribute.files import read_json
 from tfdistribute.inputs.description import (
@@ -167,7 +168,7 @@ class InMemory(PackedInput, kind="in_memory"):
     copy. The column functions are then dropped, because arrays that belong to R must not be released on other threads.
     """
 
-    columns: tuple[Column, ...]
+    columns: Annotated[tuple[Column, ...], MayDiffer("The values are compared by a checksum.")]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -186,7 +187,7 @@ class InMemory(PackedInput, kind="in_memory"):
 
 @dataclass(frozen=True, eq=False)
 class Mapped(PackedInput, kind="mapped"):
-    directory: str  # In the tasks of a job, relative to its private directory.
+    directory: Annotated[str, PLACE]  # In the tasks of a job, relative to its private directory.
 
     @cached_property
     def packed(self) -> PackedColumns:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from tfdistribute import engine
 from tfdistribute.callbacks import Callback, takes
 from tfdistribute.columns import InputFacts
-from tfdistribute.descriptions import check_choice
+from tfdistribute.descriptions.constraints import Fact, Text
 from tfdistribute.errors import ModelError
-from tfdistribute.models.description import LOSS_REDUCTIONS, MakeHooks, Model
+from tfdistribute.models.description import LossReduction, MakeHooks, Model
 from tfdistribute.models.specification import make_estimator_spec
 from tfdistribute.models.warm_start import WarmStart
 
@@ -26,13 +26,9 @@ class FunctionModel(Model):
     ``loss_reduction`` is "sum" also for a mean over all replicas, as ``tf.nn.compute_average_loss`` returns.
     """
 
-    model_class: tuple[str, ...] = ()
-    loss_reduction: str = "sum_over_batch_size"
+    model_class: Annotated[tuple[Text, ...], Fact.NAME] = ()
+    loss_reduction: LossReduction = "sum_over_batch_size"
     warm_start_from: WarmStart | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("loss_reduction", self.loss_reduction, LOSS_REDUCTIONS)
 
     def check_micro_batches(self) -> None:
         if self.loss_reduction == "sum":
@@ -62,8 +58,8 @@ class Custom(FunctionModel, kind="custom"):
     returns an argument of ``specification.make_estimator_spec``. R functions run on R's own thread.
     """
 
-    model_fn: Callable[..., Any]
-    params: Any = None
+    model_fn: Annotated[Callable[..., Any], Fact.CODE]
+    params: Annotated[Any, Fact.CODE] = None
 
     _make_hooks: ClassVar[MakeHooks] = staticmethod(lambda hooks, mode: list(hooks))
 

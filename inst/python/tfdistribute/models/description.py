@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
 from tfdistribute.callbacks import Callback
 from tfdistribute.columns import AcceptedValues, ColumnFacts, InputFacts
 from tfdistribute.descriptions import Description, check_directory
+from tfdistribute.descriptions.constraints import Fact, MayDiffer, Text
 from tfdistribute.errors import UnsupportedError
 from tfdistribute.files import absolute_path
 from tfdistribute.models.feature_columns.description import FeatureRequirement
 from tfdistribute.models.serving import tensors_receiver
 
-LOSS_REDUCTIONS = ("sum_over_batch_size", "sum")
+LossReduction = Literal["sum_over_batch_size", "sum"]
+LOSS_REDUCTIONS: tuple[str, ...] = typing.get_args(LossReduction)
 
 # Makes session hooks from hooks (descriptions or TensorFlow's objects) and a mode.
 MakeHooks = Callable[[Sequence[Any], str], list[Any]]
@@ -23,7 +26,10 @@ MakeHooks = Callable[[Sequence[Any], str], list[Any]]
 
 @dataclass(frozen=True)
 class Model(Description):
-    model_dir: str
+    in_words: ClassVar[str] = "an estimator"
+
+    # load_estimator() chooses the directory.
+    model_dir: Annotated[Text, Fact.NAME, MayDiffer("Tasks compare what the chief writes there.")]
 
     def __post_init__(self) -> None:
         # The working directory may change between two verbs.

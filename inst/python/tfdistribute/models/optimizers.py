@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from tfdistribute import engine
 from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import Description, check_choice
+from tfdistribute.descriptions.constraints import Fact
 from tfdistribute.errors import ArgumentError
 
 COMMON_SETTINGS = (
@@ -68,8 +69,8 @@ class NamedOptimizer(Optimizer, kind="named"):
     mapping such as ``{"schedule": "exponential_decay", "initial_learning_rate": 0.1, ...}``.
     """
 
-    name: str
-    settings: dict[str, Any] = field(default_factory=dict)
+    name: Annotated[str, Fact.NAME]
+    settings: Annotated[dict[str, Any], Fact.NAME] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -98,7 +99,7 @@ class NamedOptimizer(Optimizer, kind="named"):
 class OptimizerInstance(Optimizer, kind="object"):
     """A Keras optimizer made in Python, legacy or new, or a function without arguments that makes one."""
 
-    object: Any
+    object: Annotated[Any, Fact.CODE]
 
     def factory(self, learning_rate: float | None) -> Callable[[], Any]:
         return engine.optimizers.factory_like(self.object)
@@ -115,7 +116,7 @@ class OptimizerInstance(Optimizer, kind="object"):
 class OptimizerFunction(Optimizer, kind="function"):
     """A user function without arguments that makes an optimizer; anything else raises ArgumentError."""
 
-    function: Any
+    function: Annotated[Any, Fact.CODE]
 
     def __post_init__(self) -> None:
         super().__post_init__()

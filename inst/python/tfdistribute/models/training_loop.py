@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 from tfdistribute import engine
 from tfdistribute.callbacks import Callback, takes
+from tfdistribute.descriptions.constraints import Fact
 from tfdistribute.errors import ModelError
 from tfdistribute.models.custom import Custom, FunctionModel
 
@@ -48,11 +49,11 @@ class TrainingLoop(FunctionModel, kind="training_loop"):
         https://www.tensorflow.org/tutorials/distribute/custom_training
     """
 
-    build_parts: Callable[..., Any]
-    train_step: Callable[..., Any]
-    eval_step: Callable[..., Any] | None = None
-    predict_step: Callable[..., Any] | None = None
-    params: Any = None
+    build_parts: Annotated[Callable[..., Any], Fact.CODE]
+    train_step: Annotated[Callable[..., Any], Fact.CODE]
+    eval_step: Annotated[Callable[..., Any] | None, Fact.CODE] = None
+    predict_step: Annotated[Callable[..., Any] | None, Fact.CODE] = None
+    params: Annotated[Any, Fact.CODE] = None
 
     def check_verb(self, verb: str) -> None:
         step = _NEEDED.get(verb)

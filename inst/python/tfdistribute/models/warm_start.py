@@ -5,22 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from tfdistribute import engine, storage
 from tfdistribute.checkpoints.newest import listed_checkpoint
 from tfdistribute.checksums import checksum
 from tfdistribute.descriptions import Description, check_directory
+from tfdistribute.descriptions.constraints import PLACE, Fact, Text
 from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.files import absolute_path
 
 
 @dataclass(frozen=True)
 class WarmStart(Description):
-    ckpt_to_initialize_from: str
+    # A checkpoint elsewhere.
+    ckpt_to_initialize_from: Annotated[Text, Fact.CODE, PLACE]
     # A regular expression for trainable variables, or several for all.
-    vars_to_warm_start: str | tuple[str, ...] = ".*"
-    var_name_to_prev_var_name: dict[str, str] | None = None  # Old names by new name.
+    vars_to_warm_start: Annotated[str | tuple[Text, ...], Fact.NAME] = ".*"
+    # Old names by new name.
+    var_name_to_prev_var_name: Annotated[dict[str, str] | None, Fact.NAME] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from tfdistribute import engine
 from tfdistribute.columns import InputFacts
+from tfdistribute.descriptions.constraints import Fact, MayDiffer
 from tfdistribute.errors import ArgumentError, UnsupportedError
 from tfdistribute.models.description import Model
+
+_COMPARED = "The functions and values that it was made from are compared."
 
 
 @dataclass(frozen=True)
 class Wrapped(Model, kind="wrapped"):
     """An existing Estimator, which no other process can get and whose features are unknown."""
 
-    estimator: Any = None  # Not changed; verbs use a repaired copy.
+    estimator: Annotated[Any, Fact.CODE, MayDiffer(_COMPARED)] = (
+        None  # Not changed; verbs use a repaired copy.
+    )
     keeps_config: bool = True  # Whether the copy keeps the Estimator's configuration.
     calls_r: bool = False
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from tfdistribute.descriptions import Description, read
+from tfdistribute.descriptions.constraints import Count, Expected, Ge, MayDiffer, PythonObject, Text
 from tfdistribute.errors import ArgumentError, InputError
 from tfdistribute.inputs import Input
 from tfdistribute.models import FactorCodes, Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.hooks import HookContext, check_hooks, may_end, read_hooks
+
+COMPARED_BY_LAST_STEP = "The last step is compared, see ``TaskFacts``."
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,7 @@ class TrainSpec(Description):
     """The data and length of a training, which stops at the global step ``max_steps``, or at the end of the input."""
 
     input: Input
-    max_steps: int | None = None
+    max_steps: Annotated[Count | None, MayDiffer(COMPARED_BY_LAST_STEP)] = None
     hooks: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
@@ -39,12 +42,14 @@ class EvalSpec(Description):
     """
 
     input: Input
-    steps: int | None = None
-    name: str | None = None
+    steps: Count | None = None
+    name: Text | None = None
     hooks: tuple[Any, ...] = ()
-    exporters: tuple[Any, ...] = ()
-    start_delay_secs: int = 120
-    throttle_secs: int = 600
+    exporters: Annotated[
+        tuple[PythonObject, ...], Expected("tf.estimator.Exporter objects, one or a list,")
+    ] = ()
+    start_delay_secs: Annotated[int, Ge(0)] = 120
+    throttle_secs: Annotated[int, Ge(0)] = 600
 
     def __post_init__(self) -> None:
         super().__post_init__()

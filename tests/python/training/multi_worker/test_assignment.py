@@ -24,7 +24,7 @@ from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.multi_worker import assignment
-from tfdistribute.training.multi_worker.assignment import CODE_ONLY, LEFT_OUT, TaskAssignment
+from tfdistribute.training.multi_worker.assignment import TaskAssignment
 from tfdistribute.training.specs import TrainSpec
 
 del tfdistribute
@@ -61,27 +61,15 @@ def test_every_field_is_compared_or_has_a_reason_why_not(
     of: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(of, "content", lambda self: {}, raising=False)
-    exceptions = Exceptions(LEFT_OUT, CODE_ONLY, may_differ=True)
+    exceptions = Exceptions(between_tasks=True)
     plain = entries_of(with_values(of), "", exceptions)
     for name in fields_of(of):
         other = entries_of(with_values(of, **{name: "another"}), "", exceptions)
-        names = [f"{base.__name__}.{name}" for base in of.__mro__]
-        names += [base.__name__ for base in of.__mro__]
-        is_left_out = any(each in LEFT_OUT for each in names)
-        if issubclass(of, Description):
-            is_left_out = is_left_out or bool(
-                description_fields.fields_of(of)[name].fact(MayDiffer)
-            )
-        assert (first_difference(plain, other) is None) == is_left_out, name
-
-
-def test_every_exception_is_a_field_and_has_a_reason() -> None:
-    known = {each.__name__: each for each in compared_classes()}
-    for name, reason in {**LEFT_OUT, **CODE_ONLY}.items():
-        of, _, field = name.partition(".")
-        assert of in known, name
-        assert not field or field in fields_of(known[of]), name
-        assert reason.endswith("."), name
+        reason = getattr(of, "may_differ", None)
+        fact = description_fields.fields_of(of)[name].fact(MayDiffer)
+        reason = fact.reason if fact else reason
+        assert (first_difference(plain, other) is None) == (reason is not None), name
+        assert reason is None or reason.endswith("."), name
 
 
 # Entries of a training --------------------------------------------------------------------------

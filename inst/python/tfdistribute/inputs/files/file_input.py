@@ -7,9 +7,10 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 from tfdistribute.columns import ColumnFacts, InputFacts, show_values
+from tfdistribute.descriptions.constraints import PLACE, Fact, Len, Text
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.description import InputFunction, Purpose, RowInput, ShardOrder
 from tfdistribute.inputs.files.blocks import RowStream, Source
@@ -21,8 +22,8 @@ from tfdistribute.sharding import InputContext, RangePlan, Shard
 class FileInput(RowInput):
     """Rows of files; subclasses implement ``_open``, which returns a Source."""
 
-    paths: tuple[str, ...]
-    features: tuple[str, ...] | None = None
+    paths: Annotated[tuple[Text, ...], Len(1), PLACE, Fact.PATH]
+    features: tuple[Text, ...] | None = None
 
     def _open(self) -> Source:
         """Find the files and read their schema; called once, if possible without TensorFlow."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 from tfdistribute import engine
 from tfdistribute.callbacks import takes
 from tfdistribute.columns import InputFacts
+from tfdistribute.descriptions.constraints import ValuesMayDiffer
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.description import Input, InputFunction, Purpose, ShardOrder
 from tfdistribute.sharding import InputContext
@@ -22,7 +23,10 @@ class DatasetFunction(Input, kind="dataset_function"):
     must read only its own share, which an optional parameter ``input_context`` describes.
     """
 
-    function: Callable[..., Any]
+    function: Annotated[
+        Callable[..., Any],
+        ValuesMayDiffer("It may name files with this task's share of the rows."),
+    ]
 
     def facts(self) -> InputFacts:
         return InputFacts()

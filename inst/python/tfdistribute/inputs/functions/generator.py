@@ -6,10 +6,11 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 from tfdistribute import engine
 from tfdistribute.columns import AcceptedValues, InputFacts
+from tfdistribute.descriptions.constraints import Count, Fact, Text
 from tfdistribute.errors import CallbackError, InputError, ShardingError
 from tfdistribute.inputs.description import Input, InputFunction, Purpose, ReadingOrder, ShardOrder
 from tfdistribute.inputs.packed.chunks import make_unpack
@@ -28,10 +29,10 @@ class Generator(Input, kind="generator"):
     interrupted the function.
     """
 
-    begin: Callable[[], Any]
-    next_batch: Callable[[], Any]
-    response: str | None = None
-    epochs: int | None = 1
+    begin: Annotated[Callable[[], Any], Fact.INTERNAL]
+    next_batch: Annotated[Callable[[], Any], Fact.INTERNAL]
+    response: Text | None = None
+    epochs: Count | None = 1
 
     @cached_property
     def _batches(self) -> _Batches:

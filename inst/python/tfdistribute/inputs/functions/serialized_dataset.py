@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from tfdistribute import engine
 from tfdistribute.columns import InputFacts
+from tfdistribute.descriptions.constraints import MayDiffer
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.description import Input, InputFunction, Purpose, ShardOrder
 from tfdistribute.sharding import InputContext, Shard
@@ -20,7 +21,9 @@ class SerializedDataset(Input, kind="serialized_dataset"):
     """A ``tf.data.Dataset`` of global batches. Each replica gets its part of the rows of every batch."""
 
     # From ``engine.datasets.to_graph``; its elements are the features in their order, then the response.
-    graph: str
+    graph: Annotated[
+        str, MayDiffer("Processes number its functions differently; operations are compared.")
+    ]
     features: tuple[str, ...]
     response: str | None = None
 

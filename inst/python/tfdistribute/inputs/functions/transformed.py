@@ -17,6 +17,7 @@ from tfdistribute.columns import (
     list_columns,
     lossless_type,
 )
+from tfdistribute.descriptions.constraints import Text
 from tfdistribute.errors import CallbackError, InputError
 from tfdistribute.inputs.description import Input, InputFunction, Purpose, ShardOrder
 
@@ -35,7 +36,7 @@ class Transformed(Input, kind="transformed"):
     """
 
     source: Input
-    weights: str | None = None
+    weights: Text | None = None
     transform: Callable[..., Any] | None = None
 
     def shuffle_seed(self, seed: int) -> int | None:

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-from typing import Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from tfdistribute import engine
 from tfdistribute.checksums import crc32c, masked
 from tfdistribute.columns import MOST_VALUES, TYPES_OF_DTYPES, ColumnFacts, list_columns
+from tfdistribute.descriptions.constraints import Pattern
 from tfdistribute.errors import ArgumentError, InputError
 from tfdistribute.inputs.files import blocks
 from tfdistribute.inputs.files.blocks import Block, Source
@@ -34,7 +35,11 @@ from tfdistribute.inputs.shards import ShardIndex, Shards, expand_shards, write_
 
 # Column dtypes that messages can hold.
 _DTYPES = ("float32", "int32", "int64", "bool", "string")
-_COLUMN = re.compile(r"(\w+)(?:\[(\d+(?:\s*,\s*\d+)*)\])?")
+_DTYPE = Pattern(
+    rf"({'|'.join(_DTYPES)})([[][0-9]+( *, *[0-9]+)*[]])?",
+    "`{argument}` is {value}, which is not a dtype.",
+    f'Use one of {", ".join(_DTYPES)}, with a shape such as "float32[28, 28]" if it has one.',
+)
 
 # A record is its length (8 bytes), a checksum (4), the message, and a checksum (4).
 _HEADER = struct.Struct("<QI")
@@ -49,7 +54,7 @@ _PARSING = re.compile(r"ParseExample|parse example", re.IGNORECASE)
 @dataclass(frozen=True, eq=False)
 class TFRecord(FileInput, kind="tfrecord"):
     # dtypes by name, for files without an index, such as "float32[28, 28]".
-    columns: dict[str, str] = field(default_factory=dict[str, str])
+    columns: dict[str, Annotated[str, _DTYPE]] = field(default_factory=dict[str, str])
     verify: bool = True
 
     _defaults: ClassVar[Mapping[str, tuple[float, ...]]] = {}
@@ -314,16 +319,9 @@ def _choose_columns(
 
 
 def _parse_column(name: str, text: str) -> ColumnFacts:
-    match = _COLUMN.fullmatch(text.strip())
-    if match is None or match[1] not in _DTYPES:
-        raise ArgumentError(
-            f'`columns${name}` is "{text}", which is not a dtype.',
-            f'Use one of {", ".join(_DTYPES)}, with a shape such as "float32[28, 28]" if it has one.',
-            argument="columns",
-            value=text,
-        )
-    shape = tuple(int(size[:20]) for size in match[2].split(",")) if match[2] else ()
-    facts = ColumnFacts(name, TYPES_OF_DTYPES[match[1]], shape)
+    dtype, _, sizes = text.removesuffix("]").partition("[")
+    shape = tuple(int(size[:20]) for size in sizes.split(",")) if sizes else ()
+    facts = ColumnFacts(name, TYPES_OF_DTYPES[dtype], shape)
     if not 1 <= facts.width <= MOST_VALUES:
         raise ArgumentError(
             f'`columns${name}` is "{text[:100]}", which has {"no" if facts.width == 0 else "too many"} values.',

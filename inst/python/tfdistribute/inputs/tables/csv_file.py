@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
+from tfdistribute.descriptions.constraints import Pattern
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.files.blocks import Block, Source
 from tfdistribute.inputs.files.files import File, changed_error, find_files, read_bytes
@@ -22,6 +23,10 @@ from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 from tfdistribute.inputs.tables.table_files import TableSource
 from tfdistribute.inputs.tables.table_input import TableInput
 
+_DELIMITER = Pattern(
+    "[ !#-~\t]", "`{argument}` must be one ASCII character, and not a quote, not {value}."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Csv(TableInput, kind="csv"):
@@ -31,14 +36,13 @@ class Csv(TableInput, kind="csv"):
     pass over the files counts their records. It is repeated when a file has changed.
     """
 
-    delimiter: str = ","
+    delim: Annotated[str, _DELIMITER] = ","
     na: tuple[str, ...] = ("", "NA")  # Strings that mean a missing value, unless quoted.
 
     def _open(self) -> Source:
-        self._check_types()
         files = find_files(self.paths, directories=True)
-        format = CsvFormat(self.delimiter, self.na)  # noqa: A001
-        readers = [RecordReader(file, _header(file, self.delimiter), format) for file in files]
+        format = CsvFormat(self.delim, self.na)  # noqa: A001
+        readers = [RecordReader(file, _header(file, self.delim), format) for file in files]
         types = self._infer_types(readers)
         schemas = [{name: types.get(name) for name in reader.header} for reader in readers]
         columns = self._choose_columns(files, schemas)
@@ -52,7 +56,7 @@ class Csv(TableInput, kind="csv"):
 
     def _infer_types(self, readers: Sequence[RecordReader]) -> dict[str, Any]:
         for reader in readers:
-            for span in _records(reader.file, self.delimiter):
+            for span in _records(reader.file, self.delim):
                 if not span.records:
                     continue
                 there = set(reader.header)
@@ -83,7 +87,7 @@ class Csv(TableInput, kind="csv"):
         blocks: dict[Block, Span] = {}
         for number, reader in enumerate(files.readers):
             first = 0
-            for span in _cached_spans(reader.file, self.delimiter):
+            for span in _cached_spans(reader.file, self.delim):
                 rows = span.records
                 if self.skips:
                     table, _, dropped = files.read_span(number, span)

@@ -6,12 +6,13 @@ import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from tfdistribute.columns import TYPES, AcceptedValues, ColumnFacts, list_columns
+from tfdistribute.columns import AcceptedValues, ColumnFacts, Type, list_columns
+from tfdistribute.descriptions.constraints import Fact, MayDiffer
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.files.blocks import Source
 from tfdistribute.inputs.files.file_input import FileInput
@@ -29,13 +30,13 @@ _FileColumns = Mapping[str, ColumnFacts | None]
 
 @dataclass(frozen=True, eq=False)
 class TableInput(FileInput):
-    # One of ``columns.TYPES`` each; override the file's.
-    types: Mapping[str, str] = field(default_factory=dict[str, str])
+    # They override the file's.
+    types: dict[str, Type] = field(default_factory=dict[str, Type])
     # Replacements for missing values, by feature. Other features must have no missing values.
     impute: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    on_bad_row: Literal["error", "skip"] | str = "error"
+    on_bad_row: Literal["error", "skip"] = "error"
     # Called with the number of skipped rows, and the place and reason of the first few.
-    on_skipped: Callable[..., Any] | None = None
+    on_skipped: Annotated[Callable[..., Any] | None, Fact.INTERNAL, MayDiffer("It warns.")] = None
 
     @property
     def skips(self) -> bool:
@@ -89,7 +90,6 @@ class TableInput(FileInput):
         ``indexed`` are the columns as an index describes them; ``tables``, the strings of columns that every file
         stores as codes.
         """
-        self._check_types()
         found = [_columns_of(schema) for schema in schemas]
         first, columns = files[0], found[0]
         names = self._names(columns)
@@ -110,16 +110,6 @@ class TableInput(FileInput):
         }
         described = [_prefer_indexed(facts, (indexed or {}).get(facts.name)) for facts in chosen]
         return TableColumns(Layout.of(described, coded), self.response, fill_values)
-
-    def _check_types(self) -> None:
-        for name, given in self.types.items():
-            if given not in TYPES:
-                raise InputError(
-                    f'`types` gives "{given}" for `{name}`, which is not a type of columns.',
-                    f"Use one of {', '.join(TYPES)}.",
-                    argument="types",
-                    value=given,
-                )
 
     def _names(self, columns: Mapping[str, Any]) -> list[str]:
         response = [] if self.response is None else [self.response]

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 from tfdistribute import engine
-from tfdistribute.errors import ArgumentError
 from tfdistribute.models.canned.parts import Activation
 
 _OF_DIALS: dict[str, Callable[[Any], Any]] = {
@@ -27,19 +26,11 @@ _OF_DIALS: dict[str, Callable[[Any], Any]] = {
 def find_activation(value: Activation) -> Any:
     if not isinstance(value, str):
         return value
-    function = (
+    return (
         getattr(engine.tf.nn, value, None)
         or getattr(engine.tf.keras.activations, value, None)
-        or _OF_DIALS.get(value)
+        or _OF_DIALS[value]
     )
-    if function is None:
-        raise ArgumentError(
-            f'`activation_fn` "{value}" is not known.',
-            'Give a name such as "relu", "tanh" or "sigmoid", or a function.',
-            argument="activation_fn",
-            value=value,
-        )
-    return function
 
 
 def activation_name(value: Activation) -> str:

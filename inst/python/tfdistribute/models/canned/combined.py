@@ -6,12 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from tfdistribute.descriptions import check_choice
+from tfdistribute.descriptions.constraints import Count
 from tfdistribute.errors import ModelError
 from tfdistribute.models.canned.activations import activation_name, find_activation
-from tfdistribute.models.canned.description import COMBINERS, Canned, Classifier, Regressor
+from tfdistribute.models.canned.description import Canned, Classifier, Combiner, Regressor
 from tfdistribute.models.canned.parts import (
     Activation,
+    Dropout,
     build_columns,
     build_linear_columns,
     check_columns,
@@ -31,17 +32,17 @@ class Combined(Canned):
     linear_optimizer: Optimizer = FTRL
     dnn_feature_columns: tuple[FeatureColumn, ...] = ()
     dnn_optimizer: Optimizer = ADAGRAD
-    dnn_hidden_units: tuple[int, ...] = ()
+    dnn_hidden_units: tuple[Count, ...] = ()
     dnn_activation_fn: Activation = "relu"
-    dnn_dropout: float | None = None
+    dnn_dropout: Dropout | None = None
     batch_norm: bool = False
-    linear_sparse_combiner: str = "sum"
+    linear_sparse_combiner: Combiner = "sum"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.dnn_feature_columns:
             columns, units = self.dnn_feature_columns, self.dnn_hidden_units
-            check_layers(columns, units, self.dnn_dropout, prefix="dnn_")
+            check_layers(columns, units, prefix="dnn_")
         elif self.linear_feature_columns:
             check_columns(self.linear_feature_columns, "linear_feature_columns")
         else:
@@ -50,7 +51,6 @@ class Combined(Canned):
                 "Give at least one column.",
                 argument="linear_feature_columns",
             )
-        check_choice("linear_sparse_combiner", self.linear_sparse_combiner, COMBINERS)
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
         return {

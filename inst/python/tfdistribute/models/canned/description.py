@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from tfdistribute import engine
 from tfdistribute.columns import AcceptedValues, ColumnFacts, InputFacts
-from tfdistribute.descriptions import check_choice, check_minimum
+from tfdistribute.descriptions.constraints import Count, Fact, Ge, Text
 from tfdistribute.errors import ModelError
-from tfdistribute.models.description import LOSS_REDUCTIONS, Model
+from tfdistribute.models.description import LOSS_REDUCTIONS, LossReduction, Model
 from tfdistribute.models.feature_columns.description import (
     NUMBERS,
     TEXT,
@@ -31,20 +31,19 @@ from tfdistribute.models.labels import (
 from tfdistribute.models.serving import examples_receiver
 from tfdistribute.models.warm_start import WarmStart
 
-COMBINERS = ("sum", "mean", "sqrtn")
+Combiner = Literal["sum", "mean", "sqrtn"]
 
 
 @dataclass(frozen=True)
 class Canned(Model):
     """A ready-made Estimator; classes for a verb have the names of TensorFlow's."""
 
-    weight_column: str | None = None
-    loss_reduction: str = "sum_over_batch_size"
+    weight_column: Annotated[Text | None, Fact.NAME] = None
+    loss_reduction: LossReduction = "sum_over_batch_size"
     warm_start_from: WarmStart | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("loss_reduction", self.loss_reduction, LOSS_REDUCTIONS)
         for argument, columns in self.columns().items():
             check_distinct(columns, argument)
         # The parts share the features, so keys must be distinct over all parts.
@@ -162,11 +161,7 @@ class Canned(Model):
 
 @dataclass(frozen=True)
 class Regressor(Canned):
-    label_dimension: int = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_minimum("label_dimension", self.label_dimension, 1)
+    label_dimension: Count = 1
 
     def head_arguments(self) -> dict[str, Any]:
         return {"label_dimension": self.label_dimension}
@@ -182,13 +177,12 @@ class Regressor(Canned):
 
 @dataclass(frozen=True)
 class Classifier(Canned):
-    n_classes: int = 2
+    n_classes: Annotated[int, Ge(2)] = 2
     # None for a factor's levels, or for numbers from 0 to n_classes - 1.
-    label_vocabulary: tuple[str, ...] | None = None
+    label_vocabulary: Annotated[tuple[Text, ...] | None, Fact.NAME] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_minimum("n_classes", self.n_classes, 2)
         check_vocabulary(self.n_classes, self.label_vocabulary)
 
     def head_arguments(self) -> dict[str, Any]:

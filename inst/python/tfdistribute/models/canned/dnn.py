@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+from tfdistribute.descriptions.constraints import Count, Len
 from tfdistribute.models.canned.activations import activation_name, find_activation
 from tfdistribute.models.canned.description import Canned, Classifier, Regressor
 from tfdistribute.models.canned.parts import (
     Activation,
+    Dropout,
     build_columns,
     check_layers,
 )
@@ -18,16 +20,16 @@ from tfdistribute.models.optimizers import ADAGRAD, Optimizer
 
 @dataclass(frozen=True)
 class Deep(Canned):
-    hidden_units: tuple[int, ...] = ()
+    hidden_units: Annotated[tuple[Count, ...], Len(1)] = ()
     feature_columns: tuple[FeatureColumn, ...] = ()
     optimizer: Optimizer = ADAGRAD
     activation_fn: Activation = "relu"
-    dropout: float | None = None
+    dropout: Dropout | None = None
     batch_norm: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_layers(self.feature_columns, self.hidden_units, self.dropout)
+        check_layers(self.feature_columns, self.hidden_units)
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
         return {"feature_columns": self.feature_columns}

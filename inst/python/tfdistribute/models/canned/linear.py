@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tfdistribute.descriptions import check_choice
-from tfdistribute.models.canned.description import COMBINERS, Canned, Classifier, Regressor
+from tfdistribute.models.canned.description import Canned, Classifier, Combiner, Regressor
 from tfdistribute.models.canned.parts import build_linear_columns, check_columns
 from tfdistribute.models.feature_columns.description import FeatureColumn
 from tfdistribute.models.optimizers import FTRL, Optimizer
@@ -19,12 +18,11 @@ LEARNING_RATE = 0.2
 class Linear(Canned):
     feature_columns: tuple[FeatureColumn, ...] = ()
     optimizer: Optimizer = FTRL
-    sparse_combiner: str = "sum"
+    sparse_combiner: Combiner = "sum"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_columns(self.feature_columns, "feature_columns")
-        check_choice("sparse_combiner", self.sparse_combiner, COMBINERS)
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
         return {"feature_columns": self.feature_columns}

@@ -3,13 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from tfdistribute import engine
+from tfdistribute.descriptions.constraints import Fact, Ge, Lt
 from tfdistribute.errors import ArgumentError, ModelError
 from tfdistribute.models.feature_columns.description import FeatureColumn
 
-Activation = str | Callable[..., Any]
+# Names of TensorFlow and Keras, and others that tidymodels' dials::activation() also draws.
+ActivationName = Literal[
+    "celu",
+    "crelu",
+    "elu",
+    "exponential",
+    "gelu",
+    "hard_sigmoid",
+    "hardshrink",
+    "hardsigmoid",
+    "hardtanh",
+    "leaky_relu",
+    "linear",
+    "log_sigmoid",
+    "mish",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "swish",
+    "tanh",
+    "tanhshrink",
+]
+Activation = Annotated[ActivationName | Callable[..., Any], Fact.NAME]
+Dropout = Annotated[float, Ge(0), Lt(1)]
 
 
 def build_columns(columns: Sequence[FeatureColumn]) -> list[Any]:
@@ -32,7 +62,6 @@ def check_columns(columns: Sequence[FeatureColumn], argument: str) -> None:
 def check_layers(
     columns: Sequence[FeatureColumn],
     hidden_units: Sequence[int],
-    dropout: float | None,
     prefix: str = "",
 ) -> None:
     argument = f"{prefix}feature_columns"
@@ -45,17 +74,10 @@ def check_layers(
                 argument=argument,
                 value=column.name,
             )
-    if not hidden_units or any(each < 1 for each in hidden_units):
+    if not hidden_units:
         raise ArgumentError(
             f"`{prefix}hidden_units` must be whole numbers of at least 1, one per layer, not {list(hidden_units)}.",
             f"For two layers, give {prefix}hidden_units = c(64, 32).",
             argument=f"{prefix}hidden_units",
             value=str(list(hidden_units)),
-        )
-    if dropout is not None and not 0 <= dropout < 1:
-        raise ArgumentError(
-            f"`{prefix}dropout` must be at least 0 and below 1, not {dropout:g}.",
-            "Give the share of units to drop, or NULL.",
-            argument=f"{prefix}dropout",
-            value=f"{dropout:g}",
         )

@@ -6,19 +6,22 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from tfdistribute import engine, storage
 from tfdistribute.checksums import checksum
 from tfdistribute.columns import Accepted, show_values
-from tfdistribute.descriptions import check_choice, check_minimum
+from tfdistribute.descriptions.constraints import PLACE, Count, Expected, Fact, Ge, Len, Text
 from tfdistribute.errors import ArgumentError, InputError, ModelError
 from tfdistribute.models.feature_columns.description import (
-    CATEGORY_DTYPES,
     TEXT,
     WHOLE_NUMBERS,
+    CategoryDtype,
     FeatureColumn,
     FeatureRequirement,
+    HashBuckets,
+    OovBuckets,
+    UnlistedIndex,
     safe_key,
 )
 
@@ -34,7 +37,7 @@ class Categorical(FeatureColumn):
     is_categorical: ClassVar[bool] = True
     is_dense: ClassVar[bool] = False
 
-    key: str
+    key: Annotated[Text, Fact.NAME]
 
     @property
     def name(self) -> str:
@@ -69,20 +72,18 @@ class Categorical(FeatureColumn):
 class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
     structural: ClassVar[tuple[str, ...]] = ("vocabulary_list", "num_oov_buckets")
 
-    vocabulary_list: tuple[str, ...] | tuple[int, ...] = ()
-    dtype: str | None = None
-    # Index of unlisted values; -1 ignores them, None makes them an error.
-    default_value: int | None = None
-    num_oov_buckets: int = 0
+    vocabulary_list: Annotated[
+        Annotated[tuple[int, ...], Len(1)] | Annotated[tuple[str, ...], Len(1)],
+        Expected("strings or whole numbers, such as levels(x)"),
+        Fact.NAME,
+    ]
+    dtype: CategoryDtype | None = None
+    # None makes unlisted values an error.
+    default_value: UnlistedIndex | None = None
+    num_oov_buckets: OovBuckets = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.vocabulary_list:
-            raise ArgumentError(
-                f"`vocabulary_list` of {self.name} is empty.",
-                "List the categories.",
-                argument="vocabulary_list",
-            )
         counts = Counter(self.vocabulary_list)
         repeated = next((value for value, count in counts.items() if count > 1), None)
         if repeated is not None:
@@ -92,7 +93,6 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
                 argument="vocabulary_list",
                 value=str(repeated),
             )
-        check_choice("dtype", self.dtype or "string", CATEGORY_DTYPES)
         _check_unlisted(self.name, self._default, self.num_oov_buckets, unset=_IGNORED)
 
     @property
@@ -144,15 +144,14 @@ class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
         "vocabulary_file",
     )
 
-    vocabulary_file: str = ""
-    vocabulary_size: int | None = None
-    num_oov_buckets: int = 0
-    default_value: int | None = None  # Index of unlisted values; None ignores them.
-    dtype: str = "string"
+    vocabulary_file: Annotated[Text, Fact.FILE, Fact.PATH, PLACE]
+    vocabulary_size: Count | None = None
+    num_oov_buckets: OovBuckets = 0
+    default_value: UnlistedIndex | None = None  # None ignores unlisted values.
+    dtype: CategoryDtype = "string"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("dtype", self.dtype, CATEGORY_DTYPES)
         _check_unlisted(self.name, self.default_value, self.num_oov_buckets, unset=None)
 
     def content(self) -> Mapping[str, Any]:
@@ -187,13 +186,8 @@ class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
 class HashBucket(Categorical, kind="categorical_with_hash_bucket"):
     structural: ClassVar[tuple[str, ...]] = ("hash_bucket_size",)
 
-    hash_bucket_size: int = 0
-    dtype: str = "string"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_minimum("hash_bucket_size", self.hash_bucket_size, 2)
-        check_choice("dtype", self.dtype, CATEGORY_DTYPES)
+    hash_bucket_size: HashBuckets
+    dtype: CategoryDtype = "string"
 
     def build(self) -> Any:
         return engine.tf.feature_column.categorical_column_with_hash_bucket(
@@ -205,12 +199,18 @@ class HashBucket(Categorical, kind="categorical_with_hash_bucket"):
 class Identity(Categorical, kind="categorical_with_identity"):
     structural: ClassVar[tuple[str, ...]] = ("num_buckets",)
 
-    num_buckets: int = 0
-    default_value: int | None = None  # Index of other values; None makes them an error in training.
+    num_buckets: Count
+    # Index of other values; None makes them an error in training.
+    default_value: Annotated[int, Ge(0)] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_minimum("num_buckets", self.num_buckets, 1)
+        if self.default_value is not None and self.default_value >= self.num_buckets:
+            raise ArgumentError(
+                f"`default_value` must be below `num_buckets` ({self.num_buckets}), not {self.default_value}.",
+                argument="default_value",
+                value=str(self.default_value),
+            )
 
     def accepted(self) -> Accepted | None:
         if self.default_value is not None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from tfdistribute import engine
-from tfdistribute.descriptions import check_minimum
-from tfdistribute.errors import ArgumentError, ModelError
+from tfdistribute.descriptions.constraints import Expected, Fact, Ge, Len, Text
+from tfdistribute.errors import ModelError
 from tfdistribute.models.feature_columns.description import (
     TEXT,
     WHOLE_NUMBERS,
     FeatureColumn,
     FeatureRequirement,
+    HashBuckets,
     safe_key,
 )
 
@@ -23,21 +24,17 @@ class Crossed(FeatureColumn, kind="crossed"):
     is_dense: ClassVar[bool] = False
     structural: ClassVar[tuple[str, ...]] = ("keys", "hash_bucket_size", "hash_key")
 
-    keys: tuple[FeatureColumn | str, ...]
-    hash_bucket_size: int
-    hash_key: int | None = None
+    keys: Annotated[
+        tuple[FeatureColumn | Text, ...],
+        Len(2),
+        Expected("at least two names of features or columns"),
+        Fact.NAME,
+    ]
+    hash_bucket_size: HashBuckets
+    hash_key: Annotated[int, Ge(0)] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_minimum("hash_bucket_size", self.hash_bucket_size, 2)
-        check_minimum("hash_key", self.hash_key or 0, 0)
-        if len(self.keys) < 2:
-            raise ArgumentError(
-                f"column_crossed() needs at least two `keys`, not {len(self.keys)}.",
-                "Give the names of two features, or two columns.",
-                argument="keys",
-                value=self.name,
-            )
         for key in self.keys:
             if isinstance(key, FeatureColumn) and _cannot_be_crossed(key):
                 raise ModelError(

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from tfdistribute import engine
-from tfdistribute.descriptions import check_choice, check_minimum
-from tfdistribute.errors import ArgumentError, ModelError
+from tfdistribute.descriptions.constraints import (
+    PLACE,
+    Count,
+    Fact,
+    Ge,
+    Never,
+    Text,
+    both_or_none,
+)
+from tfdistribute.errors import ModelError
 from tfdistribute.models.feature_columns.description import (
-    NUMBER_DTYPES,
     NUMBERS,
     FeatureColumn,
     FeatureRequirement,
+    NumberDtype,
     safe_key,
 )
 from tfdistribute.models.feature_columns.initializers import Initializer
 from tfdistribute.models.warm_start import checkpoint_checksum
-
-COMBINERS = ("mean", "sqrtn", "sum")
 
 
 @dataclass(frozen=True)
@@ -52,12 +58,8 @@ class Weighted(WrapsCategories, kind="categorical_weighted"):
     is_dense: ClassVar[bool] = False
     structural: ClassVar[tuple[str, ...]] = ("categorical_column", "weight_feature_key")
 
-    weight_feature_key: str
-    dtype: str = "float32"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("dtype", self.dtype, NUMBER_DTYPES)
+    weight_feature_key: Annotated[Text, Fact.NAME]
+    dtype: NumberDtype = "float32"
 
     @property
     def name(self) -> str:
@@ -95,29 +97,17 @@ class Embedding(WrapsCategories, kind="embedding"):
         "combiner",
         "trainable",
     )
+    rules: ClassVar[tuple[Never, ...]] = both_or_none("ckpt_to_load_from", "tensor_name_in_ckpt")
 
-    dimension: int
-    combiner: str = "mean"
+    dimension: Count
+    combiner: Literal["mean", "sqrtn", "sum"] = "mean"
     # None: a truncated normal with standard deviation 1 / sqrt(dimension).
     initializer: Initializer | None = None
-    ckpt_to_load_from: str | None = None
-    tensor_name_in_ckpt: str | None = None
-    max_norm: float | None = None
+    # A checkpoint elsewhere.
+    ckpt_to_load_from: Annotated[Text | None, Fact.CODE, PLACE] = None
+    tensor_name_in_ckpt: Annotated[Text | None, Fact.NAME] = None
+    max_norm: Annotated[float, Ge(0)] | None = None
     trainable: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_minimum("dimension", self.dimension, 1)
-        check_choice("combiner", self.combiner, COMBINERS)
-        if (self.ckpt_to_load_from is None) != (self.tensor_name_in_ckpt is None):
-            given = (
-                "ckpt_to_load_from" if self.tensor_name_in_ckpt is None else "tensor_name_in_ckpt"
-            )
-            raise ArgumentError(
-                f"`{given}` was given alone.",
-                "Give both `ckpt_to_load_from` and `tensor_name_in_ckpt`, or none.",
-                argument=given,
-            )
 
     def content(self) -> Mapping[str, Any]:
         path = self.ckpt_to_load_from

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from tfdistribute.columns import Accepted
 from tfdistribute.descriptions import Description
+from tfdistribute.descriptions.constraints import Ge
 from tfdistribute.errors import ModelError
 
 NUMBERS = ("float", "double", "integer", "integer64", "logical", "date", "datetime")
@@ -16,8 +17,12 @@ WHOLE_NUMBERS = ("integer", "integer64", "logical")
 TEXT = ("string",)
 
 # TensorFlow's dtypes for numbers and for categories.
-NUMBER_DTYPES = ("float32", "float64", "int32", "int64")
-CATEGORY_DTYPES = ("string", "int32", "int64")
+NumberDtype = Literal["float32", "float64", "int32", "int64"]
+CategoryDtype = Literal["string", "int32", "int64"]
+HashBuckets = Annotated[int, Ge(2)]
+OovBuckets = Annotated[int, Ge(0)]
+# Index of unlisted values; -1 ignores them.
+UnlistedIndex = Annotated[int, Ge(-1)]
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,7 @@ class FeatureRequirement:
 class FeatureColumn(Description):
     """Conversion of features, named by their ``safe_key``, to a model's numbers."""
 
+    in_words: ClassVar[str] = "a feature column"
     # Assigns values to buckets, so that another column can wrap it.
     is_categorical: ClassVar[bool] = False
     is_dense: ClassVar[bool] = True  # Layers can read it directly.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from tfdistribute import engine
 from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import Description, check_choice
+from tfdistribute.descriptions.constraints import Fact
 from tfdistribute.errors import ArgumentError
 
 # Graph initializers: unlike Keras's, they use the run configuration's `tf_random_seed`.
@@ -38,8 +39,10 @@ class Initializer(Description):
 
 @dataclass(frozen=True)
 class NamedInitializer(Initializer, kind="named"):
-    name: str
-    settings: dict[str, Any] = field(default_factory=dict)  # By TensorFlow's names.
+    name: Annotated[str, Fact.NAME]
+    settings: Annotated[dict[str, Any], Fact.NAME] = field(
+        default_factory=dict
+    )  # By TensorFlow's names.
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,7 +63,7 @@ class NamedInitializer(Initializer, kind="named"):
 
 @dataclass(frozen=True)
 class InitializerFunction(Initializer, kind="function"):
-    function: Any
+    function: Annotated[Any, Fact.CODE]
 
     def build(self) -> Any:
         function = as_callable(self.function, "initializer")

@@ -6,50 +6,57 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from tfdistribute import engine
-from tfdistribute.descriptions import check_choice
+from tfdistribute.descriptions.constraints import Count, Expected, Fact, Given, Gt, Len, Never, Text
 from tfdistribute.errors import ArgumentError, ModelError
 from tfdistribute.models.feature_columns.description import (
-    NUMBER_DTYPES,
     NUMBERS,
     FeatureColumn,
     FeatureRequirement,
+    NumberDtype,
     safe_key,
 )
 
 # A float32 has 24 bits. With a center of up to as many scales, 13 of them are left for a number after it is centered.
 _MOST_SCALES = 2**11
 
+# One for all, or one per number of a row.
+_PerNumber = Annotated[tuple[float, ...], Len(1)]
+
 
 @dataclass(frozen=True)
 class Numeric(FeatureColumn, kind="numeric"):
-    key: str
-    shape: tuple[int, ...] = (1,)
+    rules: ClassVar[tuple[Never, ...]] = tuple(
+        Never(
+            {"normalizer_fn": Given, name: Given},
+            f"`normalizer_fn` and `{name}` cannot both be given.",
+            "Compute everything in `normalizer_fn`, or leave it out.",
+        )
+        for name in ("center", "scale")
+    )
+
+    key: Annotated[Text, Fact.NAME]
+    shape: Annotated[tuple[Count, ...], Len(1)] = (1,)
     # For parsed examples without the feature; None makes them an error.
-    default_value: tuple[float, ...] | None = None
-    dtype: str = "float32"
-    normalizer_fn: Callable[..., Any] | None = None
-    center: tuple[float, ...] | None = None  # One for all, or one per number of a row.
-    scale: tuple[float, ...] | None = None
+    default_value: _PerNumber | None = None
+    dtype: NumberDtype = "float32"
+    normalizer_fn: Annotated[Callable[..., Any] | None, Fact.CODE] = None
+    center: _PerNumber | None = None
+    scale: Annotated[tuple[Annotated[float, Gt(0)], ...], Len(1)] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("dtype", self.dtype, NUMBER_DTYPES)
-        if self.scale is not None and 0 in self.scale:
-            raise ArgumentError(
-                f"`scale` of column {self.name} is 0.",
-                "Give the standard deviation, or leave a constant column out.",
-                argument="scale",
-                value="0",
-            )
-        if self.normalizer_fn is not None and (self.center or self.scale):
-            raise ArgumentError(
-                f"Column {self.name} has `normalizer_fn` as well as `center` or `scale`.",
-                "Compute everything in `normalizer_fn`, or leave it out.",
-                argument="normalizer_fn",
-            )
+        width = math.prod(self.shape)
+        for name in ("default_value", "center", "scale"):
+            numbers = getattr(self, name)
+            if numbers is not None and len(numbers) not in (1, width):
+                raise ArgumentError(
+                    f"`{name}` must be a number, or as many numbers as `shape` has ({width}), not {len(numbers)}.",
+                    argument=name,
+                    value=str(len(numbers)),
+                )
 
     @property
     def name(self) -> str:
@@ -117,17 +124,13 @@ class Bucketized(FeatureColumn, kind="bucketized"):
     structural: ClassVar[tuple[str, ...]] = ("source_column", "boundaries")
 
     source_column: Numeric
-    boundaries: tuple[float, ...]  # Increasing; each belongs to the range above it.
+    # Each belongs to the range above it.
+    boundaries: Annotated[
+        tuple[float, ...], Len(1, increasing="strictly"), Expected("increasing numbers")
+    ]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.boundaries or any(low >= high for low, high in pairwise(self.boundaries)):
-            raise ArgumentError(
-                f"`boundaries` of {self.name} must increase, not {list(self.boundaries)}.",
-                "Sort them and drop repeated values.",
-                argument="boundaries",
-                value=str(list(self.boundaries)),
-            )
         if len(self.source_column.shape) > 1:
             raise ModelError(
                 f"`source_column` {self.source_column.name} has shape {list(self.source_column.shape)}; "

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
 from tfdistribute import engine, storage
 from tfdistribute.callbacks import as_callable
 from tfdistribute.columns import TYPES_OF_DTYPES, ColumnFacts, InputFacts
+from tfdistribute.descriptions.constraints import PLACE, Fact, Text
 from tfdistribute.errors import InputError, ModelError
 from tfdistribute.models.description import Model
 from tfdistribute.models.feature_columns.description import NUMBERS, TEXT, FeatureRequirement
@@ -33,12 +34,13 @@ class KerasModel(Model, kind="keras"):
     which subclasses of Model do not support.
     """
 
-    path: str | None = None
-    function: Callable[..., Any] | None = None
-    custom_objects: dict[str, Any] = field(default_factory=dict)
+    # Layers can be code.
+    path: Annotated[Text | None, Fact.CODE, Fact.FILE, PLACE] = None
+    function: Annotated[Callable[..., Any] | None, Fact.CODE] = None
+    custom_objects: Annotated[dict[str, Any], Fact.CODE] = field(default_factory=dict)
     # Read as one matrix; None if not known yet, or read by name.
-    matrix_features: tuple[str, ...] | None = None
-    weights: str | None = None
+    matrix_features: Annotated[tuple[Text, ...] | None, Fact.NAME] = None
+    weights: Annotated[Text | None, Fact.NAME] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

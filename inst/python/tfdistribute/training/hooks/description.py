@@ -13,7 +13,8 @@ from tfdistribute.errors import ArgumentError
 from tfdistribute.training.history import History
 
 TRAINING = ("train", "train_and_evaluate")
-
+# A task may watch the training by itself.
+RECORDS = "It decides what is logged or saved, and not what is trained."
 
 VERBS = {"train": "train", "eval": "evaluate", "infer": "predict"}
 
@@ -44,6 +45,7 @@ class Hook(Description):
     trains_only: ClassVar[bool] = False
     # Whether it can end a training that has no other end.
     may_end: ClassVar[bool] = False
+    in_words: ClassVar[str] = "a hook"
 
     def check(self, context: HookContext) -> None:
         """Check, before TensorFlow starts, that the hook works in a run; else ArgumentError or UnsupportedError."""

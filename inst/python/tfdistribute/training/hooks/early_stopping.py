@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from tfdistribute import engine
+from tfdistribute.descriptions.constraints import (
+    Count,
+    Ge,
+    Never,
+    Not,
+    Pattern,
+    Seconds,
+    Text,
+    exactly_one,
+    excludes,
+)
 from tfdistribute.errors import ArgumentError, UnsupportedError
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import History
@@ -19,6 +31,13 @@ _RARE_S = 60.0
 # Longer than TensorFlow needs to start on a slow machine.
 PATIENCE_S = 600.0
 
+_MORE_IS_BETTER = {"accuracy", "auc", "precision", "recall"}
+_KERAS_NAME = Pattern(
+    "(?!val_)[^\x00]*",
+    "`{argument}` {value} is a Keras name; metrics of evaluations have no prefix here.",
+    'Leave "val_" out, and use data = "evaluation".',
+)
+
 
 @dataclass(frozen=True)
 class GlobalStepWaiter(Hook, kind="global_step_waiter"):
@@ -26,7 +45,7 @@ class GlobalStepWaiter(Hook, kind="global_step_waiter"):
 
     trains_only: ClassVar[bool] = True
 
-    wait_until_step: int
+    wait_until_step: Annotated[int, Ge(0)]
 
     def session_hook(self, context: HookContext) -> Any:
         return engine.hooks.WaitForStep(
@@ -38,9 +57,10 @@ class GlobalStepWaiter(Hook, kind="global_step_waiter"):
 class StopAtStep(Hook, kind="stop_at_step"):
     trains_only: ClassVar[bool] = True
     may_end: ClassVar[bool] = True
+    rules: ClassVar[tuple[Never, ...]] = exactly_one("num_steps", "last_step")
 
-    num_steps: int | None = None  # From where this training starts.
-    last_step: int | None = None
+    num_steps: Count | None = None  # From where this training starts.
+    last_step: Count | None = None
 
     def session_hook(self, context: HookContext) -> Any:
         return engine.hooks.StopAtStep(
@@ -58,18 +78,40 @@ class EarlyStopping(Hook, kind="early_stopping"):
 
     trains_only: ClassVar[bool] = True
     may_end: ClassVar[bool] = True
+    rules: ClassVar[tuple[Never, ...]] = (
+        Never(
+            {"monitor": Annotated[str, Not(Literal["loss"])], "data": Literal["training"]},
+            '`monitor` must be "loss" with `data` = {data}, not {monitor}.',
+            'Use data = "evaluation" for a metric of evaluations.',
+        ),
+        excludes("every_n_steps", "every_s"),
+    )
 
-    monitor: str
-    # "training": mean loss since the last check; "evaluation": a metric of train_and_evaluate.
-    data: str
-    mode: str
-    patience_steps: int
-    min_delta: float = 0.0
-    min_steps: int = 0  # Before this global step, training does not end and values do not count.
-    every_n_steps: int | None = None
+    monitor: Annotated[Text, _KERAS_NAME] = "loss"
+    patience_steps: Count = 1000
+    min_delta: Annotated[float, Ge(0)] = 0.0
+    # "auto": "max" for metrics such as accuracy.
+    mode: Literal["auto", "min", "max"] = "auto"
+    # "training": mean loss since the last check; "evaluation": a metric of train_and_evaluate; "auto" by the metric.
+    data: Literal["auto", "training", "evaluation"] = "auto"
+    # Before this global step, training does not end and values do not count.
+    min_steps: Annotated[int, Ge(0)] = 0
+    every_n_steps: Count | None = None
     # Without both: every evaluation, or the loss ten times in patience_steps.
-    every_s: float | None = None
+    every_s: Seconds | None = None
     restore_best_weights: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # Whole words, because "caucasian_error" contains "auc".
+        more_is_better = not _MORE_IS_BETTER.isdisjoint(re.findall("[a-z]+", self.monitor.lower()))
+        chosen = {
+            "mode": "max" if more_is_better else "min",
+            "data": "training" if self.monitor == "loss" else "evaluation",
+        }
+        for name, value in chosen.items():
+            if getattr(self, name) == "auto":
+                object.__setattr__(self, name, value)
 
     def check(self, context: HookContext) -> None:
         super().check(context)

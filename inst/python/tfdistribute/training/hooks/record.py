@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from tfdistribute.training.hooks.description import Hook, HookContext
+from tfdistribute.descriptions.constraints import Count
+from tfdistribute.training.hooks.description import RECORDS, Hook, HookContext
 
 
 @dataclass(frozen=True)
 class HistorySaver(Hook, kind="history_saver"):
-    every_n_steps: int = 10
+    may_differ: ClassVar[str] = RECORDS
+
+    every_n_steps: Count = 10
 
     def session_hook(self, context: HookContext) -> None:
         """Return None: see ``record_interval``."""
@@ -19,12 +22,16 @@ class HistorySaver(Hook, kind="history_saver"):
 
 @dataclass(frozen=True)
 class ProgressBar(Hook, kind="progress_bar"):
+    may_differ: ClassVar[str] = RECORDS
+
     def session_hook(self, context: HookContext) -> None:
         """Return None: the display listens to the history."""
 
 
 @dataclass(frozen=True)
 class ViewMetrics(Hook, kind="view_metrics"):
+    may_differ: ClassVar[str] = RECORDS
+
     def session_hook(self, context: HookContext) -> None:
         """Return None: the page listens to the history."""
 

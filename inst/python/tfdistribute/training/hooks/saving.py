@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from tfdistribute import engine
+from tfdistribute.descriptions.constraints import (
+    Count,
+    Expected,
+    Fact,
+    Never,
+    PythonObject,
+    Seconds,
+    Text,
+    exactly_one,
+    excludes,
+)
 from tfdistribute.errors import ArgumentError
 from tfdistribute.files import absolute_path, canonical_path
-from tfdistribute.training.hooks.description import Hook, HookContext
+from tfdistribute.training.hooks.description import RECORDS, Hook, HookContext
+
+Scaffold = Annotated[PythonObject | None, Expected("a Python Scaffold or NULL")]
+SummaryWriter = Annotated[PythonObject | None, Expected("a Python SummaryWriter or NULL")]
 
 
 @dataclass(frozen=True)
@@ -19,14 +33,22 @@ class CheckpointSaver(Hook, kind="checkpoint_saver"):
     """
 
     trains_only: ClassVar[bool] = True
+    may_differ: ClassVar[str] = RECORDS
+    rules: ClassVar[tuple[Never, ...]] = (
+        *exactly_one("every_s", "every_n_steps"),
+        excludes("saver", "scaffold"),
+    )
 
-    checkpoint_dir: str | None = None
-    every_s: float | None = None
-    every_n_steps: int | None = None
-    saver: Any = None
-    checkpoint_basename: str = "model.ckpt"
-    scaffold: Any = None
-    listeners: tuple[Any, ...] = ()
+    checkpoint_dir: Annotated[Text | None, Fact.PATH] = None
+    every_s: Seconds | None = None
+    every_n_steps: Count | None = None
+    saver: Annotated[PythonObject | None, Expected("a Python Saver or NULL")] = None
+    checkpoint_basename: Text = "model.ckpt"
+    scaffold: Scaffold = None
+    listeners: Annotated[
+        tuple[PythonObject, ...],
+        Expected("CheckpointSaverListener objects, one or a list,"),
+    ] = ()
 
     def session_hook(self, context: HookContext) -> Any:
         directory = _directory(self.checkpoint_dir, context, "checkpoint_dir", self.name)
@@ -52,11 +74,17 @@ class CheckpointSaver(Hook, kind="checkpoint_saver"):
 
 @dataclass(frozen=True)
 class SummarySaver(Hook, kind="summary_saver"):
-    every_n_steps: int | None = None
-    every_s: float | None = None
-    output_dir: str | None = None
-    summary_writer: Any = None
-    scaffold: Any = None
+    may_differ: ClassVar[str] = RECORDS
+    rules: ClassVar[tuple[Never, ...]] = (
+        *exactly_one("every_n_steps", "every_s"),
+        excludes("scaffold", "summary_op"),
+    )
+
+    every_n_steps: Count | None = None
+    every_s: Seconds | None = None
+    output_dir: Annotated[Text | None, Fact.PATH] = None
+    summary_writer: SummaryWriter = None
+    scaffold: Scaffold = None
     summary_op: Any = None
 
     def session_hook(self, context: HookContext) -> Any:
@@ -73,10 +101,13 @@ class SummarySaver(Hook, kind="summary_saver"):
 
 @dataclass(frozen=True)
 class StepCounter(Hook, kind="step_counter"):
-    every_n_steps: int | None = None
-    every_s: float | None = None
-    output_dir: str | None = None
-    summary_writer: Any = None
+    may_differ: ClassVar[str] = RECORDS
+    rules: ClassVar[tuple[Never, ...]] = exactly_one("every_n_steps", "every_s")
+
+    every_n_steps: Count | None = None
+    every_s: Seconds | None = None
+    output_dir: Annotated[Text | None, Fact.PATH] = None
+    summary_writer: SummaryWriter = None
 
     def session_hook(self, context: HookContext) -> Any:
         return engine.tf.estimator.StepCounterHook(

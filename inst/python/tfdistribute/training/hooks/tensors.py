@@ -5,19 +5,30 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from tfdistribute import engine
-from tfdistribute.training.hooks.description import Hook, HookContext
+from tfdistribute.descriptions.constraints import Count, Fact, Never, Seconds, excludes
+from tfdistribute.training.hooks.description import RECORDS, Hook, HookContext
 
 
 @dataclass(frozen=True)
 class LoggingTensor(Hook, kind="logging_tensor"):
+    may_differ: ClassVar[str] = RECORDS
+    rules: ClassVar[tuple[Never, ...]] = (
+        Never(
+            {"every_n_steps": None, "every_s": None, "at_end": Literal[False]},
+            "Neither `every_n_steps` nor `every_s` was given.",
+            "Give one of them.",
+        ),
+        excludes("every_n_steps", "every_s"),
+    )
+
     tensors: dict[str, Any]
     # Called with (global step, values by name): R would not show what Python prints.
-    show: Callable[..., Any]
-    every_n_steps: int | None = None
-    every_s: float | None = None
+    show: Annotated[Callable[..., Any], Fact.INTERNAL]
+    every_n_steps: Count | None = None
+    every_s: Seconds | None = None
     at_end: bool = False
 
     def session_hook(self, context: HookContext) -> Any:

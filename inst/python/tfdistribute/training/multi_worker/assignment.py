@@ -1,7 +1,7 @@
 """Assignment of a task: the training that it takes part in, and its place in the cluster.
 
 The tasks of a cluster compare their assignments before the first step. Every field of every description counts, so that
-a new one is compared without any change here. The tables below list the exceptions.
+a new one is compared without any change here. A field that may differ says so, see ``MayDiffer``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import dataclasses
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from tfdistribute import task_events
 from tfdistribute.cluster.checks import check_at_start
@@ -23,50 +23,23 @@ from tfdistribute.cluster.spec import (
 )
 from tfdistribute.cluster.tf_config import read_tf_config, to_tf_config
 from tfdistribute.descriptions.comparison import Entries, Exceptions, entries_of
+from tfdistribute.descriptions.constraints import MayDiffer
 from tfdistribute.errors import ClusterError, ModelDirectoryError
 from tfdistribute.files import canonical_path
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import Listener
-from tfdistribute.training.specs import EvalSpec, TrainSpec, check_specs, check_training
+from tfdistribute.training.specs import (
+    COMPARED_BY_LAST_STEP,
+    EvalSpec,
+    TrainSpec,
+    check_specs,
+    check_training,
+)
 
-_RECORDS = "It decides what is logged or saved, and not what is trained."
-_REFERS = "It refers to a place, which may differ between machines; its content is compared."
-_OWN = "Each task has its own."
-
-LEFT_OUT = {
-    "TaskAssignment.verb": "Evaluations do not change what is trained.",
-    "TaskAssignment.evaluation": "Evaluations do not change what is trained.",
-    "TaskAssignment.member": _OWN,
-    "TaskAssignment.listener": _OWN,
-    "TaskAssignment.saving_listeners": "Only the chief saves.",
-    "TaskAssignment.steps": "The last step is compared, see ``TaskFacts``.",
-    "TrainSpec.max_steps": "The last step is compared, see ``TaskFacts``.",
-    "Model.model_dir": "Tasks compare what the chief writes there.",
-    "InMemory.columns": "The values are compared by a checksum.",
-    "SerializedDataset.graph": "Processes number its functions differently; operations are compared.",
-    "Mapped.directory": _REFERS,
-    "FileInput.paths": _REFERS,
-    "TableInput.on_skipped": "It warns.",
-    "VocabularyFile.vocabulary_file": _REFERS,
-    "Embedding.ckpt_to_load_from": _REFERS,
-    "WarmStart.ckpt_to_initialize_from": _REFERS,
-    "KerasModel.path": _REFERS,
-    "Wrapped.estimator": "The functions and values that it was made from are compared.",
-    # A task may watch the training by itself.
-    "CheckpointSaver": _RECORDS,
-    "HistorySaver": _RECORDS,
-    "LoggingTensor": _RECORDS,
-    "ProgressBar": _RECORDS,
-    "SessionRun": _RECORDS,
-    "StepCounter": _RECORDS,
-    "SummarySaver": _RECORDS,
-    "ViewMetrics": _RECORDS,
-}
-
-CODE_ONLY = {"DatasetFunction.function": "It may name files with this task's share of the rows."}
-
-_EXCEPTIONS = Exceptions(LEFT_OUT, CODE_ONLY, may_differ=True)
+_EXCEPTIONS = Exceptions(between_tasks=True)
+_EVALUATES = MayDiffer("Evaluations do not change what is trained.")
+_OWN = MayDiffer("Each task has its own.")
 
 # Where users find these fields.
 _NAMES = {
@@ -88,15 +61,15 @@ class TaskAssignment:
         saving_listeners: tf.estimator.CheckpointSaverListener objects, for the chief.
     """
 
-    verb: str
-    member: Member
+    verb: Annotated[str, _EVALUATES]
+    member: Annotated[Member, _OWN]
     model: Model
     settings: RunSettings
     train: TrainSpec
-    evaluation: EvalSpec | None = None
-    steps: int | None = None
-    saving_listeners: Sequence[Any] = ()
-    listener: Listener | None = None
+    evaluation: Annotated[EvalSpec | None, _EVALUATES] = None
+    steps: Annotated[int | None, MayDiffer(COMPARED_BY_LAST_STEP)] = None
+    saving_listeners: Annotated[Sequence[Any], MayDiffer("Only the chief saves.")] = ()
+    listener: Annotated[Listener | None, _OWN] = None
 
     def check(self) -> None:
         """Check that the training may begin: its directory, which the job must have locked, its hooks, and its end."""
