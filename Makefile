@@ -43,6 +43,7 @@ site: install ## Build the documentation site in .environment/site, offline
 	@tools/env Rscript tools/site.R
 
 docs: environment ## Write man/ and NAMESPACE from the comments in R/
+	@tools/env python tools/schema.py
 	@tools/env Rscript tools/document.R .
 
 check: install ## Lint, test, and R CMD check; says how long each took

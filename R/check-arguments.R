@@ -270,12 +270,8 @@ check_class <- function(
 }
 
 # A TensorFlow dtype by its name, "float32", or a Python tf$float32, which a description does not store.
-check_dtype <- function(value, choices, null = FALSE, argument = rlang::caller_arg(value)) {
-  dtype <- if (is_python_object(value)) dtype_name(value) else value
-  if (null && is.null(dtype)) {
-    return(NULL)
-  }
-  check_choice(dtype, choices, argument)
+plain_dtype <- function(dtype) {
+  if (is_python_object(dtype)) dtype_name(dtype) else dtype
 }
 
 # Python objects that TensorFlow gets unchanged: NULL, one object, or a list of objects.

@@ -11,11 +11,13 @@ describe <- function(family, kind, arguments, ...) {
   )
 }
 
-checked_fields_of <- function(member, arguments) {
+# The arguments that are fields, in their order; their defaults may depend on those before them. `converted` are fields
+# that are already checked.
+checked_fields_of <- function(member, arguments, converted = list()) {
   fields <- member$properties
-  # In the order of the arguments, whose defaults may depend on those before them.
   given <- intersect(names(arguments), names(fields))
-  for (name in given) {
+  fields[names(converted)] <- converted
+  for (name in setdiff(given, names(converted))) {
     fields[name] <- list(check_field(arguments[[name]], fields[[name]], name))
   }
   fields <- fields[given]
@@ -34,7 +36,11 @@ check_field <- function(value, field, argument) {
   is_secret <- isTRUE(field$secret)
   abort_tfdistribute(
     field$error %||% "argument",
-    problem = c("`{argument}` must be {field$expected}", if (!is_secret) ", not {show_value(value)}", "."),
+    problem = c(
+      "`{argument}` must be {field$expected}",
+      if (!is_secret) ", not {show_value(value)}",
+      "."
+    ),
     remedy = if (!is.null(field$remedy)) {
       "{field$remedy}"
     } else if (is_number(value) && abs(value) > .Machine$integer.max) {
@@ -50,7 +56,9 @@ misfit <- new.env()
 
 fit <- function(value, option, argument, field) {
   found <- fit_type(value, option, argument, field)
-  is_excluded <- !is.null(option$not) && !identical(found, misfit) && fits_any(found, option$not$anyOf, argument)
+  is_excluded <- !is.null(option$not) &&
+    !identical(found, misfit) &&
+    fits_any(found, option$not$anyOf, argument)
   if (is_excluded) misfit else found
 }
 
@@ -102,9 +110,12 @@ fit_other <- function(value, option, argument) {
     class <- paste0("tfdistribute_", sub("^.*/", "", option[["$ref"]]))
     return(if (inherits(value, class) && is.list(value) && length(value) > 0) value else misfit)
   }
-  if (!is.null(option$takes)) {
-    is_function <- is.function(value)
-    return(if (is_function) check_callback(value, option$takes, argument, option$remedy) else misfit)
+  if (!is.null(option[["function"]])) {
+    is_checked <- is.function(value) && !is_python_object(value) && !is.null(option$takes)
+    if (is_checked) {
+      check_callback(value, option$takes, argument, option$remedy)
+    }
+    return(if (is.function(value) || is_python_object(value)) value else misfit)
   }
   if (isTRUE(option$python) && !is_python_object(value)) misfit else value
 }
@@ -117,7 +128,9 @@ is_within <- function(numbers, option) {
 }
 
 fit_strings <- function(values, option, argument, field) {
-  if (!is.character(values) || anyNA(values) || (!is.null(option$minLength) && !all(nzchar(values)))) {
+  if (
+    !is.character(values) || anyNA(values) || (!is.null(option$minLength) && !all(nzchar(values)))
+  ) {
     return(misfit)
   }
   texts <- as_utf8(values, argument)
@@ -136,7 +149,9 @@ fit_array <- function(value, option, argument, field) {
   }
   is_text <- type == "string"
   is_item <- if (is_text) is.character else is.numeric
-  if (is.list(value) && !is.object(value) && all(lengths(value) == 1 & vapply(value, is_item, NA))) {
+  if (
+    is.list(value) && !is.object(value) && all(lengths(value) == 1 & vapply(value, is_item, NA))
+  ) {
     value <- unlist(value)
   }
   if (length(value) == 0 && !is.object(value)) {
@@ -168,7 +183,8 @@ fit_array <- function(value, option, argument, field) {
 fit_list <- function(value, option, argument, field) {
   values <- if (is.list(value) && !is.object(value)) unname(value) else list(value)
   found <- lapply(values, fit_first, option$items$anyOf, argument, field)
-  is_short <- length(found) < (option$minItems %||% 0L) || length(found) > (option$maxItems %||% Inf)
+  is_short <- length(found) < (option$minItems %||% 0L) ||
+    length(found) > (option$maxItems %||% Inf)
   if (is_short || any(vapply(found, identical, NA, misfit))) misfit else found
 }
 
@@ -202,7 +218,11 @@ check_pattern <- function(texts, pattern, argument, secret = FALSE) {
   if (!all(matches)) {
     wrong <- texts[!matches][[1]]
     value <- show_value(wrong)
-    problem <- if (secret) sub(", not {value}", "", pattern$problem, fixed = TRUE) else pattern$problem
+    problem <- if (secret) {
+      sub(", not {value}", "", pattern$problem, fixed = TRUE)
+    } else {
+      pattern$problem
+    }
     abort_tfdistribute(
       pattern$error %||% "argument",
       problem = problem,

@@ -1,76 +1,24 @@
 # Arguments that several estimators share.
 
-# Checks of the arguments that several estimators have, in the order in which estimators print them.
-estimator_checks <- rlang::exprs(
-  hidden_units = check_hidden_units(hidden_units),
-  feature_columns = check_some_columns(feature_columns),
-  linear_feature_columns = as_feature_columns(linear_feature_columns),
-  linear_optimizer = check_optimizer(linear_optimizer),
-  dnn_feature_columns = as_feature_columns(dnn_feature_columns),
-  dnn_optimizer = check_optimizer(dnn_optimizer),
-  dnn_hidden_units = check_dnn_hidden_units(dnn_hidden_units, dnn_feature_columns),
-  dnn_activation_fn = check_activation(dnn_activation_fn),
-  dnn_dropout = check_dropout(dnn_dropout),
-  label_dimension = check_count(label_dimension),
-  n_classes = check_count(n_classes, minimum = 2L),
-  weight_column = check_weight_column(weight_column),
-  label_vocabulary = check_label_vocabulary(label_vocabulary, n_classes),
-  optimizer = check_optimizer(optimizer),
-  activation_fn = check_activation(activation_fn),
-  dropout = check_dropout(dropout),
-  batch_norm = check_flag(batch_norm),
-  sparse_combiner = check_choice(sparse_combiner, sparse_combiners),
-  linear_sparse_combiner = check_choice(linear_sparse_combiner, sparse_combiners),
-  params = check_params(params),
-  loss_reduction = check_choice(loss_reduction, loss_reductions),
-  warm_start_from = check_warm_start(warm_start_from)
-)
-
-# An estimator with the fields `...`, which are already checked, and the arguments of its constructor.
-describe_estimator <- function(kind, ..., .frame = parent.frame()) {
-  fields <- checked_fields(estimator_checks, ..., .frame = .frame)
-  rlang::inject(
-    new_estimator(kind, !!!fields, model_dir = .frame$model_dir, config = .frame$config)
-  )
-}
-
-loss_reductions <- c("sum_over_batch_size", "sum")
-sparse_combiners <- c("sum", "mean", "sqrtn")
-
-# fmt: skip
-activations <- c(
-  "celu", "crelu", "elu", "exponential", "gelu", "hard_sigmoid", "hardshrink", "hardsigmoid",
-  "hardtanh", "leaky_relu", "linear", "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid",
-  "silu", "softmax", "softplus", "softshrink", "softsign", "swish", "tanh", "tanhshrink"
-)
-
-check_activation <- function(value, argument = rlang::caller_arg(value)) {
-  if (is.function(value) || is_python_object(value)) {
-    return(value)
+# An estimator by the arguments of its constructor, and fields `...` that only R has.
+describe_estimator <- function(kind, arguments, ...) {
+  for (name in intersect(names(arguments), names(argument_converters))) {
+    arguments[name] <- list(argument_converters[[name]](arguments[[name]], name))
   }
-  if (!is.character(value) || length(value) != 1 || is.na(value)) {
-    abort_argument(value, "a name such as \"relu\", or a function", argument)
+  if ("label_vocabulary" %in% names(arguments)) {
+    vocabulary <- check_label_vocabulary(arguments$label_vocabulary, arguments$n_classes)
+    arguments["label_vocabulary"] <- list(vocabulary)
   }
-  if (!value %in% activations) {
-    abort_unknown_name(value, activations, "an activation function", argument)
-  }
-  value
-}
-
-check_dropout <- function(value, argument = rlang::caller_arg(value)) {
-  share <- check_number(value, minimum = 0, null = TRUE, argument = argument)
-  if (!is.null(share) && share >= 1) {
-    abort_argument(value, "a share below 1, or NULL", argument)
-  }
-  share
+  fields <- setdiff(names(arguments), c("model_dir", "config"))
+  columns <- arguments[grepl("feature_columns$", fields)]
+  described <- checked_fields_of(schema$estimator[[kind]], arguments[fields], columns)
+  new_estimator(kind, c(list(...), described), arguments$model_dir, arguments$config)
 }
 
 # tfestimators also accepts a numeric column.
-check_weight_column <- function(weight_column) {
-  if (is_feature_column(weight_column) && is_raw_number(weight_column)) {
-    return(weight_column$key)
-  }
-  check_string(weight_column, null = TRUE)
+plain_weight_column <- function(weight_column, ...) {
+  is_column <- is_feature_column(weight_column) && is_raw_number(weight_column)
+  if (is_column) weight_column$key else weight_column
 }
 
 check_deep_columns <- function(value, argument = rlang::caller_arg(value)) {
@@ -119,6 +67,20 @@ check_params <- function(params) {
   }
   params
 }
+
+# The forms of arguments that only R has: a function of the value and the name of the argument.
+argument_converters <- list(
+  hidden_units = function(value, name) check_not_columns(value, name),
+  feature_columns = function(value, name) check_some_columns(value, name),
+  linear_feature_columns = function(value, name) as_feature_columns(value, name),
+  dnn_feature_columns = function(value, name) as_feature_columns(value, name),
+  linear_optimizer = function(value, name) check_optimizer(value, name),
+  dnn_optimizer = function(value, name) check_optimizer(value, name),
+  optimizer = function(value, name) check_optimizer(value, name),
+  weight_column = function(value, name) plain_weight_column(value),
+  params = function(value, name) check_params(value),
+  warm_start_from = function(value, name) check_warm_start(value)
+)
 
 refuse_partitioner <- function(value, argument = rlang::caller_arg(value)) {
   if (!is.null(value)) {

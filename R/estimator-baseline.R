@@ -29,7 +29,7 @@ baseline_regressor <- function(
   ...
 ) {
   check_call()
-  describe_estimator("baseline_regressor")
+  describe_estimator("baseline_regressor", as.list(environment()))
 }
 
 #' @rdname baseline_estimators
@@ -45,5 +45,5 @@ baseline_classifier <- function(
   ...
 ) {
   check_call()
-  describe_estimator("baseline_classifier")
+  describe_estimator("baseline_classifier", as.list(environment()))
 }

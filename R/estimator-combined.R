@@ -54,7 +54,8 @@ dnn_linear_combined_regressor <- function(
   check_call()
   refuse_partitioner(input_layer_partitioner)
   check_parts(linear_feature_columns, dnn_feature_columns)
-  describe_estimator("dnn_linear_combined_regressor")
+  dnn_hidden_units <- check_dnn_hidden_units(dnn_hidden_units, dnn_feature_columns)
+  describe_estimator("dnn_linear_combined_regressor", as.list(environment()))
 }
 
 #' @rdname combined_estimators
@@ -82,7 +83,8 @@ dnn_linear_combined_classifier <- function(
   check_call()
   refuse_partitioner(input_layer_partitioner)
   check_parts(linear_feature_columns, dnn_feature_columns)
-  describe_estimator("dnn_linear_combined_classifier")
+  dnn_hidden_units <- check_dnn_hidden_units(dnn_hidden_units, dnn_feature_columns)
+  describe_estimator("dnn_linear_combined_classifier", as.list(environment()))
 }
 
 check_parts <- function(linear_feature_columns, dnn_feature_columns) {
@@ -106,5 +108,8 @@ check_parts <- function(linear_feature_columns, dnn_feature_columns) {
 
 check_dnn_hidden_units <- function(dnn_hidden_units, dnn_feature_columns) {
   is_used <- length(dnn_hidden_units) > 0 || length(as_feature_columns(dnn_feature_columns)) > 0
-  if (is_used) check_hidden_units(dnn_hidden_units) else integer()
+  if (is_used) {
+    units <- check_not_columns(dnn_hidden_units, "dnn_hidden_units")
+    check_field(units, schema$estimator$dnn_regressor$properties$hidden_units, "dnn_hidden_units")
+  }
 }

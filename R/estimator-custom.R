@@ -111,9 +111,10 @@ estimator <- function(
 ) {
   check_call()
   class <- check_strings(class, null = TRUE)
+  model_fn <- check_model_fn(model_fn)
   made <- describe_estimator(
     "custom",
-    model_fn = check_model_fn(model_fn),
+    as.list(environment()),
     model_class = class %||% character()
   )
   structure(made, class = c(class, base::class(made)))

@@ -6,7 +6,7 @@
 #' @inheritParams linear_estimators
 #' @param hidden_units Units of each hidden layer, counts: `c(64, 32)` makes two layers.
 #' @param activation_fn Activation function of the hidden layers: a function of a tensor, or a name
-#'   (`r paste0('"', activations, '"', collapse = ", ")`).
+#'   (`r paste0('"', schema_names$activations, '"', collapse = ", ")`).
 #' @param dropout Share of units that each training step omits, a number below 1. NULL omits none.
 #' @param input_layer_partitioner Must be NULL, because TensorFlow 2's canned models do not partition variables.
 #' @param batch_norm Whether the values of each hidden layer are normalized over the batch, TRUE or FALSE. Under a
@@ -47,11 +47,8 @@ dnn_regressor <- function(
 ) {
   check_call()
   refuse_partitioner(input_layer_partitioner)
-  describe_estimator(
-    "dnn_regressor",
-    hidden_units = check_hidden_units(hidden_units),
-    feature_columns = check_deep_columns(feature_columns)
-  )
+  feature_columns <- check_deep_columns(feature_columns)
+  describe_estimator("dnn_regressor", as.list(environment()))
 }
 
 #' @rdname dnn_estimators
@@ -75,19 +72,17 @@ dnn_classifier <- function(
 ) {
   check_call()
   refuse_partitioner(input_layer_partitioner)
-  describe_estimator(
-    "dnn_classifier",
-    hidden_units = check_hidden_units(hidden_units),
-    feature_columns = check_deep_columns(feature_columns)
-  )
+  feature_columns <- check_deep_columns(feature_columns)
+  describe_estimator("dnn_classifier", as.list(environment()))
 }
 
-check_hidden_units <- function(value, argument = rlang::caller_arg(value)) {
+# In tfestimators' oldest scripts, the columns come first.
+check_not_columns <- function(value, argument) {
   if (
     inherits(value, c("tfdistribute_feature_column", "tfdistribute_feature_columns", "formula"))
   ) {
     remedy <- "Name the arguments, as in {argument} = c(64, 32)."
     abort_argument(value, "whole numbers of at least 1", argument, remedy = remedy)
   }
-  check_counts(value, argument = argument)
+  value
 }

@@ -99,6 +99,7 @@ keras_model_to_estimator <- function(
   }
   estimator <- describe_estimator(
     "keras",
+    list(model_dir = model_dir, config = config),
     path = check_saved_model(keras_model_path),
     `function` = if (!is_object) check_model_builder(keras_model),
     custom_objects = check_custom_objects(custom_objects)

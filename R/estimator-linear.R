@@ -59,7 +59,7 @@ linear_regressor <- function(
 ) {
   check_call()
   refuse_partitioner(partitioner)
-  describe_estimator("linear_regressor")
+  describe_estimator("linear_regressor", as.list(environment()))
 }
 
 #' @rdname linear_estimators
@@ -80,5 +80,5 @@ linear_classifier <- function(
 ) {
   check_call()
   refuse_partitioner(partitioner)
-  describe_estimator("linear_classifier")
+  describe_estimator("linear_classifier", as.list(environment()))
 }

@@ -1,48 +1,19 @@
 # The `optimizer` argument of estimators.
 
-# Names, and the settings of each besides the common ones, as in models/optimizers.py.
-optimizer_settings <- list(
-  adadelta = c("rho", "epsilon"),
-  adagrad = c("initial_accumulator_value", "epsilon"),
-  adam = c("beta_1", "beta_2", "epsilon", "amsgrad"),
-  adamax = c("beta_1", "beta_2", "epsilon"),
-  ftrl = c(
-    "learning_rate_power",
-    "initial_accumulator_value",
-    "l1_regularization_strength",
-    "l2_regularization_strength",
-    "l2_shrinkage_regularization_strength",
-    "beta"
-  ),
-  nadam = c("beta_1", "beta_2", "epsilon"),
-  rmsprop = c("rho", "momentum", "epsilon", "centered"),
-  sgd = c("momentum", "nesterov")
-)
-# fmt: skip
-common_settings <- c(
-  "learning_rate", "decay", "clipnorm", "clipvalue", "global_clipnorm", "l2_penalty"
-)
-
-# fmt: skip
-schedule_names <- c(
-  "cosine_decay", "cosine_decay_restarts", "exponential_decay", "inverse_time_decay",
-  "piecewise_constant_decay", "polynomial_decay"
-)
-
 #' Optimizers of estimators
 #'
 #' The `optimizer` argument of an estimator determines how gradients change its weights. It can have five forms:
 #'
-#' * A name, in any case: `r paste0('"', names(optimizer_settings), '"', collapse = ", ")`. The learning rate is then
-#'   TensorFlow's default for the kind of model: 0.2 for linear models, 0.3 for baseline models, 0.001 for deep models
+#' * A name, in any case: `r paste0('"', names(schema_names$optimizers), '"', collapse = ", ")`. The learning rate is
+#'   then TensorFlow's default for the kind of model: 0.2 for linear models, 0.3 for baseline models, 0.001 for deep models
 #'   (0.01 with `"sgd"`), and in combined models 0.001 for the deep part and at most 0.005 for the linear part. These
 #'   rates are small for deep models, so set your own.
 #' * A list of a name and settings with Keras's names, such as `list("adam", learning_rate = 0.01, beta_1 = 0.95)`. All
-#'   optimizers accept `r paste0("\x60", common_settings, "\x60", collapse = ", ")`. With `l2_penalty`, the loss grows
-#'   by that number times the sum of the squared weights. Intercepts and biases are not penalized.
+#'   optimizers accept `r paste0("\x60", schema_names$common_settings, "\x60", collapse = ", ")`. With `l2_penalty`, the
+#'   loss grows by that number times the sum of the squared weights. Intercepts and biases are not penalized.
 #' * A list in which the learning rate is a schedule, which is itself a list: `list("sgd", learning_rate =
 #'   list("exponential_decay", initial_learning_rate = 0.1, decay_steps = 1000, decay_rate = 0.9))`. Schedules:
-#'   `r paste0('"', schedule_names, '"', collapse = ", ")`.
+#'   `r paste0('"', schema_names$schedules, '"', collapse = ", ")`.
 #' * A Python optimizer of `tf$keras$optimizers$legacy`, or a new optimizer if the legacy optimizer of the same name has
 #'   all its settings.
 #' * A function without arguments that returns such an optimizer.
@@ -75,10 +46,10 @@ check_optimizer <- function(value, argument = rlang::caller_arg(value)) {
   expected <- "a name, a list such as list(\"adam\", learning_rate = 0.01), or a function"
   parts <- named_settings(value, expected, argument)
   name <- tolower(parts$name)
-  if (!name %in% names(optimizer_settings)) {
-    abort_unknown_name(parts$name, names(optimizer_settings), "an optimizer", argument)
+  if (!name %in% names(schema_names$optimizers)) {
+    abort_unknown_name(parts$name, names(schema_names$optimizers), "an optimizer", argument)
   }
-  known <- c(common_settings, optimizer_settings[[name]])
+  known <- c(schema_names$common_settings, schema_names$optimizers[[name]])
   unknown <- setdiff(names(parts$settings), known)
   if (length(unknown) > 0) {
     abort_tfdistribute(
@@ -108,8 +79,8 @@ check_setting <- function(value, setting) {
 check_schedule <- function(learning_rate) {
   expected <- "a number or a list such as list(\"exponential_decay\", ...)"
   parts <- named_settings(learning_rate, expected)
-  if (!parts$name %in% schedule_names) {
-    abort_unknown_name(parts$name, schedule_names, "a schedule", "learning_rate")
+  if (!parts$name %in% schema_names$schedules) {
+    abort_unknown_name(parts$name, schema_names$schedules, "a schedule", "learning_rate")
   }
   c(list(schedule = parts$name), parts$settings)
 }

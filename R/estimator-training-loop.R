@@ -84,6 +84,13 @@ training_loop <- function(
   class <- check_strings(class, null = TRUE)
   made <- describe_estimator(
     "training_loop",
+    list(
+      params = params,
+      loss_reduction = loss_reduction,
+      warm_start_from = warm_start_from,
+      model_dir = model_dir,
+      config = config
+    ),
     build_parts = check_step(build, "params"),
     train_step = check_step(train_step, c("parts", "features", "labels", "step")),
     eval_step = if (!is.null(eval_step)) check_step(eval_step, c("parts", "features", "labels")),

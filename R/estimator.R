@@ -42,20 +42,20 @@ NULL
 
 # An estimator from checked fields, which have the names of the Python dataclass, and the user's `model_dir` and
 # `config`. Its attribute `temporary` is TRUE if `model_dir` is chosen here.
-new_estimator <- function(kind, ..., model_dir = NULL, config = NULL) {
+new_estimator <- function(kind, fields, model_dir = NULL, config = NULL) {
   if (is_python_object(config)) {
     remedy <- "Give its settings to run_config(), as in run_config(strategy_mirrored(), seed = 1)."
     abort_argument(config, "what run_config() returns", remedy = remedy)
   }
   config <- check_class(config, "tfdistribute_run_config", "what run_config() returns", null = TRUE)
   directory <- chosen_model_dir(model_dir, config$model_dir)
-  estimator <- new_description(
+  estimator <- rlang::inject(new_description(
     "estimator",
     kind,
-    ...,
+    !!!fields,
     model_dir = directory %||% tempfile("tfdistribute-model-"),
     config = config
-  )
+  ))
   structure(
     estimator,
     class = c(class(estimator), "tf_estimator"),

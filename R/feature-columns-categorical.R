@@ -1,7 +1,5 @@
 # Categorical feature columns, which assign each value to one of several buckets.
 
-category_dtypes <- c("string", "int32", "int64")
-
 #' Categorical column with a list of categories
 #'
 #' Each value is one of the listed categories. Linear models learn a weight per category. For deep models, wrap the
@@ -48,18 +46,9 @@ column_categorical_with_vocabulary_list <- function(
   }
   keys <- select_features(selections)
   vocabulary_list <- check_vocabulary(vocabulary_list)
-  dtype <- check_dtype(dtype, category_dtypes, null = TRUE)
-  default_value <- check_count(default_value, minimum = -1L, null = TRUE)
-  num_oov_buckets <- check_count(num_oov_buckets, minimum = 0L)
-  check_unlisted(if (isTRUE(default_value >= 0L)) default_value, num_oov_buckets)
-  new_keyed_columns(
-    "categorical_with_vocabulary_list",
-    keys,
-    vocabulary_list = vocabulary_list,
-    dtype = dtype,
-    default_value = default_value,
-    num_oov_buckets = num_oov_buckets
-  )
+  columns <- keyed_columns("categorical_with_vocabulary_list", keys, as.list(environment()))
+  check_unlisted(if (isTRUE(default_value >= 0)) default_value, num_oov_buckets)
+  columns
 }
 
 # For column_categorical_with_vocabulary_list("cut", levels(cut)), the last value, unless it can be a column's name.
@@ -112,18 +101,9 @@ column_categorical_with_vocabulary_file <- function(
   dtype = "string"
 ) {
   keys <- select_features(rlang::quos(...))
-  num_oov_buckets <- check_count(num_oov_buckets, minimum = 0L)
-  default_value <- check_count(default_value, minimum = -1L, null = TRUE)
+  columns <- keyed_columns("categorical_with_vocabulary_file", keys, as.list(environment()))
   check_unlisted(default_value, num_oov_buckets)
-  new_keyed_columns(
-    "categorical_with_vocabulary_file",
-    keys,
-    vocabulary_file = path.expand(check_string(vocabulary_file)),
-    vocabulary_size = check_count(vocabulary_size, null = TRUE),
-    num_oov_buckets = num_oov_buckets,
-    default_value = default_value,
-    dtype = check_dtype(dtype, category_dtypes)
-  )
+  columns
 }
 
 #' Categorical column with hash buckets
@@ -143,12 +123,8 @@ column_categorical_with_vocabulary_file <- function(
 #' column_categorical_with_hash_bucket("city", hash_bucket_size = 1000)
 #' @export
 column_categorical_with_hash_bucket <- function(..., hash_bucket_size, dtype = "string") {
-  new_keyed_columns(
-    "categorical_with_hash_bucket",
-    select_features(rlang::quos(...)),
-    hash_bucket_size = check_count(hash_bucket_size, minimum = 2L),
-    dtype = check_dtype(dtype, category_dtypes)
-  )
+  keys <- select_features(rlang::quos(...))
+  keyed_columns("categorical_with_hash_bucket", keys, as.list(environment()))
 }
 
 #' Categorical column of numbered categories
@@ -171,17 +147,11 @@ column_categorical_with_hash_bucket <- function(..., hash_bucket_size, dtype = "
 #' @export
 column_categorical_with_identity <- function(..., num_buckets, default_value = NULL) {
   keys <- select_features(rlang::quos(...))
-  num_buckets <- check_count(num_buckets)
-  default_value <- check_count(default_value, minimum = 0L, null = TRUE)
+  columns <- keyed_columns("categorical_with_identity", keys, as.list(environment()))
   if (!is.null(default_value) && default_value >= num_buckets) {
     abort_argument(default_value, "below `num_buckets` ({num_buckets})")
   }
-  new_keyed_columns(
-    "categorical_with_identity",
-    keys,
-    num_buckets = num_buckets,
-    default_value = default_value
-  )
+  columns
 }
 
 # Listed categories: strings, or whole numbers.

@@ -26,12 +26,7 @@ column_categorical_weighted <- function(
   ...
 ) {
   check_call()
-  wrap_categorical(
-    "categorical_weighted",
-    categorical_column,
-    weight_feature_key = check_string(weight_feature_key),
-    dtype = check_dtype(dtype, number_dtypes)
-  )
+  wrap_categorical("categorical_weighted", categorical_column, as.list(environment()))
 }
 
 #' Categorical column of combined features
@@ -58,21 +53,13 @@ column_categorical_weighted <- function(
 #' @export
 column_crossed <- function(keys, hash_bucket_size, hash_key = NULL, ...) {
   check_call()
-  hash_bucket_size <- check_count(hash_bucket_size, minimum = 2L)
-  hash_key <- check_count(hash_key, minimum = 0L, null = TRUE)
   check_whole_columns(keys, "keys")
-  if (is_feature_column(keys) || !(is.character(keys) || is.list(keys)) || length(keys) < 2) {
-    abort_argument(keys, "at least two names of features or columns")
+  if (is.character(keys) || (is.list(keys) && !is_feature_column(keys))) {
+    keys <- unname(as.list(unclass(keys)))
   }
-  keys <- lapply(unname(as.list(unclass(keys))), function(key) {
-    if (is_feature_column(key)) check_crossed(key) else check_string(key, argument = "keys")
-  })
-  new_feature_column(
-    "crossed",
-    keys = keys,
-    hash_bucket_size = hash_bucket_size,
-    hash_key = hash_key
-  )
+  described <- describe("feature_column", "crossed", as.list(environment()))
+  lapply(Filter(is_feature_column, described$keys), check_crossed)
+  described
 }
 
 #' Indicator column: categories as counts
@@ -96,7 +83,7 @@ column_crossed <- function(keys, hash_bucket_size, hash_key = NULL, ...) {
 #' @export
 column_indicator <- function(categorical_column, ...) {
   check_call()
-  wrap_categorical("indicator", categorical_column)
+  wrap_categorical("indicator", categorical_column, list())
 }
 
 #' Embedding column: categories as learned vectors
@@ -110,7 +97,7 @@ column_indicator <- function(categorical_column, ...) {
 #' @param combiner How several categories of one row are combined: `"mean"`, `"sqrtn"` or `"sum"`.
 #' @param initializer Initial values: NULL for a truncated normal distribution with standard deviation
 #'   `1 / sqrt(dimension)`, a name, a list such as `list("truncated_normal", stddev = 0.1)`, or a function of `shape`
-#'   and `dtype`. Names: `r paste0('"', initializer_names, '"', collapse = ", ")`.
+#'   and `dtype`. Names: `r paste0('"', schema_names$initializers, '"', collapse = ", ")`.
 #' @param ckpt_to_load_from Path of a checkpoint with trained vectors. Requires `tensor_name_in_ckpt`.
 #' @param tensor_name_in_ckpt Name of the vectors' variable in that checkpoint.
 #' @param max_norm A number that limits the norm of a vector. NULL sets no limit.
@@ -136,36 +123,16 @@ column_embedding <- function(
   ...
 ) {
   check_call()
-  ckpt_to_load_from <- check_string(ckpt_to_load_from, null = TRUE)
-  tensor_name_in_ckpt <- check_string(tensor_name_in_ckpt, null = TRUE)
-  if (is.null(ckpt_to_load_from) != is.null(tensor_name_in_ckpt)) {
-    given <- if (is.null(tensor_name_in_ckpt)) "ckpt_to_load_from" else "tensor_name_in_ckpt"
-    abort_tfdistribute(
-      "argument",
-      problem = "`{given}` was given alone.",
-      remedy = "Give both `ckpt_to_load_from` and `tensor_name_in_ckpt`, or none.",
-      argument = given
-    )
-  }
-  wrap_categorical(
-    "embedding",
-    categorical_column,
-    dimension = check_count(dimension),
-    combiner = check_choice(combiner, c("mean", "sqrtn", "sum")),
-    initializer = check_initializer(initializer),
-    ckpt_to_load_from = ckpt_to_load_from,
-    tensor_name_in_ckpt = tensor_name_in_ckpt,
-    max_norm = check_number(max_norm, minimum = 0, null = TRUE),
-    trainable = check_flag(trainable)
-  )
+  initializer <- check_initializer(initializer)
+  wrap_categorical("embedding", categorical_column, as.list(environment()))
 }
 
-# A column for each categorical column, with the fields `...`, which are already checked.
-wrap_categorical <- function(kind, categorical_column, ...) {
-  fields <- list(...)
+# A column for each categorical column, by the arguments of the constructor.
+wrap_categorical <- function(kind, categorical_column, arguments) {
+  arguments$dtype <- plain_dtype(arguments$dtype)
   wrap_columns(categorical_column, function(column) {
-    column <- check_categorical(column, paste0("column_", kind))
-    rlang::inject(new_feature_column(kind, categorical_column = column, !!!fields))
+    arguments$categorical_column <- check_categorical(column, paste0("column_", kind))
+    describe("feature_column", kind, arguments)
   })
 }
 

@@ -1,13 +1,5 @@
 # Initial values of embeddings.
 
-# As in models/feature_columns/initializers.py.
-# fmt: skip
-initializer_names <- c(
-  "constant", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal",
-  "lecun_uniform", "ones", "orthogonal", "random_normal", "random_uniform", "truncated_normal",
-  "variance_scaling", "zeros"
-)
-
 check_initializer <- function(initializer) {
   if (is.null(initializer) || inherits(initializer, "tfdistribute_initializer")) {
     return(initializer)
@@ -17,7 +9,7 @@ check_initializer <- function(initializer) {
   }
   expected <- "a name, a list such as list(\"truncated_normal\", stddev = 0.1), or a function"
   parts <- named_settings(initializer, expected)
-  name <- check_choice(tolower(parts$name), initializer_names, argument = "initializer")
+  name <- check_choice(tolower(parts$name), schema_names$initializers, argument = "initializer")
   new_named_description("initializer", name, parts$settings)
 }
 

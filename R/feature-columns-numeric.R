@@ -1,7 +1,5 @@
 # Numeric feature columns, and numbers in ranges.
 
-number_dtypes <- c("float32", "float64", "int32", "int64")
-
 #' Numeric column
 #'
 #' Passes the numbers of a feature to the model. They are not scaled unless you set `center` and `scale`, or
@@ -42,23 +40,11 @@ column_numeric <- function(
 ) {
   keys <- select_features(rlang::quos(...))
   shape <- sizes_of(shape)
-  shape <- check_counts(shape)
-  default_value <- check_default_numbers(default_value, prod(shape))
-  dtype <- check_dtype(dtype, number_dtypes)
-  normalizer_fn <- check_callable(normalizer_fn)
-  center <- check_default_numbers(center, prod(shape))
-  scale <- check_scale(scale, prod(shape))
-  check_one_given(list(normalizer_fn = normalizer_fn, center = center %||% scale), required = FALSE)
-  new_keyed_columns(
-    "numeric",
-    keys,
-    shape = shape,
-    default_value = default_value,
-    dtype = dtype,
-    normalizer_fn = normalizer_fn,
-    center = center,
-    scale = scale
-  )
+  columns <- keyed_columns("numeric", keys, as.list(environment()))
+  check_width(default_value, prod(shape))
+  check_width(center, prod(shape))
+  check_width(scale, prod(shape))
+  columns
 }
 
 is_raw_number <- function(column) {
@@ -66,14 +52,6 @@ is_raw_number <- function(column) {
     is.null(column$normalizer_fn) &&
     is.null(column$center) &&
     is.null(column$scale)
-}
-
-check_scale <- function(scale, width) {
-  scale <- check_default_numbers(scale, width)
-  if (any(scale <= 0)) {
-    abort_argument(scale, "numbers above 0, or NULL")
-  }
-  scale
 }
 
 #' Bucketized column: numbers as ranges
@@ -96,15 +74,11 @@ check_scale <- function(scale, width) {
 #' @export
 column_bucketized <- function(source_column, boundaries, ...) {
   check_call()
-  if (
-    !is.numeric(boundaries) ||
-      length(boundaries) == 0 ||
-      !all(is.finite(boundaries)) ||
-      is.unsorted(boundaries, strictly = TRUE)
-  ) {
-    abort_argument(boundaries, "increasing numbers")
-  }
-  boundaries <- as.double(boundaries)
+  boundaries <- check_field(
+    boundaries,
+    schema$feature_column$bucketized$properties$boundaries,
+    "boundaries"
+  )
   wrap_columns(source_column, function(source) {
     if (source$kind != "numeric" || length(source$shape) > 1) {
       abort_tfdistribute(
@@ -122,15 +96,10 @@ column_bucketized <- function(source_column, boundaries, ...) {
   })
 }
 
-check_default_numbers <- function(value, width, argument = rlang::caller_arg(value)) {
-  if (is.null(value)) {
-    return(NULL)
+check_width <- function(numbers, width, argument = rlang::caller_arg(numbers)) {
+  if (!is.null(numbers) && !length(numbers) %in% c(1L, width)) {
+    abort_argument(numbers, "a number, or as many numbers as `shape` has ({width})", argument)
   }
-  fits <- is.numeric(value) && all(is.finite(value))
-  if (!fits || !length(value) %in% c(1L, width)) {
-    abort_argument(value, "a number, as many numbers as `shape` has, or NULL", argument)
-  }
-  as.double(value)
 }
 
 check_callable <- function(value, null = TRUE, argument = rlang::caller_arg(value)) {

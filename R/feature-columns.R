@@ -94,11 +94,14 @@ columns_of <- function(names, make) {
   if (length(columns) == 1) columns[[1]] else new_feature_columns(columns)
 }
 
-# A column for each key, the name of a feature, with the fields `...`, which are already checked.
-new_keyed_columns <- function(kind, keys, ...) {
-  force(keys)
-  fields <- list(...)
-  columns_of(keys, function(key) rlang::inject(new_feature_column(kind, key = key, !!!fields)))
+# A column for each key, the name of a feature, by the arguments of the constructor.
+keyed_columns <- function(kind, keys, arguments) {
+  arguments$dtype <- plain_dtype(arguments$dtype)
+  described <- describe("feature_column", kind, c(list(key = keys[[1]]), arguments))
+  columns_of(keys, function(key) {
+    described["key"] <- key
+    described
+  })
 }
 
 wrap_columns <- function(value, wrap, argument = rlang::caller_arg(value)) {

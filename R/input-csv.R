@@ -59,4 +59,3 @@ input_csv <- function(
   check_call()
   streamed_input("csv", as.list(environment()))
 }
-

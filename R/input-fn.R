@@ -269,7 +269,9 @@ format_input <- function(
     ...,
     batch_size = if (!is.null(x$batch_size)) paste(x$batch_size, "over all replicas"),
     epochs = x$epochs %||% "without end",
-    shuffle = if ("shuffle" %in% names(x)) if (is.logical(x$shuffle)) x$shuffle else "for training only",
+    shuffle = if ("shuffle" %in% names(x)) {
+      if (is.logical(x$shuffle)) x$shuffle else "for training only"
+    },
     seed = x$seed,
     impute = if (length(x$impute) > 0) format_values(x$impute),
     on_bad_row = if (identical(x$on_bad_row, "skip")) "skip"

@@ -72,8 +72,9 @@ tfdistribute_fit <- function(
   y <- check_outcome(y, nrow(x))
   weights <- check_row_weights(weights, nrow(x))
   hidden_units <- if (!is.null(hidden_units)) check_counts(hidden_units)
-  dropout <- check_dropout(dropout)
-  activation <- check_activation(activation)
+  deep <- schema$estimator$dnn_regressor$properties
+  dropout <- check_field(dropout, deep$dropout, "dropout")
+  activation <- check_field(activation, deep$activation_fn, "activation")
   batch_size <- check_count(batch_size, null = TRUE) %||% min(128L, nrow(x))
   steps_per_epoch <- ceiling(nrow(x) / batch_size)
   wanted_steps <- if (is.null(hidden_units)) 2000 else 500

@@ -71,7 +71,7 @@ schema_fields <- list(
   keep_checkpoint_max.1 = list(anyOf = list(list(type = "null"), list(type = "integer", minimum = 0L)), expected = "a whole number of at least 0 or NULL", default = 5L),
   keep_checkpoint_every_n_hours.1 = list(anyOf = list(list(type = "number", exclusiveMinimum = 0L)), expected = "a number above 0", default = 10000.0),
   log_step_count_steps.1 = list(anyOf = list(list(type = "null"), list(type = "integer", minimum = 1L), list(enum = c("auto"))), expected = "a whole number of at least 1, \"auto\" or NULL", default = "auto"),
-  device_fn.1 = list(anyOf = list(list(type = "null"), list(takes = c("op"), remedy = "Write function(op) and return a device's name.")), expected = "a function of (op) or NULL", default = NULL),
+  device_fn.1 = list(anyOf = list(list(type = "null"), list(`function` = TRUE, takes = c("op"), remedy = "Write function(op) and return a device's name.")), expected = "a function of (op) or NULL", default = NULL),
   protocol.1 = list(anyOf = list(list(type = "null"), list(enum = c("grpc", "grpc+verbs"))), expected = "one of \"grpc\", \"grpc+verbs\" or NULL", default = NULL),
   session_creation_timeout_secs.1 = list(anyOf = list(list(type = "number", exclusiveMinimum = 0L)), expected = "a number above 0", default = 7200.0),
   experimental_distribute.1 = list(anyOf = list(list()), expected = "a function", default = NULL),
@@ -97,16 +97,16 @@ schema_fields <- list(
   rule.10 = list(not = list(properties = list(every_n_steps = list(anyOf = list(list(type = "null"))), every_s = list(anyOf = list(list(type = "null")))), required = c("every_n_steps", "every_s")), problem = "Neither `every_n_steps` nor `every_s` was given.", remedy = "Give one of them.", error = "argument", argument = "every_n_steps"),
   rule.11 = list(not = list(properties = list(every_n_steps = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), every_s = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("every_n_steps", "every_s")), problem = "`every_n_steps` ({every_n_steps}) and `every_s` ({every_s}) cannot both be given.", remedy = "Leave one of them out.", error = "argument", argument = "every_n_steps"),
   rule.12 = list(not = list(properties = list(scaffold = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), summary_op = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("scaffold", "summary_op")), problem = "`scaffold` ({scaffold}) and `summary_op` ({summary_op}) cannot both be given.", remedy = "Leave one of them out.", error = "argument", argument = "scaffold"),
-  begin.1 = list(anyOf = list(list(type = "null"), list(takes = list())), expected = "a function or NULL", default = NULL),
-  after_create_session.1 = list(anyOf = list(list(type = "null"), list(takes = c("session", "coord"))), expected = "a function of (session, coord) or NULL", default = NULL),
-  before_run.1 = list(anyOf = list(list(type = "null"), list(takes = c("context"))), expected = "a function of (context) or NULL", default = NULL),
-  after_run.1 = list(anyOf = list(list(type = "null"), list(takes = c("context", "values"))), expected = "a function of (context, values) or NULL", default = NULL),
-  end.1 = list(anyOf = list(list(type = "null"), list(takes = c("session"))), expected = "a function of (session) or NULL", default = NULL),
+  begin.1 = list(anyOf = list(list(type = "null"), list(`function` = TRUE, takes = list())), expected = "a function or NULL", default = NULL),
+  after_create_session.1 = list(anyOf = list(list(type = "null"), list(`function` = TRUE, takes = c("session", "coord"))), expected = "a function of (session, coord) or NULL", default = NULL),
+  before_run.1 = list(anyOf = list(list(type = "null"), list(`function` = TRUE, takes = c("context"))), expected = "a function of (context) or NULL", default = NULL),
+  after_run.1 = list(anyOf = list(list(type = "null"), list(`function` = TRUE, takes = c("context", "values"))), expected = "a function of (context, values) or NULL", default = NULL),
+  end.1 = list(anyOf = list(list(type = "null"), list(`function` = TRUE, takes = c("session"))), expected = "a function of (session) or NULL", default = NULL),
   seconds.1 = list(anyOf = list(list(type = "null"), list(type = "number")), expected = "a number or NULL", default = NULL),
   wait_until_step.1 = list(anyOf = list(list(type = "integer", minimum = 0L)), expected = "a whole number of at least 0"),
   rule.13 = list(not = list(properties = list(num_steps = list(anyOf = list(list(type = "null"))), last_step = list(anyOf = list(list(type = "null")))), required = c("num_steps", "last_step")), problem = "Neither `num_steps` nor `last_step` was given.", remedy = "Give one of them.", error = "argument", argument = "num_steps"),
   rule.14 = list(not = list(properties = list(num_steps = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), last_step = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("num_steps", "last_step")), problem = "`num_steps` ({num_steps}) and `last_step` ({last_step}) cannot both be given.", remedy = "Leave one of them out.", error = "argument", argument = "num_steps"),
-  monitor.1 = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:(?!val_)[^\u0000]*)$", problem = "`{argument}` {value} is a Keras name; metrics of evaluations have no prefix here.", remedy = "Leave \"val_\" out, and use data = \"evaluation\".")))), expected = "a non-empty string", default = "loss"),
+  monitor.1 = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:(?!val_)([^\n]|[\n])*)$", problem = "`{argument}` {value} is a Keras name; metrics of evaluations have no prefix here.", remedy = "Leave \"val_\" out, and use data = \"evaluation\".")))), expected = "a non-empty string", default = "loss"),
   patience_steps.1 = list(anyOf = list(list(type = "integer", minimum = 1L)), expected = "a whole number of at least 1", default = 1000L),
   min_delta.1 = list(anyOf = list(list(type = "number", minimum = 0L)), expected = "a number of at least 0", default = 0.0),
   mode.2 = list(anyOf = list(list(enum = c("auto", "min", "max"))), expected = "one of \"auto\", \"min\", \"max\"", default = "auto"),
@@ -142,12 +142,13 @@ schema_fields <- list(
   rule.18 = list(not = list(properties = list(tensor_name_in_ckpt = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), ckpt_to_load_from = list(anyOf = list(list(type = "null")))), required = c("tensor_name_in_ckpt", "ckpt_to_load_from")), problem = "`tensor_name_in_ckpt` was given alone.", remedy = "Give both `ckpt_to_load_from` and `tensor_name_in_ckpt`, or none.", error = "argument", argument = "tensor_name_in_ckpt"),
   shape.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "integer", minimum = 1L))), minItems = 1L)), expected = "whole numbers of at least 1", default = list(1L)),
   default_value.2 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "number"))), minItems = 1L)), expected = "numbers or NULL", default = NULL),
+  normalizer_fn.1 = list(anyOf = list(list(type = "null"), list(`function` = TRUE)), expected = "a function or NULL", default = NULL),
   scale.1 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "number", exclusiveMinimum = 0L))), minItems = 1L)), expected = "numbers above 0 or NULL", default = NULL),
   rule.19 = list(not = list(properties = list(normalizer_fn = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), center = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("normalizer_fn", "center")), problem = "`normalizer_fn` and `center` cannot both be given.", remedy = "Compute everything in `normalizer_fn`, or leave it out.", error = "argument", argument = "normalizer_fn"),
   rule.20 = list(not = list(properties = list(normalizer_fn = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), scale = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("normalizer_fn", "scale")), problem = "`normalizer_fn` and `scale` cannot both be given.", remedy = "Compute everything in `normalizer_fn`, or leave it out.", error = "argument", argument = "normalizer_fn"),
   source_column.1 = list(anyOf = list(list()), expected = "a feature column"),
   boundaries.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "number"))), minItems = 1L, increasing = "strictly")), expected = "increasing numbers"),
-  function.1 = list(anyOf = list(list(takes = list())), expected = "a function"),
+  function.1 = list(anyOf = list(list(`function` = TRUE)), expected = "a function"),
   epochs.1 = list(anyOf = list(list(type = "null"), list(type = "integer", minimum = 1L)), expected = "a whole number of at least 1 or NULL", default = 1L),
   features.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string"))))), expected = "strings"),
   response.1 = list(anyOf = list(list(type = "null"), list(type = "string")), expected = "a string or NULL", default = NULL),
@@ -169,7 +170,7 @@ schema_fields <- list(
   linear_feature_columns.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(`$ref` = "#/$defs/feature_column"))))), expected = "features column or NULL", default = list()),
   dnn_optimizer.1 = list(anyOf = list(list(`$ref` = "#/$defs/optimizer")), expected = "a Optimizer", default = list(kind = "named", name = "adagrad", settings = list())),
   dnn_hidden_units.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "integer", minimum = 1L))))), expected = "whole numbers of at least 1 or NULL", default = list()),
-  dnn_activation_fn.1 = list(anyOf = list(list(enum = c("celu", "crelu", "elu", "exponential", "gelu", "hard_sigmoid", "hardshrink", "hardsigmoid", "hardtanh", "leaky_relu", "linear", "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "softmax", "softplus", "softshrink", "softsign", "swish", "tanh", "tanhshrink")), list(takes = list())), expected = "one of \"celu\", \"crelu\", \"elu\", \"exponential\", \"gelu\", \"hard_sigmoid\", \"hardshrink\", \"hardsigmoid\", \"hardtanh\", \"leaky_relu\", \"linear\", \"log_sigmoid\", \"mish\", \"relu\", \"relu6\", \"selu\", \"sigmoid\", \"silu\", \"softmax\", \"softplus\", \"softshrink\", \"softsign\", \"swish\", \"tanh\", \"tanhshrink\" or a function", default = "relu"),
+  dnn_activation_fn.1 = list(anyOf = list(list(enum = c("celu", "crelu", "elu", "exponential", "gelu", "hard_sigmoid", "hardshrink", "hardsigmoid", "hardtanh", "leaky_relu", "linear", "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "softmax", "softplus", "softshrink", "softsign", "swish", "tanh", "tanhshrink")), list(`function` = TRUE)), expected = "one of \"celu\", \"crelu\", \"elu\", \"exponential\", \"gelu\", \"hard_sigmoid\", \"hardshrink\", \"hardsigmoid\", \"hardtanh\", \"leaky_relu\", \"linear\", \"log_sigmoid\", \"mish\", \"relu\", \"relu6\", \"selu\", \"sigmoid\", \"silu\", \"softmax\", \"softplus\", \"softshrink\", \"softsign\", \"swish\", \"tanh\", \"tanhshrink\" or a function", default = "relu"),
   dnn_dropout.1 = list(anyOf = list(list(type = "null"), list(type = "number", minimum = 0L, exclusiveMaximum = 1L)), expected = "a number of at least 0 and below 1 or NULL", default = NULL),
   linear_sparse_combiner.1 = list(anyOf = list(list(enum = c("sum", "mean", "sqrtn"))), expected = "one of \"sum\", \"mean\", \"sqrtn\"", default = "sum"),
   hidden_units.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "integer", minimum = 1L))), minItems = 1L)), expected = "whole numbers of at least 1"),
@@ -326,16 +327,16 @@ schema$optimizer$object <- list(
   properties = schema_fields_of(object = "sc.1"),
   rules = schema_fields_of()
 )
-schema$optimizer$function <- list(
-  properties = schema_fields_of(function = "sc.1"),
+schema$optimizer$`function` <- list(
+  properties = schema_fields_of(`function` = "sc.1"),
   rules = schema_fields_of()
 )
 schema$initializer$named <- list(
   properties = schema_fields_of(name = "name.3", settings = "settings.1"),
   rules = schema_fields_of()
 )
-schema$initializer$function <- list(
-  properties = schema_fields_of(function = "sc.1"),
+schema$initializer$`function` <- list(
+  properties = schema_fields_of(`function` = "sc.1"),
   rules = schema_fields_of()
 )
 schema$feature_column$categorical_with_vocabulary_list <- list(
@@ -371,7 +372,7 @@ schema$feature_column$embedding <- list(
   rules = schema_fields_of("rule.17", "rule.18")
 )
 schema$feature_column$numeric <- list(
-  properties = schema_fields_of(key = "key.1", shape = "shape.1", default_value = "default_value.2", dtype = "dtype.3", normalizer_fn = "begin.1", center = "default_value.2", scale = "scale.1"),
+  properties = schema_fields_of(key = "key.1", shape = "shape.1", default_value = "default_value.2", dtype = "dtype.3", normalizer_fn = "normalizer_fn.1", center = "default_value.2", scale = "scale.1"),
   rules = schema_fields_of("rule.19", "rule.20")
 )
 schema$feature_column$bucketized <- list(
@@ -379,7 +380,7 @@ schema$feature_column$bucketized <- list(
   rules = schema_fields_of()
 )
 schema$input$dataset_function <- list(
-  properties = schema_fields_of(function = "function.1"),
+  properties = schema_fields_of(`function` = "function.1"),
   rules = schema_fields_of()
 )
 schema$input$generator <- list(
@@ -391,7 +392,7 @@ schema$input$serialized_dataset <- list(
   rules = schema_fields_of()
 )
 schema$input$transformed <- list(
-  properties = schema_fields_of(source = "input.1", weights = "name.2", transform = "begin.1"),
+  properties = schema_fields_of(source = "input.1", weights = "name.2", transform = "normalizer_fn.1"),
   rules = schema_fields_of()
 )
 schema$input$in_memory <- list(
@@ -455,14 +456,23 @@ schema$estimator$custom <- list(
   rules = schema_fields_of()
 )
 schema$estimator$keras <- list(
-  properties = schema_fields_of(model_dir = "key.1", path = "name.2", function = "begin.1", custom_objects = "settings.1", matrix_features = "features.2", weights = "name.2"),
+  properties = schema_fields_of(model_dir = "key.1", path = "name.2", `function` = "normalizer_fn.1", custom_objects = "settings.1", matrix_features = "features.2", weights = "name.2"),
   rules = schema_fields_of()
 )
 schema$estimator$training_loop <- list(
-  properties = schema_fields_of(model_dir = "key.1", model_class = "model_class.1", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", build_parts = "function.1", train_step = "function.1", eval_step = "begin.1", predict_step = "begin.1", params = "experimental_distribute.1"),
+  properties = schema_fields_of(model_dir = "key.1", model_class = "model_class.1", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", build_parts = "function.1", train_step = "function.1", eval_step = "normalizer_fn.1", predict_step = "normalizer_fn.1", params = "experimental_distribute.1"),
   rules = schema_fields_of()
 )
 schema$estimator$wrapped <- list(
   properties = schema_fields_of(model_dir = "key.1", estimator = "experimental_distribute.1", keeps_config = "evaluator.1", calls_r = "log_model.1"),
   rules = schema_fields_of()
+)
+
+# Names that are no fields of their own.
+schema_names <- list(
+  activations = c("celu", "crelu", "elu", "exponential", "gelu", "hard_sigmoid", "hardshrink", "hardsigmoid", "hardtanh", "leaky_relu", "linear", "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "softmax", "softplus", "softshrink", "softsign", "swish", "tanh", "tanhshrink"),
+  common_settings = c("learning_rate", "decay", "clipnorm", "clipvalue", "global_clipnorm", "l2_penalty"),
+  initializers = c("constant", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal", "lecun_uniform", "ones", "orthogonal", "random_normal", "random_uniform", "truncated_normal", "variance_scaling", "zeros"),
+  optimizers = list(adadelta = c("rho", "epsilon"), adagrad = c("initial_accumulator_value", "epsilon"), adam = c("beta_1", "beta_2", "epsilon", "amsgrad"), adamax = c("beta_1", "beta_2", "epsilon"), ftrl = c("learning_rate_power", "initial_accumulator_value", "l1_regularization_strength", "l2_regularization_strength", "l2_shrinkage_regularization_strength", "beta"), nadam = c("beta_1", "beta_2", "epsilon"), rmsprop = c("rho", "momentum", "epsilon", "centered"), sgd = c("momentum", "nesterov")),
+  schedules = c("cosine_decay", "cosine_decay_restarts", "exponential_decay", "inverse_time_decay", "piecewise_constant_decay", "polynomial_decay")
 )

@@ -40,7 +40,7 @@ classifier_parse_example_spec <- function(
   ...
 ) {
   check_call()
-  new_parse_example_spec(label_dimension = 1L)
+  new_parse_example_spec(feature_columns, label_key, label_dtype, label_default, 1L, weight_column)
 }
 
 #' @rdname parse_example_spec
@@ -55,25 +55,38 @@ regressor_parse_example_spec <- function(
   ...
 ) {
   check_call()
-  new_parse_example_spec()
+  new_parse_example_spec(
+    feature_columns,
+    label_key,
+    label_dtype,
+    label_default,
+    check_count(label_dimension),
+    weight_column
+  )
 }
 
-parse_example_checks <- rlang::exprs(
-  feature_columns = check_some_columns(feature_columns),
-  label_key = check_not_read(check_string(label_key), feature_columns, "label_key"),
-  label_dtype = check_dtype(label_dtype, c("int64", "float32", "string")),
-  label_default = check_label_default(label_default, label_dtype),
-  label_dimension = check_count(label_dimension),
-  weight_column = check_not_read(
-    check_weight_column(weight_column),
-    feature_columns,
-    "weight_column"
+new_parse_example_spec <- function(
+  feature_columns,
+  label_key,
+  label_dtype,
+  label_default,
+  label_dimension,
+  weight_column
+) {
+  columns <- check_some_columns(feature_columns)
+  label_dtype <- check_choice(plain_dtype(label_dtype), c("int64", "float32", "string"))
+  weight_column <- check_string(plain_weight_column(weight_column), null = TRUE)
+  structure(
+    list(
+      feature_columns = columns,
+      label_key = check_not_read(check_string(label_key), columns, "label_key"),
+      label_dtype = label_dtype,
+      label_default = check_label_default(label_default, label_dtype),
+      label_dimension = label_dimension,
+      weight_column = check_not_read(weight_column, columns, "weight_column")
+    ),
+    class = "tfdistribute_parse_example_spec"
   )
-)
-
-new_parse_example_spec <- function(..., .frame = parent.frame()) {
-  fields <- checked_fields(parse_example_checks, ..., .frame = .frame)
-  structure(fields, class = "tfdistribute_parse_example_spec")
 }
 
 check_not_read <- function(name, columns, argument) {

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import json
 import sys
+import typing
 from pathlib import Path
 from typing import Any
 
+from tfdistribute import engine
 from tfdistribute.bridge import functions  # noqa: F401 - All descriptions are known.
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions.schema import schema_of
 from tfdistribute.inputs import Input
 from tfdistribute.models import FeatureColumn, Model
-from tfdistribute.models.feature_columns.initializers import Initializer
-from tfdistribute.models.optimizers import Optimizer
+from tfdistribute.models.canned.parts import ActivationName
+from tfdistribute.models.feature_columns import initializers
+from tfdistribute.models.optimizers import COMMON_SETTINGS, OPTIMIZERS, Optimizer
 from tfdistribute.run_config import RunSettings
 from tfdistribute.strategies import Strategy
 from tfdistribute.trackers import Tracker
@@ -33,10 +36,19 @@ FAMILIES = {
     "train_spec": TrainSpec,
     "eval_spec": EvalSpec,
     "optimizer": Optimizer,
-    "initializer": Initializer,
+    "initializer": initializers.Initializer,
     "feature_column": FeatureColumn,
     "input": Input,
     "estimator": Model,
+}
+
+
+NAMES = {
+    "activations": list(typing.get_args(ActivationName)),
+    "common_settings": list(COMMON_SETTINGS),
+    "initializers": list(initializers.NAMES),
+    "optimizers": {name: list(settings) for name, (_, settings) in OPTIMIZERS.items()},
+    "schedules": list(engine.optimizers.SCHEDULES),
 }
 
 
@@ -52,7 +64,7 @@ def in_r(value: Any) -> str:
 
 
 def _name(name: str) -> str:
-    return name if name.isidentifier() else f"`{name}`"
+    return name if name.isidentifier() and name != "function" else f"`{name}`"
 
 
 class Fields:
@@ -82,6 +94,11 @@ def member_in_r(place: str, member: dict[str, Any], fields: Fields) -> list[str]
     ]
 
 
+def names_in_r(names: dict[str, Any]) -> list[str]:
+    lines = [f"  {name} = {in_r(each)}" for name, each in names.items()]
+    return ["schema_names <- list(", ",\n".join(lines), ")"]
+
+
 def main() -> None:
     schema = schema_of(FAMILIES)
     if "--json" in sys.argv:
@@ -95,7 +112,7 @@ def main() -> None:
     fields, members = Fields(), list[str]()
     for family, kinds in schema.items():
         for kind, member in ({"": kinds} if "properties" in kinds else kinds).items():
-            members += member_in_r(f"{family}${kind}".rstrip("$"), member, fields)
+            members += member_in_r(f"{family}${_name(kind)}" if kind else family, member, fields)
     lines = [
         "# Written by `make docs` from the dataclasses in inst/python/tfdistribute. Do not edit.",
         *("", *fields.in_r()),
@@ -107,6 +124,8 @@ def main() -> None:
         ),
         *("", "schema <- list()"),
         *members,
+        *("", "# Names that are no fields of their own."),
+        *(f"{line}" for line in names_in_r(NAMES)),
     ]
     (Path(__file__).parents[1] / "R" / "schema.R").write_text(
         "\n".join(lines) + "\n", encoding="utf-8"

@@ -182,7 +182,7 @@ def _option(plain: Any) -> Option:
             "additionalProperties": {"anyOf": items},
         }
     if (origin or plain) is Callable:
-        return {"takes": ()}
+        return {"function": True}
     is_description = hasattr(plain, "from_mapping")
     return {"$ref": plain} if is_description else {"instance": origin or plain}
 
@@ -269,7 +269,7 @@ def _fit_other(value: Any, option: Option, place: str) -> Any:
         if isinstance(value, option["$ref"]):
             return value
         return option["$ref"].from_mapping(_fit_if(value, isinstance(value, Mapping)), place)
-    if "takes" in option:
+    if "function" in option:
         function = as_callable(value, _IN_WORDS.get(place, place))
         return _fit_if(function, function is not None)
     return _fit_if(value, isinstance(value, option.get("instance", object)))

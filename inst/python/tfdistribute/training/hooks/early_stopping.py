@@ -33,7 +33,7 @@ PATIENCE_S = 600.0
 
 _MORE_IS_BETTER = {"accuracy", "auc", "precision", "recall"}
 _KERAS_NAME = Pattern(
-    "(?!val_)[^\x00]*",
+    "(?!val_)([^\n]|[\n])*",
     "`{argument}` {value} is a Keras name; metrics of evaluations have no prefix here.",
     'Leave "val_" out, and use data = "evaluation".',
 )
