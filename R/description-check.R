@@ -103,7 +103,7 @@ fit_other <- function(value, option, argument) {
   if (!is.null(choices)) {
     # Choices are also the default of an argument, of which the first applies.
     is_default <- length(choices) > 1 && identical(value, choices)
-    is_choice <- is_default || is.character(value) && length(value) == 1 && value %in% choices
+    is_choice <- is_default || any(vapply(as.list(choices), identical, NA, as.vector(value)))
     return(if (is_choice) value[[1]] else misfit)
   }
   if (!is.null(option[["$ref"]])) {
@@ -152,11 +152,12 @@ fit_array <- function(value, option, argument, field) {
   if (
     is.list(value) && !is.object(value) && all(lengths(value) == 1 & vapply(value, is_item, NA))
   ) {
-    value <- unlist(value)
+    value <- unlist(value) %||% character()
   }
   if (length(value) == 0 && !is.object(value)) {
-    may_be_empty <- length(field$default) == 0 && is.null(option$minItems)
-    return(if (!may_be_empty) misfit else vector(type, 0))
+    may_be_empty <- is.null(option$minItems) && (!is.null(value) || length(field$default) == 0)
+    modes <- c(string = "character", integer = "integer", number = "double")
+    return(if (may_be_empty) vector(modes[[type]], 0) else misfit)
   }
   if (
     length(value) < (option$minItems %||% 0L) ||
@@ -181,9 +182,14 @@ fit_array <- function(value, option, argument, field) {
 
 # Values of other types: one, or a list.
 fit_list <- function(value, option, argument, field) {
-  values <- if (is.list(value) && !is.object(value)) unname(value) else list(value)
+  values <- if (is.null(value) || (is.list(value) && !is.object(value))) {
+    unname(as.list(value))
+  } else {
+    list(value)
+  }
   found <- lapply(values, fit_first, option$items$anyOf, argument, field)
-  is_short <- length(found) < (option$minItems %||% 0L) ||
+  may_be_empty <- is.null(option$minItems) && (!is.null(value) || length(field$default) == 0)
+  is_short <- length(found) < (option$minItems %||% 0L) || (length(found) == 0 && !may_be_empty) ||
     length(found) > (option$maxItems %||% Inf)
   if (is_short || any(vapply(found, identical, NA, misfit))) misfit else found
 }
@@ -197,11 +203,14 @@ fit_object <- function(value, option, argument, field) {
   named <- if (is.character(value)) as.list(value) else value
   is_text <- function(each) is.character(each) && length(each) == 1 && is.na(first_not_text(each))
   texts <- identical(items[[1]]$type, "string")
-  if (!is.list(named) || !has_own_names(named) || (texts && !all(vapply(named, is_text, NA)))) {
+  if (!is.list(named) || !has_own_names(named)) {
     return(misfit)
   }
   for (pattern in option$propertyNames$allOf) {
     check_pattern(names(named), pattern, argument)
+  }
+  if (texts && !all(vapply(named, is_text, NA))) {
+    return(misfit)
   }
   fitted <- Map(
     function(each, name) fit_first(each, items, paste0(argument, "$", name), field),

@@ -10,7 +10,7 @@ describe_estimator <- function(kind, arguments, ...) {
     arguments["label_vocabulary"] <- list(vocabulary)
   }
   fields <- setdiff(names(arguments), c("model_dir", "config"))
-  columns <- arguments[grepl("feature_columns$", fields)]
+  columns <- arguments[grep("feature_columns$", fields, value = TRUE)]
   described <- checked_fields_of(schema$estimator[[kind]], arguments[fields], columns)
   new_estimator(kind, c(list(...), described), arguments$model_dir, arguments$config)
 }

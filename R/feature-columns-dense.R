@@ -129,7 +129,7 @@ column_embedding <- function(
 
 # A column for each categorical column, by the arguments of the constructor.
 wrap_categorical <- function(kind, categorical_column, arguments) {
-  arguments$dtype <- plain_dtype(arguments$dtype)
+  arguments["dtype"] <- list(plain_dtype(arguments$dtype))
   wrap_columns(categorical_column, function(column) {
     arguments$categorical_column <- check_categorical(column, paste0("column_", kind))
     describe("feature_column", kind, arguments)

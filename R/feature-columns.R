@@ -96,7 +96,7 @@ columns_of <- function(names, make) {
 
 # A column for each key, the name of a feature, by the arguments of the constructor.
 keyed_columns <- function(kind, keys, arguments) {
-  arguments$dtype <- plain_dtype(arguments$dtype)
+  arguments["dtype"] <- list(plain_dtype(arguments$dtype))
   described <- describe("feature_column", kind, c(list(key = keys[[1]]), arguments))
   columns_of(keys, function(key) {
     described["key"] <- key

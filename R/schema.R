@@ -157,8 +157,8 @@ schema_fields <- list(
   seed.2 = list(anyOf = list(list(type = "null"), list(type = "integer")), expected = "a whole number or NULL", default = NULL),
   columns.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list())))), expected = "a Column"),
   paths.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))), minItems = 1L)), expected = "non-empty strings", path = TRUE),
-  features.2 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))))), expected = "non-empty strings or NULL", default = NULL),
-  columns.2 = list(anyOf = list(list(type = "object", propertyNames = list(type = "string"), additionalProperties = list(anyOf = list(list(type = "string", allOf = list(list(pattern = "^(?:(float32|int32|int64|bool|string)([[][0-9]+( *, *[0-9]+)*[]])?)$", problem = "`{argument}` is {value}, which is not a dtype.", remedy = "Use one of float32, int32, int64, bool, string, with a shape such as \"float32[28, 28]\" if it has one."))))))), expected = "strings in UTF-8 with different names or NULL", default = list()),
+  features.2 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))), minItems = 1L)), expected = "names of columns or NULL", error = "input", default = NULL),
+  columns.2 = list(anyOf = list(list(type = "object", propertyNames = list(type = "string"), additionalProperties = list(anyOf = list(list(type = "string", allOf = list(list(pattern = "^(?:(float32|int32|int64|bool|string)(\\[[0-9]+( *, *[0-9]+)*\\])?)$", problem = "`{argument}` is {value}, which is not a dtype.", remedy = "Use one of float32, int32, int64, bool, string, with a shape such as \"float32[28, 28]\" if it has one."))))))), expected = "strings in UTF-8 with different names or NULL", default = list()),
   types.1 = list(anyOf = list(list(type = "object", propertyNames = list(type = "string"), additionalProperties = list(anyOf = list(list(enum = c("float", "integer", "integer64", "string", "logical", "date", "datetime")))))), expected = "a named list or NULL", default = list()),
   on_bad_row.1 = list(anyOf = list(list(enum = c("error", "skip"))), expected = "one of \"error\", \"skip\"", default = "error"),
   delim.1 = list(anyOf = list(list(type = "string", allOf = list(list(pattern = "^(?:[ !#-~\t])$", problem = "`{argument}` must be one ASCII character, and not a quote, not {value}.")))), expected = "a string", default = ","),
@@ -167,14 +167,16 @@ schema_fields <- list(
   warm_start_from.1 = list(anyOf = list(list(type = "null"), list()), expected = "a WarmStart or NULL", default = NULL),
   optimizer.1 = list(anyOf = list(list(`$ref` = "#/$defs/optimizer")), expected = "a Optimizer", default = list(kind = "named", name = "ftrl", settings = list())),
   n_classes.1 = list(anyOf = list(list(type = "integer", minimum = 2L)), expected = "a whole number of at least 2", default = 2L),
-  linear_feature_columns.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(`$ref` = "#/$defs/feature_column"))))), expected = "features column or NULL", default = list()),
+  label_vocabulary.1 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))), minItems = 1L)), expected = "non-empty strings or NULL", default = NULL),
+  linear_feature_columns.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(`$ref` = "#/$defs/feature_column"))))), expected = "feature columns or NULL", default = list()),
   dnn_optimizer.1 = list(anyOf = list(list(`$ref` = "#/$defs/optimizer")), expected = "a Optimizer", default = list(kind = "named", name = "adagrad", settings = list())),
   dnn_hidden_units.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "integer", minimum = 1L))))), expected = "whole numbers of at least 1 or NULL", default = list()),
   dnn_activation_fn.1 = list(anyOf = list(list(enum = c("celu", "crelu", "elu", "exponential", "gelu", "hard_sigmoid", "hardshrink", "hardsigmoid", "hardtanh", "leaky_relu", "linear", "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "softmax", "softplus", "softshrink", "softsign", "swish", "tanh", "tanhshrink")), list(`function` = TRUE)), expected = "one of \"celu\", \"crelu\", \"elu\", \"exponential\", \"gelu\", \"hard_sigmoid\", \"hardshrink\", \"hardsigmoid\", \"hardtanh\", \"leaky_relu\", \"linear\", \"log_sigmoid\", \"mish\", \"relu\", \"relu6\", \"selu\", \"sigmoid\", \"silu\", \"softmax\", \"softplus\", \"softshrink\", \"softsign\", \"swish\", \"tanh\", \"tanhshrink\" or a function", default = "relu"),
   dnn_dropout.1 = list(anyOf = list(list(type = "null"), list(type = "number", minimum = 0L, exclusiveMaximum = 1L)), expected = "a number of at least 0 and below 1 or NULL", default = NULL),
   linear_sparse_combiner.1 = list(anyOf = list(list(enum = c("sum", "mean", "sqrtn"))), expected = "one of \"sum\", \"mean\", \"sqrtn\"", default = "sum"),
   hidden_units.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "integer", minimum = 1L))), minItems = 1L)), expected = "whole numbers of at least 1"),
-  model_class.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))))), expected = "non-empty strings or NULL", default = list())
+  model_class.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))))), expected = "non-empty strings or NULL", default = list()),
+  matrix_features.1 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))))), expected = "non-empty strings or NULL", default = NULL)
 )
 
 schema_fields_of <- function(...) {
@@ -424,7 +426,7 @@ schema$estimator$baseline_regressor <- list(
   rules = schema_fields_of()
 )
 schema$estimator$baseline_classifier <- list(
-  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "features.2", optimizer = "optimizer.1"),
+  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", optimizer = "optimizer.1"),
   rules = schema_fields_of()
 )
 schema$estimator$dnn_linear_combined_regressor <- list(
@@ -432,7 +434,7 @@ schema$estimator$dnn_linear_combined_regressor <- list(
   rules = schema_fields_of()
 )
 schema$estimator$dnn_linear_combined_classifier <- list(
-  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "features.2", linear_feature_columns = "linear_feature_columns.1", linear_optimizer = "optimizer.1", dnn_feature_columns = "linear_feature_columns.1", dnn_optimizer = "dnn_optimizer.1", dnn_hidden_units = "dnn_hidden_units.1", dnn_activation_fn = "dnn_activation_fn.1", dnn_dropout = "dnn_dropout.1", batch_norm = "log_model.1", linear_sparse_combiner = "linear_sparse_combiner.1"),
+  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", linear_feature_columns = "linear_feature_columns.1", linear_optimizer = "optimizer.1", dnn_feature_columns = "linear_feature_columns.1", dnn_optimizer = "dnn_optimizer.1", dnn_hidden_units = "dnn_hidden_units.1", dnn_activation_fn = "dnn_activation_fn.1", dnn_dropout = "dnn_dropout.1", batch_norm = "log_model.1", linear_sparse_combiner = "linear_sparse_combiner.1"),
   rules = schema_fields_of()
 )
 schema$estimator$dnn_regressor <- list(
@@ -440,7 +442,7 @@ schema$estimator$dnn_regressor <- list(
   rules = schema_fields_of()
 )
 schema$estimator$dnn_classifier <- list(
-  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "features.2", hidden_units = "hidden_units.1", feature_columns = "linear_feature_columns.1", optimizer = "dnn_optimizer.1", activation_fn = "dnn_activation_fn.1", dropout = "dnn_dropout.1", batch_norm = "log_model.1"),
+  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", hidden_units = "hidden_units.1", feature_columns = "linear_feature_columns.1", optimizer = "dnn_optimizer.1", activation_fn = "dnn_activation_fn.1", dropout = "dnn_dropout.1", batch_norm = "log_model.1"),
   rules = schema_fields_of()
 )
 schema$estimator$linear_regressor <- list(
@@ -448,7 +450,7 @@ schema$estimator$linear_regressor <- list(
   rules = schema_fields_of()
 )
 schema$estimator$linear_classifier <- list(
-  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "features.2", feature_columns = "linear_feature_columns.1", optimizer = "optimizer.1", sparse_combiner = "linear_sparse_combiner.1"),
+  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", feature_columns = "linear_feature_columns.1", optimizer = "optimizer.1", sparse_combiner = "linear_sparse_combiner.1"),
   rules = schema_fields_of()
 )
 schema$estimator$custom <- list(
@@ -456,7 +458,7 @@ schema$estimator$custom <- list(
   rules = schema_fields_of()
 )
 schema$estimator$keras <- list(
-  properties = schema_fields_of(model_dir = "key.1", path = "name.2", `function` = "normalizer_fn.1", custom_objects = "settings.1", matrix_features = "features.2", weights = "name.2"),
+  properties = schema_fields_of(model_dir = "key.1", path = "name.2", `function` = "normalizer_fn.1", custom_objects = "settings.1", matrix_features = "matrix_features.1", weights = "name.2"),
   rules = schema_fields_of()
 )
 schema$estimator$training_loop <- list(

@@ -1,6 +1,6 @@
 """Write R/schema.R: what R knows of the fields of descriptions, from the annotations of Python's dataclasses.
 
-tools/env python tools/schema.py          writes R/schema.R
+tools/env python tools/schema.py          writes R/schema.R, or another file
 tools/env python tools/schema.py --json   prints a JSON Schema for other tools
 """
 
@@ -127,9 +127,9 @@ def main() -> None:
         *("", "# Names that are no fields of their own."),
         *(f"{line}" for line in names_in_r(NAMES)),
     ]
-    (Path(__file__).parents[1] / "R" / "schema.R").write_text(
-        "\n".join(lines) + "\n", encoding="utf-8"
-    )
+    own = Path(__file__).parents[1] / "R" / "schema.R"
+    path = Path(sys.argv[1]) if len(sys.argv) > 1 else own
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 main()

@@ -339,7 +339,7 @@ def _words(option: Option) -> str:
         )
     if option["type"] == "array":
         item = _words(option["items"]["anyOf"][0])
-        return re.sub("^an? ((?:non-empty )?[a-z]+(?: number)?)", r"\1s", item)
+        return re.sub("^an? ((?:non-empty |feature )?[a-z]+(?: number)?)", r"\1s", item)
     if option["type"] == "object":
         is_text = option["additionalProperties"]["anyOf"][0].get("type") == "string"
         return "strings in UTF-8 with different names" if is_text else "a named list"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+import typing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,11 @@ from support.canned_models import (
     model,
 )
 
-from tfdistribute import engine
 from tfdistribute.callbacks import Callback
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.errors import ArgumentError, InputError, ModelError
 from tfdistribute.models.canned.activations import find_activation
-from tfdistribute.models.feature_columns.initializers import NAMES as NAMES_OF_INITIALIZERS
-from tfdistribute.models.optimizers import OPTIMIZERS
+from tfdistribute.models.canned.parts import ActivationName
 
 
 def test_a_structure_is_plain_values() -> None:
@@ -98,7 +96,9 @@ def test_a_model_without_usable_columns_is_refused_when_it_is_described(
 
 
 def test_an_unknown_activation_is_refused(tensorflow: Any, tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match='`activation_fn` "rulu" is not known'):
+    with pytest.raises(
+        ArgumentError, match="`activation_fn` must be one of .* or a function, not .rulu."
+    ):
         model("dnn_regressor", tmp_path, activation_fn="rulu").build(configuration(tensorflow))
 
 
@@ -146,26 +146,8 @@ def test_an_unknown_kind_is_refused_by_name() -> None:
         model("boosted_trees_regressor")
 
 
-def names_in_r(file: str, variable: str) -> list[str]:
-    """Strings of a character vector, or names of a list, in the R sources."""
-    text = (Path(__file__).parents[4] / "R" / file).read_text(encoding="utf-8")
-    body = re.search(rf"^{variable} <- (c|list)\((.*?)^\)", text, re.MULTILINE | re.DOTALL)
-    assert body is not None
-    pattern = r'"(\w+)"' if body.group(1) == "c" else r"^  (\w+) = c"
-    return re.findall(pattern, body.group(2), re.MULTILINE)
-
-
-def test_r_and_python_know_the_same_names(tensorflow: Any) -> None:
-    assert names_in_r("estimator-optimizer.R", "optimizer_settings") == list(OPTIMIZERS)
-    assert names_in_r("estimator-optimizer.R", "schedule_names") == list(
-        engine.optimizers.SCHEDULES
-    )
-    assert names_in_r("feature-columns-initializer.R", "initializer_names") == list(
-        NAMES_OF_INITIALIZERS
-    )
-    activations = names_in_r("estimator-arguments.R", "activations")
-    assert len(activations) > 10
-    assert all(callable(find_activation(name)) for name in activations)
+def test_every_name_of_an_activation_is_a_function(tensorflow: Any) -> None:
+    assert all(callable(find_activation(name)) for name in typing.get_args(ActivationName))
 
 
 def test_activations_of_dials_equal_their_formulas(tensorflow: Any) -> None:

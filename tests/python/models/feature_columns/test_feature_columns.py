@@ -138,14 +138,14 @@ def test_one_feature_may_be_read_by_both_parts() -> None:
 @pytest.mark.parametrize(
     ("mapping", "message"),
     [
-        ({**RANGES, "boundaries": [1, 1]}, "`boundaries` of x_bucketized must increase"),
+        ({**RANGES, "boundaries": [1, 1]}, "`boundaries` must be increasing numbers"),
         ({**RANGES, "source_column": {**X, "shape": [2, 2]}}, "has shape"),
-        ({**X, "scale": 0}, "`scale` of column x is 0"),
+        ({**X, "scale": 0}, "`scale` must be numbers above 0"),
         ({**RANGES, "source_column": LISTED}, "is not a field|numeric|Numeric|kind"),
         ({**LISTED, "vocabulary_list": ["a", "a"]}, "lists 'a' twice"),
-        ({**LISTED, "vocabulary_list": []}, "`vocabulary_list` of word is empty"),
+        ({**LISTED, "vocabulary_list": []}, "`vocabulary_list` must be strings or whole numbers"),
         ({**LISTED, "default_value": 0, "num_oov_buckets": 2}, "cannot have both"),
-        ({**CROSSED, "keys": ["a"]}, "at least two `keys`"),
+        ({**CROSSED, "keys": ["a"]}, "`keys` must be at least two names"),
         ({**CROSSED, "keys": ["a", X]}, "cannot hold x, which is numeric"),
         (
             {**CROSSED, "keys": ["a", HASHED]},

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Annotated, Any
 
 from tfdistribute.columns import ColumnFacts, InputFacts, show_values
-from tfdistribute.descriptions.constraints import PLACE, Fact, Len, Text
+from tfdistribute.descriptions.constraints import PLACE, Expected, Fact, Len, Text
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.description import InputFunction, Purpose, RowInput, ShardOrder
 from tfdistribute.inputs.files.blocks import RowStream, Source
@@ -23,7 +23,9 @@ class FileInput(RowInput):
     """Rows of files; subclasses implement ``_open``, which returns a Source."""
 
     paths: Annotated[tuple[Text, ...], Len(1), PLACE, Fact.PATH]
-    features: tuple[Text, ...] | None = None
+    features: Annotated[
+        Annotated[tuple[Text, ...], Len(1)] | None, Expected("names of columns or NULL", "input")
+    ] = None
 
     def _open(self) -> Source:
         """Find the files and read their schema; called once, if possible without TensorFlow."""

@@ -36,7 +36,7 @@ from tfdistribute.inputs.shards import ShardIndex, Shards, expand_shards, write_
 # Column dtypes that messages can hold.
 _DTYPES = ("float32", "int32", "int64", "bool", "string")
 _DTYPE = Pattern(
-    rf"({'|'.join(_DTYPES)})([[][0-9]+( *, *[0-9]+)*[]])?",
+    rf"({'|'.join(_DTYPES)})(\[[0-9]+( *, *[0-9]+)*\])?",
     "`{argument}` is {value}, which is not a dtype.",
     f'Use one of {", ".join(_DTYPES)}, with a shape such as "float32[28, 28]" if it has one.',
 )

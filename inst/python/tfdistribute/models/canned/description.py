@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from tfdistribute import engine
 from tfdistribute.columns import AcceptedValues, ColumnFacts, InputFacts
-from tfdistribute.descriptions.constraints import Count, Fact, Ge, Text
+from tfdistribute.descriptions.constraints import Count, Fact, Ge, Len, Text
 from tfdistribute.errors import ModelError
 from tfdistribute.models.description import LOSS_REDUCTIONS, LossReduction, Model
 from tfdistribute.models.feature_columns.description import (
@@ -179,7 +179,7 @@ class Regressor(Canned):
 class Classifier(Canned):
     n_classes: Annotated[int, Ge(2)] = 2
     # None for a factor's levels, or for numbers from 0 to n_classes - 1.
-    label_vocabulary: Annotated[tuple[Text, ...] | None, Fact.NAME] = None
+    label_vocabulary: Annotated[Annotated[tuple[Text, ...], Len(1)] | None, Fact.NAME] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
