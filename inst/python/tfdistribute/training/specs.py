@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tfdistribute.descriptions import Description, read
+from tfdistribute.descriptions import Description, check_minimum, read
 from tfdistribute.errors import ArgumentError, InputError
 from tfdistribute.inputs import Input
 from tfdistribute.models import FactorCodes, Model
@@ -46,6 +46,8 @@ class EvalSpec(Description):
     throttle_secs: int = 600
 
     def __post_init__(self) -> None:
+        if self.steps is not None:
+            check_minimum("steps", self.steps, 1)
         object.__setattr__(self, "hooks", tuple(read_hooks(self.hooks)))
 
 
