@@ -53,7 +53,7 @@ class Evaluation:
         shard: EvaluationShard | None = None,
         job: str | None = None,
     ) -> None:
-        self._prepared = prepared
+        self.prepared = prepared
         self._spec = spec
         self._hooks = as_hooks(spec.hooks, context)
         counts_rows = spec.steps is None and not spec.hooks and _counts_rows(prepared)
@@ -69,7 +69,7 @@ class Evaluation:
 
     def metrics(self, checkpoint: str, report: Callable[[int], Any]) -> dict[str, Any]:
         """Evaluate a checkpoint; ``report`` gets the number of batches, and may raise KeyboardInterrupt."""
-        prepared, spec = self._prepared, self._spec
+        prepared, spec = self.prepared, self._spec
         if self._rows is not None:
             return prepared.estimator.evaluate_rows(
                 self._rows, prepared.graph_key, checkpoint, spec.name, report, spec.steps

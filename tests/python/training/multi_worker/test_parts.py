@@ -347,8 +347,9 @@ def test_a_checkpoint_that_is_deleted_while_it_is_read_is_passed_over(
 ) -> None:
     polling = evaluator(trained)
     assert not polling.poll()
-    assert polling._prepared is not None  # pyright: ignore[reportPrivateUsage]
-    estimator = polling._prepared.estimator  # pyright: ignore[reportPrivateUsage]
+    evaluation = polling._evaluation  # pyright: ignore[reportPrivateUsage]
+    assert evaluation is not None
+    estimator = evaluation.prepared.estimator
     evaluate = estimator.evaluate_rows
     polling._evaluated = None  # pyright: ignore[reportPrivateUsage]
 
