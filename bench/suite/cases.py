@@ -102,6 +102,7 @@ _OLD_R, _NEW_R = "TensorFlow 2.15, in R", "TensorFlow 2.21, in R"
 _ONE = "one process on one core"
 _TWO = "tfdistribute, local_cluster(2)"
 _BY_HAND = "two Rscript processes with TF_CONFIG, by hand"
+_AFTER, _DURING = "train(), then evaluate() of each checkpoint", "train_and_evaluate()"
 _AGAIN = "the second training of a session"
 _ESTIMATOR_ALONE, _ESTIMATOR_IN_R = "Estimator in Python", "Estimator in Python, run by reticulate"
 _PACKAGE_IN_R = "tfdistribute in R"
@@ -335,6 +336,16 @@ CASES = (
         ),
         (Goal(_TWO, _ONE, 1.5),),
         usual=False,
+    ),
+    Case(
+        "checkpoints",
+        "Evaluation of 20 checkpoints of a small model",
+        "evaluations per second",
+        (
+            Way(_AFTER, ("evaluation/checkpoints.R", "after"), 20),
+            Way(_DURING, ("evaluation/checkpoints.R", "during"), 20),
+        ),
+        (Goal(_DURING, _AFTER, 0.8),),
     ),
     Case(
         "model-in-parts",

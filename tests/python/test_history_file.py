@@ -9,7 +9,14 @@ from support.planted_files import PLANTS, Plant, is_kept
 
 from tfdistribute import history_file
 from tfdistribute.errors import ModelDirectoryError
-from tfdistribute.history_file import EVALUATIONS, LOSSES, append, read_evaluations, read_losses
+from tfdistribute.history_file import (
+    EVALUATIONS,
+    LOSSES,
+    append,
+    append_evaluation,
+    read_evaluations,
+    read_losses,
+)
 
 
 def row(
@@ -45,6 +52,13 @@ def test_the_newest_evaluation_of_a_step_counts(tmp_path: Path):
     for step, loss in ((20, 3.0), (10, 2.0), (20, 1.0)):
         append(str(tmp_path), EVALUATIONS, [{"global_step": step, "loss": loss}])
     assert [found["loss"] for found in read_evaluations(str(tmp_path))] == [2, 1]
+
+
+def test_an_evaluation_by_evaluate_is_not_one_of_the_training(tmp_path: Path):
+    append(str(tmp_path), EVALUATIONS, [{"global_step": 20, "loss": 3.0}])
+    append_evaluation(str(tmp_path), {"global_step": 20, "loss": 1.0})
+    assert read_evaluations(str(tmp_path)) == [{"global_step": 20, "loss": 1.0}]
+    assert read_evaluations(str(tmp_path), of_training=True) == [{"global_step": 20, "loss": 3.0}]
 
 
 def test_a_directory_that_cannot_be_written_ends_no_training(tmp_path: Path):

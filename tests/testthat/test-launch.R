@@ -74,10 +74,15 @@ test_that("a background job can be inspected, waited for and stopped", {
   job <- launch(model, train_spec(cars(epochs = NULL), max_steps = 1e6), wait = FALSE)
   withr::defer(job_stop(job))
   expect_s3_class(job, "tfdistribute_job")
-  expect_error(
-    launch(model, train_spec(cars(epochs = NULL), max_steps = 10)),
-    class = "tfdistribute_model_directory_error"
-  )
+  # Neither another job nor a training of this session may write there.
+  alone <- estimator(line, model_dir = model_dir(model))
+  for (again in list(model, alone)) {
+    expect_error(
+      train(again, cars(epochs = NULL), max_steps = 10),
+      "is in use by another training: .*, pid [0-9]+",
+      class = "tfdistribute_model_directory_error"
+    )
+  }
   deadline <- Sys.time() + 200
   while (anyNA(job_state(job)$step) && Sys.time() < deadline) {
     expect_null(job_wait(job, timeout_s = 0.3))

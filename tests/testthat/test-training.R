@@ -29,6 +29,37 @@ test_that("Ctrl-C finishes the step, and the next training continues from there"
   expect_equal(found$global_step, found$reached + 5)
 })
 
+test_that("SIGTERM saves the last step of an Rscript, and ends the process with this signal", {
+  skip_if_no_tensorflow()
+  directory <- withr::local_tempdir()
+  lines <- c(
+    "library(tfdistribute)",
+    "columns <- feature_columns(column_numeric('wt'))",
+    "model <- linear_regressor(columns, model_dir = commandArgs(TRUE))",
+    "train(model, input_fn(mpg ~ wt, mtcars, batch_size = 8, epochs = NULL), steps = 1e8)"
+  )
+  options <- callr::rscript_process_options(
+    script = withr::local_tempfile(fileext = ".R", lines = lines),
+    cmdargs = directory,
+    libpath = .libPaths(),
+    env = c(callr::rcmd_safe_env(), TMPDIR = withr::local_tempdir()),
+    stdout = NULL,
+    stderr = NULL
+  )
+  process <- callr::rscript_process$new(options)
+  withr::defer(process$kill_tree())
+  losses <- file.path(directory, "tfdistribute-losses.jsonl")
+  expect_true(wait_until(function() file.exists(losses), 100))
+  process$signal(tools::SIGTERM)
+  process$wait(20000)
+  expect_identical(process$get_exit_status(), -tools::SIGTERM)
+  # Without the signal, the next checkpoint would be written after ten minutes.
+  model <- linear_regressor(feature_columns(column_numeric("wt")), model_dir = directory)
+  reached <- variable_value(model, "global_step")[[1]]
+  expect_gt(reached, 0)
+  expect_equal(training_history(model)$global_step, reached)
+})
+
 test_that("Ctrl-C ends an evaluation and a prediction at once, and leaves the next verb alone", {
   leave_to_check()
   skip_if_no_tensorflow()

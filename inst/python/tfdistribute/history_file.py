@@ -14,6 +14,9 @@ from tfdistribute.files import is_remote, json_values, open_own, parse_object
 LOSSES = "tfdistribute-losses.jsonl"
 EVALUATIONS = "tfdistribute-evaluations.jsonl"
 
+# Marks an evaluation by evaluate(), whose rows may be any.
+_BY_EVALUATE = "evaluate()"
+
 COLUMNS: tuple[str, ...] = ("step", "loss", "seconds", "examples_per_second")
 
 Row = dict[str, float | None]
@@ -84,8 +87,14 @@ def read_losses(model_dir: str) -> LossRows:
     return losses
 
 
-def read_evaluations(model_dir: str) -> list[Row]:
+def append_evaluation(model_dir: str, metrics: Mapping[str, float]) -> None:
+    append(model_dir, EVALUATIONS, [{**metrics, _BY_EVALUATE: 1.0}])
+
+
+def read_evaluations(model_dir: str, of_training: bool = False) -> list[Row]:
+    """Return the last evaluation of each step; with ``of_training``, without those by evaluate()."""
     rows = [row for row in _read(model_dir, EVALUATIONS) if row.get("global_step") is not None]
+    rows = [row for row in rows if row.pop(_BY_EVALUATE, None) is None or not of_training]
     by_step = {row["global_step"]: row for row in rows}
     return [by_step[step] for step in sorted(by_step, key=lambda step: step or 0.0)]
 

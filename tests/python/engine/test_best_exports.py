@@ -12,6 +12,7 @@ from support.hooks import model, source
 from support.inputs import in_memory
 
 from tfdistribute.run_config import RunSettings
+from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
 
@@ -60,6 +61,15 @@ def test_a_restart_keeps_the_best_export_until_a_model_is_better(
     better = train_to(150, 0.1, **fields)
     assert list(better) != list(first)
     assert min(better.values()) < min(first.values())
+
+
+def test_an_evaluation_of_other_rows_does_not_change_what_the_best_export_is_compared_with(
+    train_to: Any, tmp_path: Path
+) -> None:
+    first = train_to(20, 0.02)
+    others = in_memory({"x": X, "y": 100 + X}, batch_size=8)
+    assert evaluate(model(tmp_path), RunSettings(), others)["loss"] > 1000
+    assert train_to(22, 5.0) == first
 
 
 def test_an_evaluation_without_an_export_is_not_the_best_one(train_to: Any, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from tfdistribute.training.history import BatchProgress, Listener, metric_values
 from tfdistribute.training.hooks import HookContext, as_hooks, check_hooks
 from tfdistribute.training.multi_worker.inputs import for_task
 from tfdistribute.training.preparation import Prepared, prepare_use
-from tfdistribute.training.specs import check_ends
+from tfdistribute.training.specs import EvalSpec, check_ends
 from tfdistribute.training.tensorflow_errors import translate_errors
 
 
@@ -36,6 +36,53 @@ class EvaluationShard:
     output_dir: str | None = None
 
 
+class Evaluation:
+    """An evaluation of one checkpoint after another, with the same graph if that can be cached.
+
+    Metrics that do not depend on the batches are computed in large ones, unless ``steps`` or hooks count batches.
+
+    Args:
+        job: Name of the job whose evaluator this process is, or None.
+    """
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        spec: EvalSpec,
+        context: HookContext,
+        shard: EvaluationShard | None = None,
+        job: str | None = None,
+    ) -> None:
+        self.prepared = prepared
+        self._spec = spec
+        self._hooks = as_hooks(spec.hooks, context)
+        counts_rows = spec.steps is None and not spec.hooks and _counts_rows(prepared)
+        tasks = 1 if shard is None else len(shard.member.training_tasks)
+        self.source = spec.input.in_large_batches(tasks) if counts_rows else spec.input
+        self._session_hooks = prepared.session_hooks("evaluate")
+        in_memory = shard is None and not spec.hooks and not self._session_hooks
+        self._rows = prepared.rows(self.source, "evaluate", job) if in_memory else None
+        if self._rows is None:
+            job = job if shard is None else shard.member.job_name
+            input_fn = prepared.input_fn(self.source, "evaluate", job)
+            self._input_fn = input_fn if shard is None else for_task(input_fn, shard.member)
+
+    def metrics(self, checkpoint: str, report: Callable[[int], Any]) -> dict[str, Any]:
+        """Evaluate a checkpoint; ``report`` gets the number of batches, and may raise KeyboardInterrupt."""
+        prepared, spec = self.prepared, self._spec
+        if self._rows is not None:
+            return prepared.estimator.evaluate_rows(
+                self._rows, prepared.graph_key, checkpoint, spec.name, report, spec.steps
+            )
+        return prepared.estimator.evaluate(
+            self._input_fn,
+            steps=spec.steps,
+            hooks=[*self._session_hooks, engine.hooks.ReportBatches(report), *self._hooks],
+            checkpoint_path=checkpoint,
+            name=spec.name,
+        )
+
+
 def evaluate(
     model: Model,
     settings: RunSettings,
@@ -49,8 +96,6 @@ def evaluate(
     shard: EvaluationShard | None = None,
 ) -> dict[str, float]:
     """Compute the metrics of a model in this process; every row counts once.
-
-    Metrics that do not depend on the batches are computed in large ones, unless ``steps`` or hooks count batches.
 
     ``loss`` is the mean of the batches' losses, in which each batch counts by its rows. This is the mean over all rows
     if the model's loss is a mean over the rows of its batch.
@@ -71,43 +116,25 @@ def evaluate(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#evaluate
     """
-    source = source.reading(model.types_read())
+    spec = EvalSpec(source.reading(model.types_read()), steps, name, tuple(hooks))
     context = HookContext.here("evaluate", model.model_dir)
-    check_hooks(hooks, context)
+    check_hooks(spec.hooks, context)
     if steps is None:
-        check_ends(source, "evaluate", "steps")
-    prepared, checkpoint = prepare_use("evaluate", model, settings, source, checkpoint_path)
-    counts_rows = steps is None and not hooks and _counts_rows(prepared)
-    if counts_rows:
-        source = source.in_large_batches(1 if shard is None else len(shard.member.training_tasks))
-    progress = BatchProgress("evaluate", listener, source.facts(), steps)
-    rows = prepared.rows(source, "evaluate") if counts_rows and shard is None else None
+        check_ends(spec.input, "evaluate", "steps")
+    prepared, checkpoint = prepare_use("evaluate", model, settings, spec.input, checkpoint_path)
+    evaluation = Evaluation(prepared, spec, context, shard)
+    progress = BatchProgress("evaluate", listener, evaluation.source.facts(), steps)
     with (
         translate_errors("evaluate", model.model_dir),
-        source.serving(),
+        evaluation.source.serving(),
         contextlib.nullcontext()
         if shard is None
         else prepared.estimator.evaluate_shard(shard.exchange, shard.output_dir),
     ):
-        if rows is not None:
-            metrics = prepared.estimator.evaluate_rows(
-                rows, prepared.graph_key, checkpoint, name, progress.note_batch
-            )
-        else:
-            metrics = prepared.estimator.evaluate(
-                _input_fn(prepared, source, shard),
-                steps=steps,
-                hooks=[
-                    *prepared.session_hooks("evaluate"),
-                    engine.hooks.ReportBatches(progress.note_batch),
-                    *as_hooks(hooks, context),
-                ],
-                checkpoint_path=checkpoint,
-                name=name,
-            )
+        metrics = evaluation.metrics(checkpoint, progress.note_batch)
     values = metric_values(metrics)
     if name is None and (shard is None or shard.member.is_chief):
-        history_file.append(model.model_dir, history_file.EVALUATIONS, [values])
+        history_file.append_evaluation(model.model_dir, values)
     return values
 
 
@@ -118,9 +145,3 @@ def _counts_rows(prepared: Prepared) -> bool:
     return (
         means and not prepared.model.has_callbacks() and prepared.devices.replicas("evaluate") == 1
     )
-
-
-def _input_fn(prepared: Prepared, source: Input, shard: EvaluationShard | None) -> Any:
-    if shard is None:
-        return prepared.input_fn(source, "evaluate")
-    return for_task(prepared.input_fn(source, "evaluate", shard.member.job_name), shard.member)

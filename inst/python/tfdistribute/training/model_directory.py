@@ -21,7 +21,7 @@ from tfdistribute.files import is_remote, is_unnamed_model
 from tfdistribute.inputs import position
 from tfdistribute.models import FactorCodes
 from tfdistribute.models.differences import find_difference, plain, show
-from tfdistribute.training.remote.lease import check_access, lost_access, read_error
+from tfdistribute.training.remote.lease import lost_access, read_error
 
 SIGNATURE = "tfdistribute-model.json"
 # What a model is, what it was trained on, and its history.
@@ -186,7 +186,7 @@ class ModelDirectory:
 
     def check_writable(self) -> None:
         if is_remote(self.path):
-            check_access(self.path)
+            # hold_model_dir() has written there.
             return
         try:
             os.makedirs(self.path, exist_ok=True)

@@ -84,12 +84,12 @@ class Prepared:
         row = first_row(self.model.model_dir, source.facts(), first_step, writes)
         return source.starting_at(row)
 
-    def rows(self, source: Input, purpose: Purpose) -> Any:
+    def rows(self, source: Input, purpose: Purpose, job: str | None = None) -> Any:
         """Return the rows of an input in memory; None for other inputs, or if replicas evaluate them."""
         # An existing Estimator may have a configuration of its own.
         if purpose == "evaluate" and self.estimator.config.eval_distribute is not None:
             return None
-        return source.resident_rows(purpose, run_seed(self.settings))
+        return source.resident_rows(purpose, run_seed(self.settings, job))
 
     @property
     def graph_key(self) -> Any:

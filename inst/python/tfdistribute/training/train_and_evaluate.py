@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from tfdistribute import engine, history_file
-from tfdistribute.interrupts import finish_step_on_interrupt
+from tfdistribute.interrupts import StopRequest, finish_step_on_interrupt
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.evaluate import evaluate
+from tfdistribute.training.evaluate import Evaluation
 from tfdistribute.training.history import History, Listener
-from tfdistribute.training.hooks import HookContext, as_hooks, suppress_nan_error
+from tfdistribute.training.hooks import HookContext, suppress_nan_error
 from tfdistribute.training.hooks.early_stopping import notes_on_evaluations
+from tfdistribute.training.model_directory import require_checkpoint
 from tfdistribute.training.multi_worker.assignment import TaskAssignment, current_member
 from tfdistribute.training.multi_worker.perform import perform
 from tfdistribute.training.preparation import check_evaluation, prepare_training
@@ -70,26 +73,29 @@ def _train_and_evaluate(
     with translate_errors("train_and_evaluate", model.model_dir):
         prepared = prepare_training("train_and_evaluate", model, settings, train_spec.input)
     check_evaluation(prepared, eval_spec.input)
+    context = HookContext.here("evaluate", model.model_dir)
+    evaluation = Evaluation(prepared, eval_spec, context)
     history = prepared.new_history(train_spec.input, listener, train_spec.max_steps)
     train_input = prepared.continued(train_spec.input, prepared.first_step)
     tf = engine.tf
-    with tracked(model, settings, history):
-        with (
-            history.save(),
-            translate_errors("train_and_evaluate", model.model_dir),
-            finish_step_on_interrupt() as stop,
-            train_spec.input.serving(),
-            eval_spec.input.serving(),
-            suppress_nan_error(train_spec.hooks),
-            prepared.many_steps(history),
+    with (
+        tracked(model, settings, history),
+        history.save(),
+        translate_errors("train_and_evaluate", model.model_dir),
+        finish_step_on_interrupt() as stop,
+        train_spec.input.serving(),
+        evaluation.source.serving(),
+        suppress_nan_error(train_spec.hooks),
+        prepared.many_steps(history),
+    ):
+        for text in notes_on_evaluations(
+            train_spec.hooks, eval_spec.throttle_secs, settings, history, prepared.first_step
         ):
-            _note_evaluations(prepared.estimator, history)
-            for text in notes_on_evaluations(
-                train_spec.hooks, eval_spec.throttle_secs, settings, history, prepared.first_step
-            ):
-                history.note(text)
-            known = history_file.read_evaluations(model.model_dir)
-            engine.best_exports.remember(eval_spec.exporters, model.model_dir, known)
+            history.note(text)
+        known = history_file.read_evaluations(model.model_dir, of_training=True)
+        engine.best_exports.remember(eval_spec.exporters, model.model_dir, known)
+        evaluate = _noting(evaluation, history, stop)
+        with prepared.estimator.evaluate_with(evaluate):
             tf.estimator.train_and_evaluate(
                 prepared.estimator,
                 tf.estimator.TrainSpec(
@@ -101,14 +107,8 @@ def _train_and_evaluate(
                     saving_listeners=prepared.saving_listeners(history) or None,
                 ),
                 tf.estimator.EvalSpec(
-                    prepared.input_fn(eval_spec.input, "evaluate"),
-                    steps=eval_spec.steps,
-                    name=eval_spec.name,
-                    hooks=[
-                        *prepared.session_hooks("evaluate"),
-                        engine.hooks.ReportBatches(lambda batch: None, stop),
-                        *as_hooks(eval_spec.hooks, HookContext.here("evaluate", model.model_dir)),
-                    ],
+                    # The evaluation has its own.
+                    input_fn=lambda: None,
                     exporters=list(eval_spec.exporters),
                     start_delay_secs=eval_spec.start_delay_secs,
                     throttle_secs=eval_spec.throttle_secs,
@@ -116,22 +116,22 @@ def _train_and_evaluate(
             )
         if not history.evaluations:
             # TensorFlow evaluates only after it has trained; the model may already have been at max_steps.
-            history.note_evaluation(
-                evaluate(
-                    prepared.model,
-                    settings,
-                    eval_spec.input,
-                    steps=eval_spec.steps,
-                    name=eval_spec.name,
-                    hooks=eval_spec.hooks,
-                )
-            )
+            evaluate(require_checkpoint(model.model_dir, None, "evaluate"))
     return history
 
 
-def _note_evaluations(estimator: Any, history: History) -> None:
-    def note(metrics: dict[str, Any], seconds: float) -> None:
-        history.exclude(seconds)
-        history.note_evaluation(metrics)
+def _noting(
+    evaluation: Evaluation, history: History, stop: StopRequest
+) -> Callable[[str], dict[str, Any]]:
+    def end_if_requested(_batch: int) -> None:
+        if stop():
+            raise KeyboardInterrupt
 
-    estimator.observe_evaluations(note)
+    def evaluate(checkpoint: str) -> dict[str, Any]:
+        began = time.monotonic()
+        metrics = evaluation.metrics(checkpoint, end_if_requested)
+        history.exclude(time.monotonic() - began)
+        history.note_evaluation(metrics)
+        return metrics
+
+    return evaluate

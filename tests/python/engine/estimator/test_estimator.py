@@ -137,21 +137,6 @@ def test_another_session_trains_inside_its_block_only(tensorflow: Any, tmp_path:
     assert estimator.get_variable_value("global_step") == 2
 
 
-def test_an_observer_gets_the_metrics_that_evaluate_returns(
-    tensorflow: Any, tmp_path: Path
-) -> None:
-    estimator = regressor(tensorflow, tmp_path)
-    estimator.train(input_fn(tensorflow, BATCH), steps=1)
-    observed: list[tuple[dict[str, Any], float]] = []
-    estimator.observe_evaluations(lambda metrics, seconds: observed.append((metrics, seconds)))
-    # The last batch is smaller, so the mean over batches differs from the mean over rows.
-    returned = estimator.evaluate(input_fn(tensorflow, ROWS - 1))
-    assert returned["loss"] == returned["average_loss"]
-    ((metrics, seconds),) = observed
-    assert metrics == returned
-    assert seconds > 0
-
-
 def test_an_exporter_writes_a_signature_for_requests_of_tensors(
     tensorflow: Any, tmp_path: Path
 ) -> None:

@@ -18,7 +18,15 @@ from tfdistribute.errors import ModelDirectoryError, TfdistributeError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model, Wrapped
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training import concatenate, evaluate, predict, train
+from tfdistribute.training import (
+    EvalSpec,
+    TrainSpec,
+    concatenate,
+    evaluate,
+    predict,
+    train,
+    train_and_evaluate,
+)
 from tfdistribute.training.preparation import prepare_estimator
 
 # A prime number of rows, so that the last batch is smaller.
@@ -139,6 +147,30 @@ def test_an_evaluation_counts_no_row_of_the_one_before(tmp_path: Path, built: li
     assert evaluate(model, SETTINGS, rows()) != alone
     assert evaluate(model, SETTINGS, few) == alone
     assert len(built) == 1
+
+
+@pytest.mark.versions
+@pytest.mark.parametrize("fields", [{}, {"steps": 3, "name": "first_rows"}])
+def test_the_evaluations_of_a_training_share_a_graph(
+    tmp_path: Path, built: list[Any], fields: dict[str, Any]
+):
+    model, settings = classifier(tmp_path), RunSettings(save_checkpoints_steps=3)
+    specs = TrainSpec(rows(), max_steps=9), EvalSpec(rows(), throttle_secs=0, **fields)
+    found = train_and_evaluate(model, settings, *specs).evaluations
+    assert [each["global_step"] for each in found] == [3, 6, 9]
+    assert len(built) == 1
+    # Each has the weights of its own checkpoint.
+    for each in found:
+        path = f"{model.model_dir}/model.ckpt-{each['global_step']:.0f}"
+        expected = evaluate(
+            model, settings, rows(), checkpoint_path=path, hooks=[Watch()], **fields
+        )
+        assert each == pytest.approx(expected, rel=1e-5)
+    folder = Path(model.model_dir) / ("eval_first_rows" if fields else "eval")
+    assert list(folder.glob("events*"))
+    # The model is at its last step: it is only evaluated.
+    (again,) = train_and_evaluate(model, settings, *specs).evaluations
+    assert again == pytest.approx(found[-1], rel=1e-6)
 
 
 @pytest.mark.slow

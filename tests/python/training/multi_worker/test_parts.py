@@ -347,24 +347,49 @@ def test_a_checkpoint_that_is_deleted_while_it_is_read_is_passed_over(
 ) -> None:
     polling = evaluator(trained)
     assert not polling.poll()
-    assert polling._prepared is not None  # pyright: ignore[reportPrivateUsage]
-    estimator = polling._prepared.estimator  # pyright: ignore[reportPrivateUsage]
-    evaluate = estimator.evaluate
+    evaluation = polling._evaluation  # pyright: ignore[reportPrivateUsage]
+    assert evaluation is not None
+    estimator = evaluation.prepared.estimator
+    evaluate = estimator.evaluate_rows
     polling._evaluated = None  # pyright: ignore[reportPrivateUsage]
 
-    def deleting(*args: Any, checkpoint_path: str, **kwargs: Any) -> Any:
-        for file in Path(trained.model_dir).glob(f"{Path(checkpoint_path).name}.*"):
+    def deleting(rows: Any, key: Any, checkpoint: str, *others: Any) -> Any:
+        for file in Path(trained.model_dir).glob(f"{Path(checkpoint).name}.*"):
             file.rename(file.with_suffix(file.suffix + ".gone"))
-        return evaluate(*args, checkpoint_path=checkpoint_path, **kwargs)
+        return evaluate(rows, key, checkpoint, *others)
 
-    monkeypatch.setattr(estimator, "evaluate", deleting)
+    monkeypatch.setattr(estimator, "evaluate_rows", deleting)
     assert not polling.poll()
     for file in Path(trained.model_dir).glob("*.gone"):
         file.rename(file.with_suffix(""))
-    monkeypatch.setattr(estimator, "evaluate", evaluate)
+    monkeypatch.setattr(estimator, "evaluate_rows", evaluate)
     assert not polling.poll()
     found = polling._history.evaluations  # pyright: ignore[reportPrivateUsage]
     assert [each["global_step"] for each in found] == [8, 8]
+
+
+def test_the_evaluations_of_an_evaluator_share_a_graph(
+    trained: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tfdistribute.engine.estimator import estimator as estimators
+    from tfdistribute.engine.inference import GRAPHS, InferenceSession
+
+    made: list[Any] = []
+
+    def counted(*args: Any) -> Any:
+        made.append(args)
+        return InferenceSession(*args)
+
+    GRAPHS.clear()
+    monkeypatch.setattr(estimators, "InferenceSession", counted)
+    polling = evaluator(trained)
+    assert not polling.poll()
+    train(trained, RunSettings(), read(Input, cluster_task.source(1)))
+    assert not polling.poll()
+    found = polling._history.evaluations  # pyright: ignore[reportPrivateUsage]
+    assert [each["global_step"] for each in found] == [8, 16]
+    assert found[0]["loss"] != found[1]["loss"]
+    assert len(made) == 1
 
 
 def test_an_incomplete_checkpoint_is_not_evaluated(

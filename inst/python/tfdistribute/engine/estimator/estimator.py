@@ -6,7 +6,6 @@ TensorFlow rejects subclasses that override methods, so ``adopt()`` changes the 
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -35,6 +34,8 @@ ModeKeys = tf.estimator.ModeKeys
 # Called with TensorFlow's own `_train_with_estimator_spec` and its arguments: the specification, the hooks of the
 # input and of the call, the global step and the saving listeners.
 TrainSession = Callable[..., Any]
+# Called with the prefix of a checkpoint; returns its metrics.
+Evaluation = Callable[[str], dict[str, Any]]
 # As for ``metrics.AddStates``.
 Exchange = Callable[[metrics.States], metrics.States | None]
 
@@ -44,7 +45,7 @@ class DistributedEstimator(estimator_lib.Estimator):
 
     options: EstimatorOptions
     _session: TrainSession | None = None
-    _observer: Callable[[dict[str, Any], float], Any] | None = None
+    _evaluation: Evaluation | None = None
     _receiver: Any = None
     _shard: tuple[Any, str | None] | None = None
     _reader: RowReader | None = None
@@ -68,25 +69,27 @@ class DistributedEstimator(estimator_lib.Estimator):
         finally:
             self._shard = None
 
-    def observe_evaluations(self, observer: Callable[[dict[str, Any], float], Any]) -> None:
-        """Call a function with the metrics and the duration in seconds of each evaluation.
-
-        TensorFlow's ``train_and_evaluate`` returns only the last evaluation, but calls ``evaluate`` for each.
-        """
-        self._observer = observer
+    @contextlib.contextmanager
+    def evaluate_with(self, evaluation: Evaluation | None) -> Iterator[None]:
+        """Call ``evaluation`` in place of ``evaluate``, which TensorFlow's ``train_and_evaluate`` calls."""
+        before, self._evaluation = self._evaluation, evaluation
+        try:
+            yield
+        finally:
+            self._evaluation = before
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
         with _nothing_left():
             return super().train(*args, **kwargs)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        began = time.monotonic()
+        if self._evaluation is not None:
+            evaluation = self._evaluation
+            with self.evaluate_with(None):
+                return evaluation(kwargs["checkpoint_path"])
         self._fed = (None, None)
         with _nothing_left():
-            measured = super().evaluate(*args, **kwargs)
-        if self._observer is not None:
-            self._observer(measured, time.monotonic() - began)
-        return measured
+            return super().evaluate(*args, **kwargs)
 
     def predict(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
         predictions = super().predict(*args, **kwargs)
@@ -118,6 +121,7 @@ class DistributedEstimator(estimator_lib.Estimator):
         checkpoint: str,
         name: str | None,
         report: Callable[[int], Any],
+        steps: int | None = None,
     ) -> dict[str, Any]:
         """Evaluate as ``evaluate`` does, with the graph of an earlier evaluation if that is cached.
 
@@ -133,7 +137,7 @@ class DistributedEstimator(estimator_lib.Estimator):
             return InferenceGraph(scaffold, update, self._select_loss(values), fed, hooks)
 
         with self._borrow(("evaluate", key), rows, checkpoint, build) as session:
-            for _ in session.compute(rows, report):
+            for _ in session.compute(rows, report, steps):
                 pass
             values = session.result()
             with session.graph.as_default():

@@ -26,13 +26,10 @@ class StopOnRequest(tf.estimator.SessionRunHook):
 
 
 class ReportBatches(tf.estimator.SessionRunHook):
-    """Report the batches of an evaluation by their number; end it with KeyboardInterrupt if a stop is requested."""
+    """Report the batches of an evaluation by their number."""
 
-    def __init__(
-        self, report: Callable[[int], Any], requested: Callable[[], bool] = lambda: False
-    ) -> None:
+    def __init__(self, report: Callable[[int], Any]) -> None:
         self._report = report
-        self._requested = requested
         self._batches = 0
 
     def begin(self) -> None:
@@ -42,8 +39,6 @@ class ReportBatches(tf.estimator.SessionRunHook):
         self.note_batch()
 
     def note_batch(self) -> None:
-        if self._requested():
-            raise KeyboardInterrupt
         self._batches += 1
         self._report(self._batches)
 

@@ -12,14 +12,15 @@ from tfdistribute.checkpoints.newest import listed_checkpoint
 from tfdistribute.cluster.peers import format_tasks
 from tfdistribute.cluster.spec import Task
 from tfdistribute.errors import LostPeerError, ModelDirectoryError, TfdistributeError
+from tfdistribute.training.evaluate import Evaluation
 from tfdistribute.training.history import History
-from tfdistribute.training.hooks import HookContext, as_hooks
+from tfdistribute.training.hooks import HookContext
 from tfdistribute.training.multi_worker.assignment import TaskAssignment
 from tfdistribute.training.multi_worker.handshake import Handshake
 from tfdistribute.training.multi_worker.history import TaskHistory
 from tfdistribute.training.multi_worker.peers import Peers
 from tfdistribute.training.multi_worker.resume import ProgressFile, TrainingRecord
-from tfdistribute.training.preparation import Prepared, prepare_use
+from tfdistribute.training.preparation import prepare_use
 from tfdistribute.training.specs import EvalSpec
 from tfdistribute.training.tensorflow_errors import translate_errors
 
@@ -62,7 +63,7 @@ class _Evaluator:
         self._is_shared = False
         self._model_dir = assignment.model.model_dir
         self._progress = ProgressFile(self._model_dir, assignment.member)
-        self._prepared: Prepared | None = None
+        self._evaluation: Evaluation | None = None
         self._evaluated: str | None = None
         self._waiting = False
         self._began = time.monotonic()
@@ -154,30 +155,24 @@ class _Evaluator:
 
     def _metrics(self, checkpoint: str) -> dict[str, Any]:
         assignment, spec = self._assignment, self._spec
-        if self._prepared is None:
-            self._prepared = prepare_use(
+        if self._evaluation is None:
+            prepared, _ = prepare_use(
                 "evaluate", assignment.model, assignment.settings, spec.input, checkpoint
-            )[0]
+            )
+            context = HookContext.here("evaluate", self._model_dir, self._history)
+            self._evaluation = Evaluation(prepared, spec, context, job=self._member.job_name)
             task_events.emit("tensorflow")
-        prepared = self._prepared
-        context = HookContext.here("evaluate", self._model_dir, self._history)
-        metrics = prepared.estimator.evaluate(
-            prepared.input_fn(spec.input, "evaluate", self._member.job_name),
-            steps=spec.steps,
-            hooks=[*prepared.session_hooks("evaluate"), *as_hooks(spec.hooks, context)],
-            checkpoint_path=checkpoint,
-            name=spec.name,
-        )
+        metrics = self._evaluation.metrics(checkpoint, lambda batch: None)
         self._history.note_evaluation(metrics)
         return metrics
 
     def _export(self, checkpoint: str, metrics: dict[str, Any], last: bool) -> None:
-        assert self._prepared is not None
-        known = history_file.read_evaluations(self._model_dir)
+        assert self._evaluation is not None
+        known = history_file.read_evaluations(self._model_dir, of_training=True)
         engine.best_exports.remember(self._spec.exporters, self._model_dir, known)
         for exporter in self._spec.exporters:
             exporter.export(
-                estimator=self._prepared.estimator,
+                estimator=self._evaluation.prepared.estimator,
                 export_path=os.path.join(self._model_dir, "export", exporter.name),
                 checkpoint_path=checkpoint,
                 eval_result=metrics,
