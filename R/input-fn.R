@@ -74,12 +74,11 @@
 #' the same code in other data, whatever levels that factor has. A label that did not occur in training is an error. A
 #' `transform` gets labels.
 #' @section Last batch:
-#' Rows are neither dropped nor padded. Batches continue across epochs. The remaining rows at the end form a smaller
-#' step, divided as evenly as possible over the devices and workers, so that all workers run the same number of steps.
-#' If there are fewer remaining rows than devices, they are added to the previous step. Padding with rows of weight zero
-#' was ruled out because every loss and metric would have to handle such rows, and dropping was ruled out because
-#' evaluation would skip rows. (With parameter servers, workers train asynchronously, and each worker ends with its own
-#' rows.)
+#' No row is dropped. Batches continue across epochs. The remaining rows at the end form a smaller step, divided as
+#' evenly as possible over the devices and workers, so that every strategy runs the steps of one device. If there are
+#' fewer remaining rows than devices, the other devices repeat one of these rows, and its loss and gradient count zero.
+#' What a model function records besides, such as the rows it saw, includes the repeated row. (With parameter servers,
+#' workers train asynchronously, and each worker ends with its own rows.)
 #' @section Datasets:
 #' A `tf.data.Dataset` of named columns in batches, as `dataset_batch()` of tfdatasets creates it, is stored as its
 #' graph. It can be saved and sent to other processes, where its files must exist. Each of its batches is a global

@@ -30,7 +30,6 @@
 #'   error.
 #' * `tfdistribute_input_error`, from a verb, if `fn` returns no batch, or if a batch has missing values, no rows, other
 #'   columns than the first batch, or columns that cannot be used. The message contains the number of the batch.
-#' * `tfdistribute_sharding_error`, from a verb, if a batch has fewer rows than there are replicas.
 #' @section R functions in TensorFlow:
 #' An R function can build a part of TensorFlow's graph, such as the body of `dataset$map()` in an
 #' [input_dataset()], because TensorFlow calls it only once, on R's thread. Functions in `tf$py_function()`,

@@ -29,15 +29,18 @@ def shards(pipelines: int, replicas: int) -> list[Shard]:
 
 
 def expected_steps(examples: int, global_batch_size: int, replicas: int) -> list[list[list[int]]]:
-    """The steps by definition: cut the stream, merge a short tail, cut each step into slices."""
+    """The steps by definition: cut the stream, cut each step into slices, and fill empty ones with its rows in turn."""
     stream = list(range(examples))
     steps = [
         stream[start : start + global_batch_size] for start in range(0, examples, global_batch_size)
     ]
-    if len(steps) > 1 and len(steps[-1]) < replicas:
-        tail = steps.pop()
-        steps[-1] += tail
-    return [[part.tolist() for part in np.array_split(step, replicas)] for step in steps]
+    return [
+        [
+            part.tolist() or [step[replica % len(step)]]
+            for replica, part in enumerate(np.array_split(step, replicas))
+        ]
+        for step in steps
+    ]
 
 
 @pytest.mark.parametrize(
@@ -74,13 +77,9 @@ def test_parts_are_nearly_equal_and_complete():
 @pytest.mark.parametrize("epochs", [1, 3])
 @pytest.mark.parametrize(("pipelines", "replicas"), [(1, 1), (1, 2), (2, 2), (2, 4), (1, 4)])
 @pytest.mark.parametrize("global_batch_size", [4, 8, 64])
-def test_every_step_gives_each_replica_one_batch_and_every_example_is_read_once(
+def test_every_step_gives_each_replica_one_batch_of_the_step_of_one_device(
     rows: int, epochs: int, pipelines: int, replicas: int, global_batch_size: int
 ):
-    if rows * epochs < replicas:
-        with pytest.raises(InputError):
-            BatchPlan(rows, epochs, global_batch_size, Shard(replicas=replicas))
-        return
     plans = [
         BatchPlan(rows, epochs, global_batch_size, shard) for shard in shards(pipelines, replicas)
     ]
@@ -94,13 +93,31 @@ def test_every_step_gives_each_replica_one_batch_and_every_example_is_read_once(
     assert steps == expected_steps(rows * epochs, global_batch_size, replicas)
 
 
-def test_fewer_rows_than_replicas_are_refused():
+def test_ranges_of_fewer_rows_than_workers_are_refused():
     with pytest.raises(InputError) as caught:
-        BatchPlan(1, 1, 8, Shard(replicas=2))
+        RangePlan(1, 1, 8, Shard(2, 0, 2))
     assert (
         str(caught.value)
-        == "1 example cannot be split over 2 replicas.\nUse at least 2 rows, or at most 1 replica."
+        == "1 example cannot be split over 2 workers.\nUse at least 2 rows, or at most 1 worker."
     )
+
+
+@pytest.mark.parametrize(("pipelines", "own"), [(1, 2), (1, 4), (2, 1), (2, 2)])
+@pytest.mark.parametrize("left", range(1, 8))
+def test_a_replica_without_rows_repeats_a_row_of_its_step_and_counts_none(
+    pipelines: int, own: int, left: int
+):
+    replicas, read = pipelines * own, list[int]()
+    for shard in shards(pipelines, replicas):
+        plan = BatchPlan(16 + left, 1, 8, shard)
+        assert plan.steps == 3
+        for batch, rows in zip(batches_of(plan)[2 * own :], plan.last_batches, strict=True):
+            assert len(batch) == max(rows, 1)
+            assert set(batch) <= set(range(16, 16 + left))
+            read += batch[:rows]
+        scales = (1.0,) * own if plan.uneven_step is None else plan.uneven_step[1]
+        np.testing.assert_allclose(scales, np.array(plan.last_batches) * replicas / left)
+    assert read == list(range(16, 16 + left))
 
 
 def test_workers_out_of_step_take_whole_batches_in_turns():
@@ -188,8 +205,6 @@ def test_the_end_of_the_data_is_the_same_step_however_rows_are_shared():
         range(4, 26), (1, 2, 3), (1, 2, 3), (1, 2)
     ):
         replicas = pipelines * own
-        if rows * epochs < replicas:
-            continue
         for batch in (replicas, 2 * replicas, 3 * replicas):
             steps = BatchPlan(rows, epochs, batch, Shard(pipelines, 0, replicas)).steps
             for pipeline in range(pipelines if replicas > 1 else 1):

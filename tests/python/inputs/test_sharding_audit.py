@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tfdistribute.descriptions import read
-from tfdistribute.errors import InputError, ShardingError
+from tfdistribute.errors import InputError
 from tfdistribute.inputs import Input, audit_sharding
 from tfdistribute.inputs.sharding_audit import hash_rows
 
@@ -53,9 +53,10 @@ def test_workers_out_of_step_may_read_nothing(workers: int, tensorflow: Any):
     assert [worker.smallest_batch for worker in audit.workers[1:]] == [None] * (workers - 1)
 
 
-def test_one_row_cannot_be_shared_by_workers_in_step(tensorflow: Any):
-    with pytest.raises(ShardingError, match="1 example cannot be split over 2 replicas"):
-        audit_sharding(in_memory(1), 2)
+def test_workers_in_step_may_repeat_a_row_that_counts_nothing(tensorflow: Any):
+    audit = audit_sharding(in_memory(1), 2)
+    assert audit.ok
+    assert [(each.rows, each.steps) for each in audit.workers] == [(1, 1), (0, 1)]
 
 
 def test_batches_steps_and_seed_of_a_worker_are_reported(tensorflow: Any):

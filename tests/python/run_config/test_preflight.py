@@ -286,13 +286,6 @@ def test_estimators_of_version_1_are_not_evaluated_under_a_strategy(verb: str):
     assert fields(replace(run, settings=RunSettings())) == []
 
 
-def test_fewer_rows_than_replicas_are_refused():
-    run = RunContext(RunSettings(strategy=Mirrored(2)), "train", rows=1, replicas=2)
-    with pytest.raises(ShardingError, match="The input has 1 row, and strategy_mirrored"):
-        preflight(run)
-    assert fields(replace(run, rows=2)) == []
-
-
 @pytest.mark.parametrize(("rows", "batch"), [(30, 8), (4, 8), (None, 8), (32, None)])
 def test_an_odd_last_batch_is_refused_in_distributed_evaluation(
     rows: int | None, batch: int | None

@@ -15,7 +15,7 @@ from support.inputs import in_memory
 from support.models import line
 
 from tfdistribute.descriptions import read
-from tfdistribute.errors import BackendError, ShardingError, TfdistributeError
+from tfdistribute.errors import BackendError, TfdistributeError
 from tfdistribute.inputs import Input
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate
@@ -47,13 +47,6 @@ def test_an_uneven_last_batch_of_an_evaluation_is_refused_before_training(
         )
     assert caught.value.argument == "eval_distribute"
     assert not list(tmp_path.glob("model.ckpt*"))
-
-
-def test_fewer_rows_than_replicas_are_refused_by_the_verb(tensorflow: Any, tmp_path: Path):
-    del tensorflow
-    settings = read(RunSettings, {"strategy": MIRRORED})
-    with pytest.raises(ShardingError):
-        train(line(tmp_path), settings, source(1, 2))
 
 
 def test_epochs_tell_the_step_at_which_a_training_will_end(tensorflow: Any, tmp_path: Path):

@@ -15,8 +15,11 @@ from support import checkpoints, custom_models, inputs, keras_models, models, st
 from support.checkpoints import assert_alike
 from support.sampling import sampled
 
+from tfdistribute.descriptions import read
 from tfdistribute.engine.step import replica_scale
 from tfdistribute.inputs import Input
+from tfdistribute.inputs.functions.serialized_dataset import serialize
+from tfdistribute.inputs.functions.transformed import Transformed
 from tfdistribute.models import Model
 from tfdistribute.sharding import split
 from tfdistribute.training.hooks import read_hooks
@@ -170,6 +173,46 @@ def rows(count: int, epochs: int = 1) -> Input:
     return inputs.in_memory(columns, batch_size=BATCH, epochs=epochs, shuffle=False)
 
 
+def table(folder: Path, count: int) -> Input:
+    path = folder / "rows.csv"
+    lines = zip(*(values[:count].tolist() for values in COLUMNS.values()), strict=True)
+    path.write_text(
+        f"{','.join(COLUMNS)}\n" + "".join(f"{','.join(map(repr, line))}\n" for line in lines)
+    )
+    fields = {"kind": "csv", "paths": str(path), "response": "y", "batch_size": BATCH}
+    return read(Input, {**fields, "shuffle": False})
+
+
+def generated(folder: Path, count: int) -> Input:
+    waiting: list[Any] = []
+
+    def columns(first: int) -> list[dict[str, Any]]:
+        parts = {
+            name: values[first : min(first + BATCH, count)] for name, values in COLUMNS.items()
+        }
+        kinds = {name: "integer" if name == "shop" else "float" for name in COLUMNS}
+        return [{"name": name, "type": kinds[name], "values": part} for name, part in parts.items()]
+
+    def begin() -> bool:
+        waiting[:] = [*({"columns": columns(first)} for first in range(0, count, BATCH)), None]
+        return True
+
+    fields = {"begin": begin, "next_batch": lambda: waiting.pop(0), "response": "y"}
+    return read(Input, {"kind": "generator", **fields})
+
+
+def stored(folder: Path, count: int) -> Input:
+    columns = {name: values[:count] for name, values in COLUMNS.items()}
+    names, dataset = tuple(COLUMNS)[:-1], tf.data.Dataset.from_tensor_slices(columns).batch(BATCH)
+    graph = serialize(dataset, names, "y")
+    fields = {"kind": "serialized_dataset", "graph": graph, "features": names}
+    return read(Input, {**fields, "response": "y"})
+
+
+def transformed(folder: Path, count: int) -> Input:
+    return Transformed(rows(count), transform=lambda features, labels: (dict(features), labels))
+
+
 def trained(
     model: str, directory: Path, source: Input, strategy: str = "none", **fields: Any
 ) -> tuple[dict[str, Any], Any]:
@@ -239,12 +282,69 @@ def test_rows_in_memory_that_are_left_count_alike(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, strategy: str, left: int, passes: str
 ):
     monkeypatch.setenv("TFDISTRIBUTE_PASSES", passes)
-    replicas = 3 if "3" in strategy else 2
     found = trained("function", tmp_path / "many", rows(2 * BATCH + left), strategy)
-    # Fewer rows than replicas belong to the step before.
-    sizes = [BATCH, BATCH, left] if left >= replicas else [BATCH, BATCH + left]
+    sizes = [BATCH, BATCH, left]
     assert_equal(found, trained("function", tmp_path / "one", batches_of(sizes)))
     np.testing.assert_allclose(found[0]["slope"], line_by_numpy(sizes)[0], rtol=1e-5)
+
+
+FEWER = [("mirrored", 1), ("mirrored over 3", 1), ("mirrored over 3", 2), ("central storage", 1)]
+
+
+@pytest.mark.promise("The same numbers")
+@sampled(
+    ("model", "strategy", "left"),
+    [(model, *each) for model in MODELS for each in FEWER],
+    check=[
+        *((model, "mirrored over 3", 2) for model in ("function, some weights", "sum", "weighted")),
+        *((model, "mirrored", 1) for model in ("function, tape", "deep", "keras sum")),
+        ("keras 3 sum", "central storage", 1),
+    ],
+    versions=[("keras sum", "mirrored", 1), ("function, tape", "mirrored", 1)],
+)
+def test_a_step_of_fewer_rows_than_replicas_is_the_step_of_one_device(
+    tmp_path: Path, model: str, strategy: str, left: int
+):
+    many = trained(model, tmp_path / "many", rows(2 * BATCH + left), strategy)
+    one = trained(model, tmp_path / "one", rows(2 * BATCH + left))
+    assert many[1].steps == [1, 2, 3]
+    assert_equal(many, one)
+
+
+@sampled(
+    ("make", "left", "strategy"),
+    [
+        (make, left, strategy)
+        for make in (table, generated, stored, transformed)
+        for left in (1, 2, 5)
+        for strategy in STRATEGIES
+    ],
+    check=[(make, 2, "mirrored over 3") for make in (table, generated, stored, transformed)],
+    versions=[(generated, 2, "mirrored over 3")],
+)
+def test_every_input_has_the_steps_of_one_device(
+    tmp_path: Path, make: Callable[[Path, int], Input], left: int, strategy: str
+):
+    many = trained("deep", tmp_path / "many", make(tmp_path, 2 * BATCH + left), strategy)
+    assert_equal(many, trained("deep", tmp_path / "one", rows(2 * BATCH + left)))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_training_may_have_fewer_rows_than_devices(tmp_path: Path, count: int):
+    many = trained("weighted", tmp_path / "many", rows(count), "mirrored over 3")
+    assert_equal(many, trained("weighted", tmp_path / "one", rows(count)))
+
+
+def test_a_step_of_batches_as_small_as_the_others_is_no_step_of_a_loop(
+    runs: list[int], tmp_path: Path
+):
+    columns = {name: values[:200] for name, values in COLUMNS.items()}
+    source = inputs.in_memory(columns, batch_size=3, epochs=10, shuffle=False)
+    fields = {"steps_per_run": "auto"}
+    many = trained("deep", tmp_path / "many", source, "mirrored over 3", **fields)
+    assert max(runs) > 1
+    assert many[1].last_step == 667
+    assert_equal(many, trained("deep", tmp_path / "one", source, **fields))
 
 
 @sampled("model", ["linear", "deep", "keras", "keras 3"], check=["deep"])

@@ -111,6 +111,7 @@ def _resident_rows(
     layout = columns.layout
     plan = BatchPlan(columns.rows, order.epochs, batch_size, Shard.of(context), order.first)
     unpack = make_unpack(layout, order.label, order.dropped, packed)
+    full = (plan.full_steps or 0) * len(plan.shard.own_replicas)
     return engine.step.resident_rows.ResidentRows(
         columns.matrices,
         tuple(layout.tables.values()),
@@ -118,8 +119,9 @@ def _resident_rows(
         _row_numbers(columns.rows, plan, order.seed),
         plan.replica_batch_size,
         len(plan.shard.own_replicas),
-        lambda skipped: dataset_of_chunks(
-            layout, _chunks(columns, plan, order.seed, skipped), unpack
+        lambda skipped: engine.step.replica_scale.count_last(
+            dataset_of_chunks(layout, _chunks(columns, plan, order.seed, skipped), unpack),
+            *(plan.replica_batch_size, full, plan.last_batches, skipped),
         ),
         (
             layout.dtypes,

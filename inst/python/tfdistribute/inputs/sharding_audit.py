@@ -99,12 +99,15 @@ class _Pipeline:
     def run(self, pipelines: int, pipeline: int, replicas: int) -> None:
         context = engine.tf.distribute.InputContext(pipelines, pipeline, replicas)
         rows = 0
-        for batch in read_batches(self._source, "train", _SEED, context):
-            hashes = hash_rows(batch)
-            self._parts.append(hashes)
-            rows += len(hashes)
-            if rows > MOST_ROWS:
-                raise endless_error()
+        replica_scale = engine.step.replica_scale
+        with replica_scale.counting_rows():
+            for batch in read_batches(self._source, "train", _SEED, context):
+                counted = isinstance(batch, replica_scale.CountedBatch)
+                hashes = hash_rows(batch.batch)[: batch.rows] if counted else hash_rows(batch)
+                self._parts.append(hashes)
+                rows += len(hashes)
+                if rows > MOST_ROWS:
+                    raise endless_error()
 
     def summary(self, worker: int, replicas: int, seed: int | None) -> PipelineAudit:
         sizes = [len(part) for part in self._parts]

@@ -82,7 +82,8 @@ def input_fn(
         seed: Seed of the shuffling, if the input does not give one.
 
     Returns:
-        A function of ``input_context=None`` that returns a ``tf.data.Dataset``.
+        A function of ``input_context=None`` that returns a ``tf.data.Dataset``. If a step has fewer rows than replicas,
+        some replicas repeat a row, which counts nothing in Estimators after ``tfdistribute.distribute()``.
 
     Raises:
         ArgumentError, BackendError, CallbackError: as for ``model_fn``.

@@ -92,22 +92,6 @@ RULES: tuple[SettingsRule, ...] = (
         remedy="Use `eval_distribute = NULL`; the result is the same.",
     ),
     SettingsRule(
-        field="strategy",
-        rule="There is at least one row per replica; with fewer, TensorFlow trains 0 steps and only warns.",
-        broken=lambda run: (
-            run.trains
-            and run.strategy is not None
-            and run.rows is not None
-            and run.rows < run.replicas
-        ),
-        message=lambda run: (
-            f"The input has {run.rows} row{'' if run.rows == 1 else 's'}, and "
-            f"{in_words(run.strategy)} trains {run.replicas} replicas, each of which needs one."
-        ),
-        remedy="Train on more rows, or on fewer devices.",
-        refusal=ShardingError,
-    ),
-    SettingsRule(
         field="eval_distribute",
         rule="Under eval_distribute the number of rows is known and a multiple of the batch size; TensorFlow counts "
         "an odd last batch in full, in half or not at all.",

@@ -5,11 +5,10 @@ The stream is cut into global batches, and each global batch into one contiguous
 pipeline (one per worker) reads only the slices of its own replicas. One process, several devices and several
 workers therefore see the same global batches, and every row is read once per epoch.
 
-The end of the stream is neither padded nor dropped. All pipelines take the same number of steps, because a worker
-that ends first leaves its peers waiting forever. Every replica has a row in every step, because TensorFlow drops a
-step in which one has none. So the rows left after the last full step make a smaller step, cut into nearly equal
-slices; if there are fewer of them than replicas, they join the previous step. Ruled out: padding with rows of weight
-zero, which every loss and metric would have to handle; and dropping, which evaluates too few rows.
+All pipelines take the same number of steps as one device, because a worker that ends first leaves its peers waiting
+forever. The rows left after the last full step make a smaller step, cut into nearly equal slices. A replica whose
+slice is empty computes a row that another slice has, because TensorFlow drops a step in which a replica has none, and
+counts as no row (``engine/step/replica_scale.py``).
 Rows of files are divided into ranges by the same rule.
 """
 
@@ -104,12 +103,21 @@ def split(examples: int, parts: int) -> tuple[int, ...]:
     return tuple(size + 1 if part < larger else size for part in range(parts))
 
 
+def batch_bounds(slices: tuple[int, ...], replica: int) -> tuple[int, int]:
+    """Return the first row of a replica's batch, and the row after the last; one row of the step for an empty slice."""
+    if slices[replica] == 0:
+        repeated = replica % sum(slices)
+        return repeated, repeated + 1
+    first = sum(slices[:replica])
+    return first, first + slices[replica]
+
+
 @dataclass(frozen=True)
 class StepPlan:
     """The steps of all epochs, as one input pipeline takes part in them.
 
     ``rows`` and ``global_batch_size`` are sums over all pipelines. Raises ShardingError if the batch does not divide
-    over the replicas, or there are fewer rows than replicas.
+    over the replicas.
     """
 
     rows: int
@@ -119,13 +127,7 @@ class StepPlan:
     first: int = 0  # Position in the stream at which the rows of ``epochs`` begin.
 
     def __post_init__(self) -> None:
-        replicas = self.shard.replicas
-        replica_batch_size(self.global_batch_size, replicas)
-        if self.examples is not None and self.examples < replicas:
-            raise ShardingError(
-                f"{_count(self.examples, 'example')} cannot be split over {replicas} replicas.",
-                f"Use at least {replicas} rows, or at most {_count(self.examples, 'replica')}.",
-            )
+        replica_batch_size(self.global_batch_size, self.shard.replicas)
 
     @property
     def replica_batch_size(self) -> int:
@@ -134,6 +136,10 @@ class StepPlan:
     @property
     def examples(self) -> int | None:
         return None if self.epochs is None else self.rows * self.epochs
+
+    @property
+    def full_steps(self) -> int | None:
+        return None if self.examples is None else self.examples // self.global_batch_size
 
 
 def _count(number: int, noun: str) -> str:
@@ -144,15 +150,8 @@ def _count(number: int, noun: str) -> str:
 class BatchPlan(StepPlan):
     """The batches of all epochs, as one input pipeline reads them.
 
-    Every step has exactly one batch per replica. The last one may be smaller or, merged with the remainder, larger.
+    Every step has exactly one batch per replica. The last one may be smaller.
     """
-
-    @property
-    def full_steps(self) -> int | None:
-        if self.examples is None:
-            return None
-        steps, rest = divmod(self.examples, self.global_batch_size)
-        return steps - 1 if 0 < rest < self.shard.replicas else steps
 
     @property
     def steps(self) -> int | None:
@@ -161,19 +160,23 @@ class BatchPlan(StepPlan):
 
     @property
     def last_slices(self) -> tuple[int, ...]:
-        """Sizes of the replicas' batches in a last step of another size; empty otherwise."""
-        if self.examples is None or self.full_steps is None:
-            return ()
-        rest = self.examples - self.full_steps * self.global_batch_size
+        """Sizes of all replicas' batches in a last step of fewer rows; empty if there is none."""
+        rest = 0 if self.examples is None else self.examples % self.global_batch_size
         return split(rest, self.shard.replicas) if rest else ()
 
     @property
-    def uneven_step(self) -> tuple[int, float] | None:
-        """The last step, if its rows do not divide over the replicas: its number from 0, and the mean of their rows."""
+    def last_batches(self) -> tuple[int, ...]:
+        """Sizes of this pipeline's batches in that step."""
+        own = self.shard.own_replicas
+        return self.last_slices[own.start : own.stop]
+
+    @property
+    def uneven_step(self) -> tuple[int, tuple[float, ...]] | None:
+        """The last step, if its rows do not divide over the replicas: its number, and the scales of own replicas."""
         slices, step = self.last_slices, self.full_steps
         if step is None or len(set(slices)) < 2:
             return None
-        return step, sum(slices) / len(slices)
+        return step, tuple(size * len(slices) / sum(slices) for size in self.last_batches)
 
     def chunks(self, batches: int, skipped: int = 0) -> Iterator[npt.NDArray[np.int64]]:
         """Yield positions in the stream of rows, of shape [batches, examples per batch], many batches at a time.
@@ -207,8 +210,8 @@ class BatchPlan(StepPlan):
             return
         start = self.first + step * self.global_batch_size
         for replica in self.shard.own_replicas:
-            first = start + sum(slices[:replica])
-            yield np.arange(first, first + slices[replica], dtype=np.int64)[np.newaxis, :]
+            first, last = batch_bounds(slices, replica)
+            yield np.arange(start + first, start + last, dtype=np.int64)[np.newaxis, :]
 
 
 @dataclass(frozen=True)
@@ -217,9 +220,18 @@ class RangePlan(StepPlan):
 
     The rows of an epoch are cut into one range per pipeline, before any shuffle. Ranges differ by at most one row,
     and the pipelines take turns with the longer ones, so that totals over all epochs also differ by at most one row.
-    Therefore all pipelines take the same number of steps with no row lost, repeated or padded; the last step follows
-    the same rule.
+    Therefore all pipelines take the same number of steps with no row lost; the last step follows the same rule. Raises
+    ShardingError if there are fewer rows than pipelines, because each has only its own rows to repeat.
     """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        pipelines = self.shard.pipelines
+        if self.examples is not None and self.examples < pipelines and not self.shard.in_turns:
+            raise ShardingError(
+                f"{_count(self.examples, 'example')} cannot be split over {pipelines} workers.",
+                f"Use at least {pipelines} rows, or at most {_count(self.examples, 'worker')}.",
+            )
 
     @property
     def own_examples(self) -> int | None:
@@ -245,28 +257,26 @@ class RangePlan(StepPlan):
 
     @property
     def full_steps(self) -> int | None:
-        if self.examples is None or self.own_examples is None:
-            return None
-        replicas, pipelines = len(self.shard.own_replicas), self.shard.pipelines
-        if self.shard.in_turns:
+        if self.shard.in_turns and self.own_examples is not None:
             # Asynchronous: each pipeline ends when its own rows do.
             return self.own_examples // self.replica_batch_size
-        shortest, step = self.examples // pipelines, replicas * self.replica_batch_size
-        steps, rest = divmod(shortest, step)
-        nothing_left = rest == 0 and self.examples % pipelines == 0
-        return steps if nothing_left or rest >= replicas else steps - 1
+        return super().full_steps
 
     @property
     def last_batches(self) -> tuple[int, ...]:
-        """Sizes of this pipeline's batches in a last step of another size; empty otherwise."""
-        if self.own_examples is None or self.full_steps is None:
+        """Sizes of this pipeline's batches in a last step of fewer rows; empty if there is none."""
+        if self.examples is None or self.own_examples is None or self.full_steps is None:
             return ()
         replicas = len(self.shard.own_replicas)
         rest = self.own_examples - self.full_steps * replicas * self.replica_batch_size
-        return split(rest, replicas) if rest else ()
+        ends = not rest if self.shard.in_turns else self.examples % self.global_batch_size == 0
+        return () if ends else split(rest, replicas)
 
     def chunks(self, batches: int) -> Iterator[tuple[int, int]]:
-        """Yield this pipeline's batches, at most ``batches`` at a time: their number, and the examples of each."""
+        """Yield this pipeline's batches, at most ``batches`` at a time: their number, and the examples of each.
+
+        A batch of 0 examples is a repeated one.
+        """
         left = None if self.full_steps is None else self.full_steps * len(self.shard.own_replicas)
         while left is None or left > 0:
             count = batches if left is None else min(batches, left)

@@ -13,7 +13,7 @@ from support.sampling import sampled
 
 from tfdistribute.columns import ColumnFacts
 from tfdistribute.descriptions import read
-from tfdistribute.errors import CallbackError, InputError, ShardingError
+from tfdistribute.errors import CallbackError, InputError
 from tfdistribute.inputs import Input
 from tfdistribute.inputs.functions.generator import _Slices
 from tfdistribute.inputs.packed.layout import Layout
@@ -262,7 +262,7 @@ def test_an_ended_iterator_is_not_called_again() -> None:
     slices = _Slices(lambda *arguments: asked.append(arguments), 2, Shard(replicas=3))
     assert list(slices) == []
     assert list(slices) == []
-    assert asked == [(2, 3)]
+    assert asked == [(2,)]
 
 
 def slices_of(shard: Shard, sizes: Sequence[int]) -> list[list[int]]:
@@ -274,27 +274,27 @@ def slices_of(shard: Shard, sizes: Sequence[int]) -> list[list[int]]:
             return None
         return PackedColumns((values[:, np.newaxis],), Layout((values.dtype,), (1,), {}))
 
-    return [matrices[0].ravel().tolist() for matrices, _ in _Slices(draw, 1, shard)]
+    return [(matrices[0].ravel().tolist(), rows) for matrices, _, rows in _Slices(draw, 1, shard)]
 
 
 def test_replicas_get_nearly_equal_slices_of_each_batch() -> None:
-    assert slices_of(Shard(replicas=2), (5, 2)) == [[0, 1, 2], [3, 4], [5], [6]]
+    own = slices_of(Shard(replicas=2), (5, 2))
+    assert own == [([0, 1, 2], 3), ([3, 4], 2), ([5], 1), ([6], 1)]
+
+
+def test_replicas_without_rows_repeat_one_that_counts_nothing() -> None:
+    assert slices_of(Shard(replicas=3), (2,)) == [([0], 1), ([1], 1), ([0], 0)]
 
 
 def test_workers_share_each_batch() -> None:
     own = [slices_of(Shard(2, worker, 4), (6, 4)) for worker in range(2)]
-    assert own == [[[0, 1], [2, 3], [6], [7]], [[4], [5], [8], [9]]]
+    rows = [[batch for batch, _ in each] for each in own]
+    assert rows == [[[0, 1], [2, 3], [6], [7]], [[4], [5], [8], [9]]]
 
 
 def test_workers_out_of_step_take_batches_in_turns() -> None:
     own = [slices_of(Shard(2, worker, 1), (2, 1, 2)) for worker in range(2)]
-    assert own == [[[0, 1], [3, 4]], [[2]]]
-
-
-def test_a_batch_with_fewer_rows_than_replicas_is_refused(tensorflow: Any, tmp_path: Path) -> None:
-    source = described(Source([batch(1), batch(2, rows=1)]))
-    with pytest.raises(ShardingError, match=r"Batch 2 has too few rows \(1\)"):
-        train(model(tmp_path), settings(MIRRORED), source)
+    assert own == [[([0, 1], 2), ([3, 4], 2)], [([2], 1)]]
 
 
 OTHERS = {

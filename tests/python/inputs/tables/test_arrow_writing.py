@@ -112,7 +112,7 @@ def test_workers_of_a_parameter_server_read_every_row_once(written: str, tensorf
 
 def test_fewer_rows_than_workers_are_refused(tmp_path: Path, tensorflow: ModuleType):
     write_arrow(table(1), str(tmp_path / "data"), 1)
-    with pytest.raises(ShardingError, match="1 example cannot be split over 2 replicas"):
+    with pytest.raises(ShardingError, match="1 example cannot be split over 2 workers"):
         batches(Arrow((str(tmp_path / "data"),), batch_size=2), pipelines=2, pipeline=0)
 
 

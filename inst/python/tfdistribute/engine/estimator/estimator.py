@@ -24,7 +24,7 @@ from tfdistribute.engine.inference import GRAPHS, InferenceGraph, InferenceSessi
 from tfdistribute.engine.inference.fed_rows import FedRows
 from tfdistribute.engine.keras2 import backend
 from tfdistribute.engine.repairs import custom_gradients, keras_classes
-from tfdistribute.engine.step import resident_rows
+from tfdistribute.engine.step import replica_scale, resident_rows
 from tfdistribute.engine.step.replica_scale import ScaledFeatures, ScalingIterator
 from tfdistribute.engine.step.resident_rows import ResidentRows, RowReader
 
@@ -216,9 +216,11 @@ class DistributedEstimator(estimator_lib.Estimator):
     def _get_iterator_from_input_fn(
         self, input_fn: Any, mode: Any, distribution: Any = None
     ) -> Any:
-        iterator, hooks = super()._get_iterator_from_input_fn(input_fn, mode, distribution)
         on_tpus = "TPU" in type(distribution).__name__
-        if mode == ModeKeys.TRAIN and distribution.num_replicas_in_sync > 1 and not on_tpus:
+        scales = mode == ModeKeys.TRAIN and distribution.num_replicas_in_sync > 1 and not on_tpus
+        with replica_scale.counting_rows() if scales else contextlib.nullcontext():
+            iterator, hooks = super()._get_iterator_from_input_fn(input_fn, mode, distribution)
+        if scales:
             iterator = ScalingIterator(iterator, distribution, self._reader)
         return iterator, hooks + self._reader_hooks()
 

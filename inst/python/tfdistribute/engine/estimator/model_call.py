@@ -52,11 +52,13 @@ class ModelCall:
         averages = not options.sums_loss and options.loss_is_mean is not False
         on_tpus = "TPU" in type(strategy).__name__
         has_replicas = strategy.num_replicas_in_sync > 1 and not on_tpus
-        if self.mode == ModeKeys.TRAIN and has_replicas and averages:
+        if self.mode == ModeKeys.TRAIN and has_replicas and (averages or self.scale is not None):
             patches.install("gradients_of_rows", accumulate.gradients_of_rows)
             batch, in_losses = (self.features, self.labels), not options.reports_mean_loss
             is_whole = options.micro_batches == 1
-            scaling = replica_scale.scaling(self.scale, batch, in_losses, is_whole)
+            scaling = replica_scale.scaling(
+                self.scale, batch, in_losses, is_whole, is_sum=not averages
+            )
             self._recording.enter_context(scaling)
 
     def take_micro_batch(self) -> None:

@@ -79,7 +79,7 @@ def _loss(
     loss = losses(
         responses(parts.known, labels),
         _outputs(clone),
-        sample_weight=weights,
+        sample_weight=replica_scale.weights_of_rows(weights),
         regularization_losses=penalties,
     )
     if loss is None:

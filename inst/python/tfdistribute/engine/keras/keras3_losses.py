@@ -40,8 +40,7 @@ def loss_of_rows(
             raise _without_response(name, "a loss")
         loss = get_loss(known.losses[name], labels[name], output)
         value = loss(labels[name], output, sample_weight=weights)
-        is_sum = getattr(loss, "reduction", None) == "sum"
-        losses[name] = value if is_sum else replica_scale.scaled(value)
+        losses[name] = replica_scale.scaled(value, is_sum=getattr(loss, "reduction", None) == "sum")
     terms = [
         value if shares[name] is None else value * float(shares[name])
         for name, value in losses.items()

@@ -2,13 +2,14 @@
 
 It is 1 if all replicas have as many rows. Otherwise it is the replica's number of rows over the mean number of all
 replicas. Nothing is added to the graph if the numbers are known to be equal. A loss that is divided by a sum over its
-rows, such as the sum of their weights, counts by this sum, and a sum over rows counts as it is.
+rows, such as the sum of their weights, counts by this sum, and a sum over rows counts as it is. A replica without rows
+computes a repeated row, and everything of it counts 0.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -31,6 +32,51 @@ class ScaledFeatures(NamedTuple):
     scale: Any
 
 
+class CountedBatch(NamedTuple):
+    """An element of a dataset with its number of rows, which is 0 for a repeated row."""
+
+    batch: Any
+    rows: Any
+
+
+_counts_rows: ContextVar[bool] = ContextVar("counts_rows", default=False)
+
+
+@contextlib.contextmanager
+def counting_rows() -> Iterator[None]:
+    """Let input functions that are called inside the block count rows; plain Estimators accept no such elements."""
+    token = _counts_rows.set(True)
+    try:
+        yield
+    finally:
+        _counts_rows.reset(token)
+
+
+def with_rows(batch: Any, rows: Any) -> Any:
+    return CountedBatch(batch, rows) if _counts_rows.get() else batch
+
+
+def count_last(dataset: Any, batch_size: int, full: int, last: Sequence[int], skipped: int) -> Any:
+    """Count the rows of a dataset of ``full`` batches and some last ones, if one of these is a repeated row."""
+    if 0 not in last or not _counts_rows.get():
+        return dataset
+    rows = tf.data.Dataset.from_tensors(batch_size).repeat(full)
+    rows = rows.concatenate(tf.data.Dataset.from_tensor_slices(list(last)))
+    return tf.data.Dataset.zip(CountedBatch(dataset, rows.skip(skipped)))
+
+
+def map_batches(dataset: Any, function: Callable[..., Any]) -> Any:
+    """Map a dataset, of which ``function`` gets the batches without their numbers of rows."""
+    if not isinstance(dataset.element_spec, CountedBatch):
+        return dataset.map(function)
+
+    def on_batch(element: CountedBatch) -> CountedBatch:
+        batch = element.batch if isinstance(element.batch, tuple) else (element.batch,)
+        return CountedBatch(function(*batch), element.rows)
+
+    return dataset.map(tf.autograph.experimental.do_not_convert(on_batch))
+
+
 class ScalingIterator:
     """An iterator of a strategy whose features are ``ScaledFeatures`` if replicas may have different numbers of rows.
 
@@ -41,17 +87,23 @@ class ScalingIterator:
         self._iterator, self._strategy, self._reader = iterator, strategy, reader
 
     def get_next(self) -> Any:
-        features, labels = estimator_util.parse_iterator_result(self._iterator.get_next())
+        element = self._iterator.get_next()
+        counted = element if isinstance(element, CountedBatch) else CountedBatch(element, None)
+        features, labels = estimator_util.parse_iterator_result(counted.batch)
         known = None if self._reader is None else self._reader.scales
-        scales = self._count((labels, features)) if known is None else known
+        scales = self._count(counted.rows, (labels, features)) if known is None else known
         if scales:
             features = ScaledFeatures(features, _by_replica(scales))
         return features, labels
 
-    def _count(self, batch: Any) -> list[Any]:
+    def _count(self, counts: Any, batch: Any) -> list[Any]:
         replicas = self._strategy.num_replicas_in_sync
         own = range(len(self._strategy.extended.worker_devices))
-        rows = [row_count(distribute_utils.select_replica(each, batch)) for each in own]
+        select = distribute_utils.select_replica
+        if counts is None:
+            rows = [row_count(select(each, batch)) for each in own]
+        else:
+            rows = [select(each, counts) for each in own]
         if all(each is None or tf.get_static_value(each) is not None for each in rows):
             # A batch of a fixed size is that of every worker.
             return []
@@ -74,7 +126,8 @@ class ReplicaScale:
     """The scale of the replica whose model function is being called.
 
     ``rows`` is its scale by rows, or None for 1. ``inputs`` are the tensors of its features and labels. ``in_losses``
-    if the model scales its losses itself, because only some of them are means; ``is_whole`` if they are of all rows.
+    if the model scales its losses itself, because only some of them are means; ``is_whole`` if they are of all rows;
+    ``is_sum`` if the loss is a sum over rows.
     """
 
     rows: Any
@@ -82,26 +135,36 @@ class ReplicaScale:
     inputs: tuple[Any, ...]
     in_losses: bool
     is_whole: bool
+    is_sum: bool
     by_divisor: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def of(self, loss: Any) -> Any:
         """Return the scale of a loss; None for 1."""
+        if self.is_sum:
+            return self.has_rows
         found = Addends(loss, self.inputs).divisors
         divisors = {getattr(each, "name", each): each for each in found}
         if set(divisors) == {SUM}:
-            return None
+            return self.has_rows
         name, divisor = next(iter(divisors.items()), (ROWS, ROWS))
         if len(divisors) > 1 or isinstance(divisor, str) or not self.is_whole:
             return self.rows
         if name not in self.by_divisor:
             with tf.device("/cpu:0"), tf.name_scope("replica_scale"):
-                self.by_divisor[name] = _relation_to_mean(divisor)
+                amount = tf.cast(tf.reshape(divisor, []), tf.float32)
+                if self.has_rows is not None:
+                    amount *= self.has_rows
+                self.by_divisor[name] = _relation_to_mean(amount)
         return self.by_divisor[name]
+
+    @property
+    def has_rows(self) -> Any:
+        """1, or 0 for a repeated row; None if there are no repeated rows."""
+        return None if self.rows is None else tf.sign(self.rows)
 
 
 def _relation_to_mean(amount: Any) -> Any:
     """Return an amount of this replica over the mean of all; 0 if no replica has any."""
-    amount = tf.cast(tf.reshape(amount, []), tf.float32)
     strategy, context = tf.distribute.get_strategy(), tf.distribute.get_replica_context()
     if len(strategy.extended.worker_devices) == strategy.num_replicas_in_sync:
         # Within a process, an addition is enough.
@@ -124,11 +187,11 @@ def current() -> ReplicaScale | None:
 
 
 @contextlib.contextmanager
-def scaling(rows: Any, batch: Any, in_losses: bool, is_whole: bool) -> Iterator[None]:
+def scaling(rows: Any, batch: Any, in_losses: bool, is_whole: bool, is_sum: bool) -> Iterator[None]:
     """Scale the losses of a model function that is called inside the block."""
     leaves = tf.nest.flatten(batch, expand_composites=True)
     inputs = tuple(each for each in leaves if isinstance(each, tf.Tensor))
-    scale = ReplicaScale(rows, ops.get_default_graph(), inputs, in_losses, is_whole)
+    scale = ReplicaScale(rows, ops.get_default_graph(), inputs, in_losses, is_whole, is_sum)
     token = _current.set(scale)
     try:
         yield
@@ -136,11 +199,22 @@ def scaling(rows: Any, batch: Any, in_losses: bool, is_whole: bool) -> Iterator[
         _current.reset(token)
 
 
-def scaled(loss: Any) -> Any:
-    """Return a replica's mean times its scale."""
+def scaled(loss: Any, is_sum: bool = False) -> Any:
+    """Return a replica's mean or sum times its scale."""
     scale = current()
-    factor = None if scale is None else scale.of(loss)
+    factor = None if scale is None else scale.has_rows if is_sum else scale.of(loss)
     return loss if factor is None else loss * tf.cast(factor, loss.dtype)
+
+
+def weights_of_rows(weights: Any) -> Any:
+    """Return the weights of a loss, which are 0 for a repeated row."""
+    scale = current()
+    counts = None if scale is None else scale.has_rows
+    if counts is None:
+        return weights
+    return tf.nest.map_structure(
+        lambda each: counts if each is None else each * tf.cast(counts, each.dtype), weights
+    )
 
 
 def begin(ys: Any, xs: Any, grad_ys: Any) -> Any:

@@ -35,7 +35,7 @@ class ResidentRows:
         any_batch_size: Whether batches may have any other size.
         skipped: Batches left out at the beginning.
         uneven_step: A step whose rows do not divide over the replicas of all workers: its number from 0, counted
-            without ``skipped``, and the mean of their rows.
+            without ``skipped``, and the scale (``replica_scale``) of each replica of this worker.
     """
 
     matrices: Sequence[npt.NDArray[Any]]
@@ -48,7 +48,7 @@ class ResidentRows:
     signature: Any = None
     any_batch_size: bool = False
     skipped: int = 0
-    uneven_step: tuple[int, float] | None = None
+    uneven_step: tuple[int, tuple[float, ...]] | None = None
 
     @property
     def numbers_dtype(self) -> Any:
@@ -90,14 +90,17 @@ class BatchCursor:
         self._step += 1
         return batches
 
-    def scale(self, batch: RowNumbers) -> np.float32:
-        """Return the scale (``replica_scale``) of a replica in the step that was taken last."""
-        step, mean = self._rows.uneven_step or (None, 1.0)
-        return np.float32(len(batch) / mean if self._step - 1 == step else 1.0)
+    def scales(self) -> list[np.float32]:
+        """Return the scales of the step that was taken last; empty if all steps divide."""
+        step, scales = self._rows.uneven_step or (None, ())
+        return [np.float32(each if self._step - 1 == step else 1.0) for each in scales]
 
     def full_steps(self, most: int) -> int:
         """Return how many steps of full batches come next, at most ``most``."""
         steps = 0
+        if self._rows.uneven_step is not None:
+            # Its batches may be as large as others, for example of one row.
+            most = min(most, self._rows.uneven_step[0] - self._step)
         for chunk in self._ahead:
             if not self._is_full(chunk):
                 return steps
@@ -156,13 +159,10 @@ class RowReader(tf.estimator.SessionRunHook):
         with tf.device("/cpu:0"), tf.name_scope("resident_rows"):
             self._tables = [_session_array(table) for table in rows.tables]
             self._matrices = [_session_array(matrix) for matrix in rows.matrices]
-            count, scales = (
-                len(rows.matrices) * rows.replicas,
-                0 if rows.uneven_step is None else rows.replicas,
-            )
             dtypes = [each.dtype for each in self._matrices] * rows.replicas
-            self.batch = tf.numpy_function(self._next_batch, [], dtypes + [tf.float32] * scales)
-        width = len(rows.matrices)
+            scales = [tf.float32] * len(self.cursor.scales())
+            self.batch = tf.numpy_function(self._next_batch, [], dtypes + scales)
+        width, count = len(rows.matrices), len(dtypes)
         batches = [self.batch[first : first + width] for first in range(0, count, width)]
         # Of the replicas, by which their means are multiplied; empty if all are 1.
         self.scales = self.batch[count:]
@@ -207,10 +207,9 @@ class RowReader(tf.estimator.SessionRunHook):
 
     def _next_batch(self) -> list[Any]:
         step = self.cursor.next_step()
-        scales = [self.cursor.scale(numbers) for numbers in step[: len(self.scales)]]
         return [
             np.take(matrix, numbers, axis=0) for numbers in step for matrix in self.rows.matrices
-        ] + scales
+        ] + self.cursor.scales()
 
 
 class SessionArray:

@@ -9,12 +9,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
 
+import numpy as np
+
+from tfdistribute import engine
 from tfdistribute.columns import ColumnFacts, InputFacts, show_values
 from tfdistribute.descriptions.constraints import PLACE, Expected, Fact, Len, Text
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.description import InputFunction, Purpose, RowInput, ShardOrder
 from tfdistribute.inputs.files.blocks import RowStream, Source
 from tfdistribute.inputs.packed.chunks import batches_per_chunk, dataset_of_chunks, make_unpack
+from tfdistribute.inputs.packed.layout import Matrices
 from tfdistribute.sharding import InputContext, RangePlan, Shard
 
 
@@ -100,11 +104,15 @@ class FileInput(RowInput):
 
         def file_input(input_context: InputContext | None = None) -> Any:
             plan = RangePlan(rows, order.epochs, batch_size, Shard.of(input_context), order.first)
-            return dataset_of_chunks(
+            dataset = dataset_of_chunks(
                 source.layout,
                 lambda: _Chunks(source, plan, order.seed, failures),
                 self._make_unpack(source, order.label, order.dropped, packed),
                 parallel_calls,
+            )
+            full = (plan.full_steps or 0) * len(plan.shard.own_replicas)
+            return engine.step.replica_scale.count_last(
+                dataset, plan.replica_batch_size, full, plan.last_batches, skipped=0
             )
 
         return file_input
@@ -139,6 +147,7 @@ class _Chunks(Iterator[Any]):
         self._sizes = plan.chunks(batches_per_chunk(row_bytes * plan.replica_batch_size))
         self._failures = failures
         self._own_failure: Exception | None = None
+        self._last_row: Matrices = ()
 
     def __next__(self) -> Any:
         if self._own_failure is not None:
@@ -146,7 +155,10 @@ class _Chunks(Iterator[Any]):
         try:
             size = next(self._sizes, None)
             if size is not None:
+                if size[1] == 0:
+                    return tuple(row[np.newaxis] for row in self._last_row)
                 rows = self._stream.take(size[0] * size[1])
+                self._last_row = tuple(matrix[-1:] for matrix in rows)
                 return tuple(matrix.reshape(*size, matrix.shape[1]) for matrix in rows)
             self._stream.finish()
         except Exception as error:

@@ -11,11 +11,11 @@ from typing import Annotated, Any
 from tfdistribute import engine
 from tfdistribute.columns import AcceptedValues, InputFacts
 from tfdistribute.descriptions.constraints import Count, Fact, Text
-from tfdistribute.errors import CallbackError, InputError, ShardingError
+from tfdistribute.errors import CallbackError, InputError
 from tfdistribute.inputs.description import Input, InputFunction, Purpose, ReadingOrder, ShardOrder
 from tfdistribute.inputs.packed.chunks import make_unpack
 from tfdistribute.inputs.packed.packing import Column, PackedColumns, pack, read_as
-from tfdistribute.sharding import InputContext, Shard, split
+from tfdistribute.sharding import InputContext, Shard, batch_bounds, split
 
 
 @dataclass(frozen=True)
@@ -119,14 +119,14 @@ class _Batches:
         self._accepted = accepted
         self._check(self.first)
 
-    def next_for(self, epochs: int | None, replicas: int) -> PackedColumns | None:
+    def next_for(self, epochs: int | None) -> PackedColumns | None:
         try:
-            return self._next(epochs, replicas)
+            return self._next(epochs)
         except _BatchInterrupt:
             self.interrupted = True
             return None
 
-    def _next(self, epochs: int | None, replicas: int) -> PackedColumns | None:
+    def _next(self, epochs: int | None) -> PackedColumns | None:
         if epochs != 0:
             self._passes_left = epochs
             batch = self._ahead or self._begin_pass()
@@ -139,12 +139,6 @@ class _Batches:
             if self._passes_left == 0:
                 return None
             batch = self._begin_pass()
-        if batch.rows < replicas:
-            raise ShardingError(
-                f"Batch {self._number} has too few rows ({batch.rows}) to be split over {replicas} replicas.",
-                f"Return batches of at least {replicas} rows.",
-                argument="generator",
-            )
         return batch
 
     def _begin_pass(self) -> PackedColumns:
@@ -278,9 +272,7 @@ class _Slices(Iterator[Any]):
         while not self._waiting:
             batch: PackedColumns | None = None
             if not self._ended:
-                batch = self._next_batch(
-                    self._epochs if self._number == 0 else 0, self._shard.replicas
-                )
+                batch = self._next_batch(self._epochs if self._number == 0 else 0)
             if batch is None:
                 self._ended = True
                 raise StopIteration
@@ -293,14 +285,12 @@ class _Slices(Iterator[Any]):
         return self._waiting.pop(0)
 
     def _cut(self, batch: PackedColumns) -> list[Any]:
-        sizes = split(batch.rows, self._shard.replicas)
-        starts = [sum(sizes[:replica]) for replica in self._shard.own_replicas]
-        rows = [
-            slice(start, start + sizes[replica])
-            for start, replica in zip(starts, self._shard.own_replicas, strict=True)
+        sizes, tables = split(batch.rows, self._shard.replicas), tuple(batch.layout.tables.values())
+        bounds = [(replica, *batch_bounds(sizes, replica)) for replica in self._shard.own_replicas]
+        return [
+            (tuple(matrix[first:last] for matrix in batch.matrices), tables, sizes[replica])
+            for replica, first, last in bounds
         ]
-        tables = tuple(batch.layout.tables.values())
-        return [(tuple(matrix[part] for matrix in batch.matrices), tables) for part in rows]
 
 
 def _dataset(
@@ -313,9 +303,14 @@ def _dataset(
             for matrix in first.matrices
         ),
         tuple(tf.TensorSpec([None], tf.string) for _ in first.layout.tables),
+        tf.TensorSpec([], tf.int32),
     )
+
+    def element(matrices: Any, tables: Any, rows: Any) -> Any:
+        return engine.step.replica_scale.with_rows(unpack(matrices, tables), rows)
+
     batches = tf.data.Dataset.from_generator(slices, output_signature=signature)
     # AutoGraph has nothing to convert here, and is slow to find that out.
-    columns = batches.map(tf.autograph.experimental.do_not_convert(unpack))
+    columns = batches.map(tf.autograph.experimental.do_not_convert(element))
     # R prepares the next batch while TensorFlow trains.
     return engine.repairs.dataset_tuning.without_autotuning(columns.prefetch(1))

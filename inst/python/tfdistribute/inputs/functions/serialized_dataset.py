@@ -46,7 +46,9 @@ class SerializedDataset(Input, kind="serialized_dataset"):
                 dataset = dataset.shard(shard.pipelines, shard.pipeline)
             elif shard.replicas > 1:
                 dataset = dataset.flat_map(lambda *values: _slices(values, shard))
-            return dataset.map(lambda *values: self._named(values, purpose))
+            return engine.step.replica_scale.map_batches(
+                dataset, lambda *values: self._named(values, purpose)
+            )
 
         return serialized_input
 
@@ -99,19 +101,16 @@ def serialize(dataset: Any, features: tuple[str, ...], response: str | None) -> 
 def _slices(values: tuple[Any, ...], shard: Shard) -> Any:
     tf = engine.tf
     rows = tf.shape(values[0])[0]
-    enough = tf.debugging.assert_greater_equal(
-        rows,
-        shard.replicas,
-        f"A batch of the dataset has fewer rows than there are replicas ({shard.replicas}). "
-        "Batch with drop_remainder, or train with fewer devices.",
-    )
-    with tf.control_dependencies([enough]):
-        size, larger = rows // shard.replicas, rows % shard.replicas
+    size, larger = rows // shard.replicas, rows % shard.replicas
     own = tf.range(shard.own_replicas.start, shard.own_replicas.stop)
 
     def of_replica(replica: Any) -> Any:
-        start = replica * size + tf.minimum(replica, larger)
-        end = start + size + tf.cast(replica < larger, size.dtype)
-        return tuple(value[start:end] for value in values)
+        own_rows = size + tf.cast(replica < larger, size.dtype)
+        # As in batch_bounds(), a replica without rows repeats one of the step.
+        repeated = replica % tf.maximum(rows, 1)
+        start = tf.where(own_rows > 0, replica * size + tf.minimum(replica, larger), repeated)
+        end = start + tf.maximum(own_rows, 1)
+        batch = tuple(value[start:end] for value in values)
+        return engine.step.replica_scale.with_rows(batch, own_rows)
 
     return tf.data.Dataset.from_tensor_slices(own).map(of_replica)

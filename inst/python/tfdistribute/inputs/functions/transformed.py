@@ -97,7 +97,8 @@ class Transformed(Input, kind="transformed"):
                 )
             # AutoGraph has nothing to convert here, and cannot read R functions.
             mapped = engine.tf.autograph.experimental.do_not_convert(apply.to_element)
-            return dataset.map(mapped).prefetch(_PREFETCHED_BATCHES)
+            changed = engine.step.replica_scale.map_batches(dataset, mapped)
+            return changed.prefetch(_PREFETCHED_BATCHES)
 
         return transformed_input
 
