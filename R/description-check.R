@@ -103,7 +103,7 @@ fit_other <- function(value, option, argument) {
   if (!is.null(choices)) {
     # Choices are also the default of an argument, of which the first applies.
     is_default <- length(choices) > 1 && identical(value, choices)
-    is_choice <- is_default || any(vapply(as.list(choices), identical, NA, as.vector(value)))
+    is_choice <- is_default || (is.atomic(value) && any(vapply(as.list(choices), identical, NA, as.vector(value))))
     return(if (is_choice) value[[1]] else misfit)
   }
   if (!is.null(option[["$ref"]])) {

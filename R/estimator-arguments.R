@@ -70,7 +70,6 @@ check_params <- function(params) {
 
 # The forms of arguments that only R has: a function of the value and the name of the argument.
 argument_converters <- list(
-  hidden_units = function(value, name) check_not_columns(value, name),
   feature_columns = function(value, name) check_some_columns(value, name),
   linear_feature_columns = function(value, name) as_feature_columns(value, name),
   dnn_feature_columns = function(value, name) as_feature_columns(value, name),

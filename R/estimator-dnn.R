@@ -47,6 +47,7 @@ dnn_regressor <- function(
 ) {
   check_call()
   refuse_partitioner(input_layer_partitioner)
+  hidden_units <- check_not_columns(hidden_units, "hidden_units")
   feature_columns <- check_deep_columns(feature_columns)
   describe_estimator("dnn_regressor", as.list(environment()))
 }
@@ -72,6 +73,7 @@ dnn_classifier <- function(
 ) {
   check_call()
   refuse_partitioner(input_layer_partitioner)
+  hidden_units <- check_not_columns(hidden_units, "hidden_units")
   feature_columns <- check_deep_columns(feature_columns)
   describe_estimator("dnn_classifier", as.list(environment()))
 }

@@ -28,12 +28,10 @@ NULL
 #' @export
 train_spec <- function(input_fn, max_steps = NULL, hooks = NULL, ...) {
   check_call()
+  hooks <- check_hooks(hooks)
+  input <- as_input(input_fn)
   structure(
-    list(
-      input = as_input(input_fn),
-      max_steps = check_count(max_steps, null = TRUE),
-      hooks = check_hooks(hooks)
-    ),
+    checked_fields_of(schema$train_spec, as.list(environment())),
     class = "tfdistribute_train_spec"
   )
 }
@@ -54,8 +52,8 @@ eval_spec <- function(
   hooks <- check_hooks(hooks)
   input <- as_input(input_fn)
   structure(
-    checked_fields_of(schema$train_spec, as.list(environment())),
-    class = "tfdistribute_train_spec"
+    checked_fields_of(schema$eval_spec, as.list(environment())),
+    class = "tfdistribute_eval_spec"
   )
 }
 

@@ -74,8 +74,10 @@ new_parse_example_spec <- function(
   weight_column
 ) {
   columns <- check_some_columns(feature_columns)
-  label_dtype <- check_choice(plain_dtype(label_dtype), c("int64", "float32", "string"))
-  weight_column <- check_string(plain_weight_column(weight_column), null = TRUE)
+  label_dtype <- plain_dtype(label_dtype)
+  check_choice(label_dtype, c("int64", "float32", "string"))
+  weight_column <- plain_weight_column(weight_column)
+  check_string(weight_column, null = TRUE)
   structure(
     list(
       feature_columns = columns,

@@ -114,7 +114,8 @@ test_that("no file is a drawer for everything", {
 
 test_that("no R file has more than 350 lines", {
   lines <- vapply(r_files(), function(path) length(readLines(path, warn = FALSE)), integer(1))
-  expect_identical(basename(names(lines)[lines > 350]), character())
+  # `make docs` writes schema.R.
+  expect_identical(setdiff(basename(names(lines)[lines > 350]), "schema.R"), character())
 })
 
 test_that("every export has a page with an example", {

@@ -341,7 +341,10 @@ def _words(option: Option) -> str:
         item = _words(option["items"]["anyOf"][0])
         return re.sub("^an? ((?:non-empty |feature )?[a-z]+(?: number)?)", r"\1s", item)
     if option["type"] == "object":
-        is_text = option["additionalProperties"]["anyOf"][0].get("type") == "string"
+        value = option["additionalProperties"]["anyOf"][0]
+        if "enum" in value:
+            return f"a named list of {_words(value).removeprefix('one of ')}"
+        is_text = value.get("type") == "string"
         return "strings in UTF-8 with different names" if is_text else "a named list"
     plain = {"boolean": "TRUE or FALSE", "integer": "a whole number", "number": "a number"}
     text = "a non-empty string" if "minLength" in option else "a string"
