@@ -62,7 +62,6 @@ test_that("batches and devices that do not go together are refused", {
   skip_if_no_tensorflow()
   expect_snapshot(error = TRUE, {
     train(wt_model(config = mirrored()), input_fn(mpg ~ wt, mtcars, batch_size = 33))
-    train(wt_model(config = mirrored()), input_fn(mpg ~ wt, mtcars[1, ], batch_size = 2))
     train(wt_model(config = mirrored(c("GPU:0", "GPU:1"))), input_fn(mpg ~ wt, mtcars))
     train(
       wt_model(config = run_config(strategy = strategy_multi_worker())),
