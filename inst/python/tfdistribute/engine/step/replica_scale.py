@@ -84,13 +84,15 @@ class ReplicaScale:
     is_whole: bool
     by_divisor: dict[str, Any] = field(default_factory=dict[str, Any])
 
-    def of(self, loss: Any) -> Any:
-        """Return the scale of a loss; None for 1."""
+    def of(self, loss: Any, counted: Any = None) -> Any:
+        """Return the scale of a loss; None for 1. A mean over some of the values counts by their number ``counted``."""
         found = Addends(loss, self.inputs).divisors
         divisors = {getattr(each, "name", each): each for each in found}
         if set(divisors) == {SUM}:
             return None
         name, divisor = next(iter(divisors.items()), (ROWS, ROWS))
+        if counted is not None and divisor is ROWS:
+            name, divisor = counted.name, counted
         if len(divisors) > 1 or isinstance(divisor, str) or not self.is_whole:
             return self.rows
         if name not in self.by_divisor:
@@ -136,10 +138,10 @@ def scaling(rows: Any, batch: Any, in_losses: bool, is_whole: bool) -> Iterator[
         _current.reset(token)
 
 
-def scaled(loss: Any) -> Any:
-    """Return a replica's mean times its scale."""
+def scaled(loss: Any, counted: Any = None) -> Any:
+    """Return a replica's mean times its scale; ``counted`` is the number of values if a mask leaves out some."""
     scale = current()
-    factor = None if scale is None else scale.of(loss)
+    factor = None if scale is None else scale.of(loss, counted)
     return loss if factor is None else loss * tf.cast(factor, loss.dtype)
 
 
