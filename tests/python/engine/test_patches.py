@@ -58,7 +58,6 @@ PROOFS = {
         "models/keras/test_training.py::test_synchronised_batch_normalisation_is_that_of_one_device"
     ),
     "clipped_rows": "training/test_clipping.py::test_replicas_clip_as_one_device",
-    "means_of_rows": ("training/test_uneven_steps.py::test_every_row_of_a_step_counts_alike"),
     "custom_gradients": (
         "engine/repairs/test_custom_gradients.py"
         "::test_trainings_keep_no_graphs_in_memory_but_those_of_the_last_evaluations"

@@ -46,10 +46,21 @@ def updates() -> list[Any]:
     if found:
         initial = _initializers()
         found = [each for each in found if each.name not in initial]
-    if found:
-        _wait_for_rows(operations, found)
-        _put_in_order(operations, found)
-    return collected + found
+    return collected + _in_order(operations, found)
+
+
+def writes_of(variables: Iterable[Any]) -> list[Any]:
+    """Return the writes of variables in the default graph, as ``updates()`` does, without their initial values."""
+    copies = [copy for each in variables for copy in replicated_variables.components(each)]
+    handles = {copy.handle.name for copy in copies}
+    initial = {copy.initializer.name for copy in copies}
+    operations = v1.get_default_graph().get_operations()
+    found = [
+        each
+        for each in operations
+        if each.name not in initial and handles.intersection(_handles(each)) and _writes(each)
+    ]
+    return _in_order(operations, found)
 
 
 def refuse_keras_3() -> None:
@@ -119,7 +130,9 @@ def _wait_for_rows(operations: Sequence[Any], writes: Sequence[Any]) -> None:
         edit.add_controls(write, inputs)
 
 
-def _put_in_order(operations: Iterable[Any], writes: Iterable[Any]) -> None:
+def _in_order(operations: Sequence[Any], writes: list[Any]) -> list[Any]:
+    if writes:
+        _wait_for_rows(operations, writes)
     names = {each.name for each in writes}
     written = {handle for each in writes for handle in _handles(each)}
     last: dict[str, Any] = {}
@@ -133,6 +146,7 @@ def _put_in_order(operations: Iterable[Any], writes: Iterable[Any]) -> None:
             elif effects.reads_variable(operation):
                 edit.add_controls(operation, before)
                 reads[handle].append(operation)
+    return writes
 
 
 def _handles(operation: Any) -> list[str]:

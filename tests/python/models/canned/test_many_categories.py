@@ -12,6 +12,7 @@ from support.inputs import Factor, in_memory
 from support.sampling import sampled
 
 from tfdistribute.engine.features import coded_columns
+from tfdistribute.models.canned.parts import build_linear_columns
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.train import train
@@ -102,3 +103,13 @@ def test_a_step_has_no_matrix_of_rows_and_categories(tensorflow: Any, tmp_path: 
     assert (categories.name, categories.num_buckets) == ("f_indicator", 100)
     assert not hasattr(categories, "get_dense_tensor")
     assert coded_columns.as_categories(tensorflow.feature_column.numeric_column("x")).key == "x"
+
+
+@pytest.mark.parametrize("kind", ["linear_regressor", "dnn_linear_combined_regressor"])
+def test_a_linear_part_is_built_of_categories(tensorflow: Any, tmp_path: Path, kind: str) -> None:
+    columns = [
+        column for key, column in model(kind, tmp_path).columns().items() if "dnn" not in key
+    ]
+    built = build_linear_columns(columns[0], "sum")
+    assert "f_indicator" in [each.name for each in built]
+    assert not any(hasattr(each, "get_dense_tensor") for each in built if "f" in each.name)

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 from support import keras_models, models
-from support.inputs import from_function
+from support.inputs import from_function, in_memory
 from support.keras_models import settings
 
 from tfdistribute.engine import tf
-from tfdistribute.errors import TfdistributeError
+from tfdistribute.errors import TfdistributeError, UnsupportedError
 from tfdistribute.training import concatenate, predict
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.train import train
@@ -179,6 +179,7 @@ def two_outputs(keys: dict[str, str], **losses: Any) -> Build:
 LAYERS: dict[str, Build] = {
     "constraint": lambda k: k.layers.Dense(3, kernel_constraint=k.constraints.MaxNorm(0.5)),
     "regularizers": lambda k: k.layers.Dense(3, kernel_regularizer="l2", bias_regularizer="l2"),
+    "l1": lambda k: k.layers.Dense(3, kernel_regularizer="l1", bias_regularizer="L1L2"),
     "activity": lambda k: k.layers.Dense(3, activity_regularizer="l2"),
     "add_loss": penalizing,
     "momentum": lambda k: k.layers.BatchNormalization(momentum=0.6),
@@ -193,6 +194,8 @@ COMPILE: dict[str, dict[str, Any]] = {
     "loss_weights": {"loss_weights": [0.5]},
     "metrics": {"metrics": ["mae", "mse"]},
     "weighted_metrics": {"weighted_metrics": ["mae"]},
+    "F1": {"metrics": lambda k: [k.metrics.F1Score(threshold=0.5)]},
+    "R2": {"metrics": lambda k: [k.metrics.R2Score()]},
     "metric object": {"metrics": lambda k: [k.metrics.RootMeanSquaredError()]},
     "loss object": {"loss": lambda k: k.losses.Huber()},
     "sum": {"loss": lambda k: k.losses.MeanSquaredError(reduction="sum")},
@@ -208,8 +211,25 @@ MEMBERS += ["fit", "evaluate", "predict"]
 
 CLIPPED = {"clipnorm": 0.1, "clipvalue": 0.1, "global_clipnorm": 0.1}
 
+
+def nested(keras: Any) -> Any:
+    return keras.Sequential([keras.Input((2,)), keras.layers.Dense(3), penalizing(keras)])
+
+
+def adding_to_the_loss(model: Any) -> None:
+    model.add_loss(tf.reduce_mean(tf.square(model.layers[1].output)))
+
+
+def adding_a_metric(model: Any) -> None:
+    model.add_metric(tf.reduce_mean(model.layers[1].output), name="own", aggregation="mean")
+
+
+OWN_METRIC = 'has a layer with the metric "own"'
+
 BOTH: dict[str, Row] = {
     **{name: (network(middle), None) for name, middle in LAYERS.items()},
+    "nested": (network(nested), None),
+    "layer metric": (network(measuring), OWN_METRIC),
     **{f"compile {name}": (compiled(**each), None) for name, each in COMPILE.items()},
     **{f"model {name}": (overriding(name), OWN.format(name)) for name in MEMBERS},
     "frozen later": (network(then=freeze), None),
@@ -226,6 +246,8 @@ BOTH: dict[str, Row] = {
 OTHER, CROSSED = two_outputs({"price": "a", "class": "b"}), two_outputs({"p": "q", "q": "p"})
 
 KERAS_2: dict[str, Row] = {
+    "add_loss of the model": (network(then=adding_to_the_loss), None),
+    "add_metric of the model": (network(then=adding_a_metric), OWN_METRIC),
     "outputs of other names": (OTHER, "names its outputs 'class', 'price'"),
     "outputs of crossed names": (CROSSED, "names its outputs 'p', 'q'"),
     "model call": (overriding("call"), OWN.format("call")),
@@ -240,11 +262,12 @@ KERAS_2: dict[str, Row] = {
 KERAS_3: dict[str, Row] = {
     "outputs of other names": (OTHER, None),
     "outputs of crossed names": (CROSSED, None),
-    "compile F1": (compiled(metrics=lambda k: [k.metrics.F1Score(threshold=0.5)]), None),
-    "compile R2": (compiled(metrics=lambda k: [k.metrics.R2Score()]), None),
+    "compile weighted mean": (
+        compiled(loss=lambda k: k.losses.MeanSquaredError(reduction="mean_with_sample_weight")),
+        None,
+    ),
     "model call": (overriding("call"), None),
     "model stateless": (overriding("__call__"), OWN.format("__call__")),
-    "layer metric": (network(measuring), 'has a layer with the metric "own"'),
     "optimizer apply": (own_optimizer("apply"), None),
     "optimizer update_step": (own_optimizer("update_step"), None),
     "optimizer apply_gradients": (own_optimizer("apply_gradients"), OWN.format("apply_gradients")),
@@ -328,3 +351,49 @@ def _assert_equal(described: Any, plain: Any, name: str) -> None:
     expected = expected if isinstance(expected, dict) else {"y": expected}
     for key, values in expected.items():
         np.testing.assert_allclose(predicted[key], values, rtol=1e-5, atol=1e-5, err_msg=key)
+
+
+def masked(keras: Any) -> Any:
+    """Compile a model whose loss is a mean over the words that are not 0."""
+    x = keras.Input((4,), name="x", dtype="int32")
+    hidden = keras.layers.Embedding(6, 3, mask_zero=True)(x)
+    model = keras.Model(x, keras.layers.Dense(1, name="y")(hidden))
+    model.compile(sgd(keras), "mse")
+    return model
+
+
+@pytest.mark.versions
+@pytest.mark.parametrize("library", ["Keras 2", "Keras 3"])
+def test_a_mask_counts_alike_on_two_devices_and_not_in_micro_batches(
+    tmp_path: Path, library: str
+) -> None:
+    keras, random = _library(library), np.random.default_rng(1)
+    words = random.integers(0, 6, (ROWS, 4)).astype("int32")
+    words[::BATCH, 1:] = 0
+    words[:, 0] = 1
+    y = random.normal(size=(ROWS, 4, 1)).astype("float32")
+    rows = in_memory({"x": words, "y": y}, batch_size=BATCH, shuffle=False)
+    described = models.model("keras", tmp_path / "m", function=lambda: masked(keras))
+    plain = masked(keras)
+    plain.set_weights(described.model_facts(1).model.get_weights())
+    train(described, settings("mirrored", seed=1), rows)
+    made = tf.data.Dataset.from_tensor_slices(({"x": words}, y)).batch(BATCH)
+    plain.fit(made, epochs=1, shuffle=False, verbose=0)
+    found = keras_models.weights(described.model_dir)
+    for (key, _), weight in zip(described.model_facts().weights, plain.get_weights(), strict=True):
+        np.testing.assert_allclose(found[key], weight, rtol=1e-5, atol=1e-6, err_msg=key)
+    described = models.model("keras", tmp_path / "parts", function=lambda: masked(keras))
+    with pytest.raises(UnsupportedError, match="number differs in `micro_batches`"):
+        train(described, settings(micro_batches=2), rows)
+
+
+@pytest.mark.parametrize("middle", [halving, LAYERS["spectral"]])
+@pytest.mark.parametrize(("strategy", "micro_batches"), [("mirrored", 1), ("none", 2)])
+def test_a_weight_that_a_layer_of_keras_3_assigns_needs_one_whole_batch(
+    tmp_path: Path, middle: Build, strategy: str, micro_batches: int
+) -> None:
+    keras = _library("Keras 3")
+    described = models.model("keras", tmp_path, function=lambda: network(middle)(keras))
+    rows = in_memory({"x": X, "y": Y[:, 0]}, batch_size=BATCH, epochs=None)
+    with pytest.raises(UnsupportedError, match="assigns a trainable weight in call"):
+        train(described, settings(strategy, micro_batches=micro_batches), rows, steps=1)

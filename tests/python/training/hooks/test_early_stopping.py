@@ -220,6 +220,18 @@ def test_early_stopping_by_an_evaluation_metric_ends_train_and_evaluate(
 
 
 @pytest.mark.usefixtures("tensorflow")
+def test_a_training_notes_that_its_evaluations_may_be_too_few(tmp_path: Path):
+    stopping = early(monitor="average_loss", data="evaluation", patience_steps=20)
+    history = train_and_evaluate(
+        model(tmp_path),
+        settings("none", save_checkpoints_steps=5),
+        TrainSpec(source(), max_steps=5, hooks=(stopping,)),
+        EvalSpec(source(epochs=1), throttle_secs=0),
+    )
+    assert [note for note in history.notes if "monitors evaluations, which come every 5" in note]
+
+
+@pytest.mark.usefixtures("tensorflow")
 def test_a_training_that_improves_is_not_stopped(tmp_path: Path):
     history = trained(tmp_path, [early(patience_steps=5, every_n_steps=4)], steps=20)
     assert history.stopped_by is None

@@ -50,6 +50,9 @@ def describe(model: Any) -> KerasFacts:
     known = models.describe(model)
     # Clones are of Keras's own class, and legacy optimizers call what their classes define.
     overrides.check(model, ("call",), ())
+    overrides.check_metrics(
+        model, (metric for each in model._flatten_layers() for metric in each._metrics)
+    )
     return known
 
 

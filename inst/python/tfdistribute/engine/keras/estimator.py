@@ -17,12 +17,14 @@ from tensorflow.python.eager import context
 
 from tfdistribute.engine import layer_state, patches
 from tfdistribute.engine.estimator import EstimatorOptions, adopt
+from tfdistribute.engine.graph import walk
 from tfdistribute.engine.keras.models import KerasFacts
 from tfdistribute.engine.keras.parts import (
     ROW_LOSS,
     KerasParts,
     input_tensors,
     load_values,
+    mean_of_rows,
     nothing,
     prediction,
     responses,
@@ -30,7 +32,6 @@ from tfdistribute.engine.keras.parts import (
 from tfdistribute.engine.keras2 import backend, compile_utils
 from tfdistribute.engine.keras2 import metrics as keras_metrics
 from tfdistribute.engine.model_graphs import layer_seeds
-from tfdistribute.engine.step import replica_scale
 from tfdistribute.errors import CallbackError, TfdistributeError
 
 
@@ -73,9 +74,8 @@ def _loss(
         losses.build(_outputs(clone))
         for metric in losses.metrics:
             metric.update_state = lambda *values, **weights: None
-    penalties = [*clone.get_losses_for(None), *clone.get_losses_for(clone.inputs)]
-    # Keras divides means by the number of replicas, and leaves sums as they are.
-    patches.install("means_of_rows", lambda divide, mean: divide(replica_scale.scaled(mean)))
+        losses._losses = [each and _LossOfRows(each) for each in losses._losses]
+    penalties = [*_unconditional(clone), *clone.get_losses_for(clone.inputs)]
     loss = losses(
         responses(parts.known, labels),
         _outputs(clone),
@@ -85,6 +85,26 @@ def _loss(
     if loss is None:
         raise nothing("no loss", "Give compile() a loss.")
     return losses, loss
+
+
+class _LossOfRows:
+    """A loss of a training whose mean has the scale of its replica; sums stay as they are."""
+
+    def __init__(self, loss: Any) -> None:
+        self._loss, self.reduction = loss, loss.reduction
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        value = self._loss(y_true, y_pred, sample_weight=sample_weight)
+        return value if self.reduction == "sum" else mean_of_rows(value, y_pred)
+
+
+def _unconditional(clone: Any) -> list[Any]:
+    # A model inside the model has also been called with placeholders.
+    return [
+        each
+        for each in clone.get_losses_for(None)
+        if not any(read.type == "Placeholder" for read in walk.ancestors([each]))
+    ]
 
 
 def _training(parts: KerasParts, clone: Any, loss: Any, initial: Sequence[Any]) -> Any:
@@ -120,6 +140,9 @@ def _evaluation(
     labels, weights = targets
     metrics.update_state(responses(parts.known, labels), _outputs(clone), sample_weight=weights)
     measured = {metric.name: metric for metric in [*losses.metrics, *metrics.metrics]}
+    for metric in measured.values():
+        # F1Score and R2Score return their last write only, which Estimator would run.
+        metric._updates = [tf.group(*layer_state.writes_of(metric.variables))]
     measured[ROW_LOSS] = measured.pop("loss")
     return tf.estimator.EstimatorSpec(
         tf.estimator.ModeKeys.EVAL, loss=loss, eval_metric_ops=measured
@@ -162,6 +185,9 @@ def _phase(training: bool) -> Iterator[None]:
 
 
 def _clone_layer(layer: Any) -> Any:
+    if isinstance(layer, tf.keras.Model) and layer._is_graph_network:
+        # Made of a configuration, its weights would lack the names of its layers.
+        return tf.keras.models.clone_model(layer, clone_function=_clone_layer)
     # A configuration has only the names of functions, under which Keras finds its own functions only.
     config = layer.get_config()
     for name, value in config.items():

@@ -10,8 +10,7 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 from tfdistribute.engine.keras.models import by_output
-from tfdistribute.engine.keras.parts import ROW_LOSS, KerasParts, nothing, responses
-from tfdistribute.engine.step import replica_scale
+from tfdistribute.engine.keras.parts import ROW_LOSS, KerasParts, mean_of_rows, nothing, responses
 from tfdistribute.errors import InputError, UnsupportedError
 
 v1 = tf.compat.v1
@@ -40,7 +39,10 @@ def loss_of_rows(
             raise _without_response(name, "a loss")
         loss = get_loss(known.losses[name], labels[name], output)
         value = loss(labels[name], output, sample_weight=weights)
-        losses[name] = replica_scale.scaled(value, is_sum=getattr(loss, "reduction", None) == "sum")
+        is_sum = getattr(loss, "reduction", None) == "sum"
+        losses[name] = (
+            replica_scale.scaled(value, is_sum=True) if is_sum else mean_of_rows(value, output)
+        )
     terms = [
         value if shares[name] is None else value * float(shares[name])
         for name, value in losses.items()

@@ -52,6 +52,7 @@ def load(path: str, custom_objects: Mapping[str, Any]) -> Any:
 def describe(model: Any) -> KerasFacts:
     """Read the facts of a Keras 3 model; ModelError if an Estimator cannot train it."""
     _check(model)
+    _read_regularizers(model)
     inputs = [tensor.name for tensor in model.inputs]
     # A Sequential model's only output has the name of its last layer.
     outputs = getattr(model, "output_names", None) or [model.layers[-1].name]
@@ -150,6 +151,15 @@ def _check(model: Any) -> None:
         )
 
 
+def _read_regularizers(model: Any) -> None:
+    """Replace tensors of eager mode in regularizers, such as L1, by their numbers."""
+    of_layers = (vars(each).values() for each in model._flatten_layers())
+    for each in (value for values in of_layers for value in values):
+        if isinstance(each, _keras().regularizers.Regularizer):
+            tensors = {name: value for name, value in vars(each).items() if hasattr(value, "numpy")}
+            vars(each).update({name: value.numpy() for name, value in tensors.items()})
+
+
 def _check_outputs(model: Any, structure: Any, names: Sequence[str]) -> None:
     values = structure.values() if isinstance(structure, Mapping) else structure
     if isinstance(values, (list, tuple)) or isinstance(structure, Mapping):
@@ -182,10 +192,6 @@ def _check_outputs(model: Any, structure: Any, names: Sequence[str]) -> None:
 def _check_metrics(model: Any) -> None:
     compiled = [model._loss_tracker, model._compile_metrics]
     compiled += getattr(model._compile_loss, "metrics", ())
-    own = [each for each in model.metrics if all(each is not one for one in compiled)]
-    if own:
-        raise unusable(
-            f'has a layer with the metric "{own[0].name}", which evaluate() would not return',
-            "Give the metric to compile().",
-            model,
-        )
+    overrides.check_metrics(
+        model, (each for each in model.metrics if all(each is not one for one in compiled))
+    )

@@ -39,6 +39,16 @@ def check(model: Any, unread: Iterable[str], of_optimizers: Iterable[str]) -> No
         )
 
 
+def check_metrics(model: Any, of_layers: Iterable[Any]) -> None:
+    """Raise ModelError if a layer or add_metric() made a metric."""
+    for metric in of_layers:
+        raise unusable(
+            f'has a layer with the metric "{metric.name}", which evaluate() would not return',
+            "Give the metric to compile().",
+            model,
+        )
+
+
 def _own(value: Any, names: Iterable[str]) -> str | None:
     return next((name for name in names if _is_own(value, name)), None)
 

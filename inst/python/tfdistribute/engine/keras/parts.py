@@ -11,7 +11,8 @@ import tensorflow as tf
 from tfdistribute.engine.features.packed_features import Features
 from tfdistribute.engine.keras.models import KerasFacts
 from tfdistribute.engine.repairs.replicated_variables import components
-from tfdistribute.errors import InputError, ModelError
+from tfdistribute.engine.step import accumulate, replica_scale
+from tfdistribute.errors import InputError, ModelError, UnsupportedError
 
 # The mean loss over rows; Estimator reserves the name "loss" for the mean over batches.
 ROW_LOSS = "average_loss"
@@ -83,6 +84,21 @@ def responses(known: KerasFacts, labels: Any) -> Any:
             value=listed,
         )
     return {names[0]: labels}
+
+
+def mean_of_rows(mean: Any, output: Any) -> Any:
+    """Return a loss times the scale of its replica; UnsupportedError for the masked output of a micro-batch."""
+    mask = getattr(output, "_keras_mask", None)
+    if mask is None:
+        return replica_scale.scaled(mean)
+    if accumulate.current() is not None:
+        raise UnsupportedError(
+            "The loss of a Keras model is a mean over the values that a mask leaves, whose number differs in "
+            "`micro_batches`.",
+            "Leave `micro_batches` out, or give the mask as weights: input_fn(weights = ).",
+            argument="micro_batches",
+        )
+    return replica_scale.scaled(mean, tf.reduce_sum(tf.cast(mask, tf.float32)))
 
 
 def prediction(known: KerasFacts, outputs: Sequence[Any]) -> Any:

@@ -204,12 +204,6 @@ PATCHES = (
         "BatchNormalizationBase.get_config in keras/src/layers/normalization/batch_normalization.py",
     ),
     Patch(
-        "means_of_rows",
-        ("tfdistribute.engine.keras2:losses_utils.scale_loss_for_distribution",),
-        "A Keras loss over replicas with different numbers of rows is a mean of their means.",
-        "LossesContainer.__call__ in keras/src/engine/compile_utils.py",
-    ),
-    Patch(
         "custom_gradients",
         (f"{_OPS}:gradient_registry",),
         "Each training keeps its graph in memory until Python ends.",

@@ -138,8 +138,8 @@ class ReplicaScale:
     is_sum: bool
     by_divisor: dict[str, Any] = field(default_factory=dict[str, Any])
 
-    def of(self, loss: Any) -> Any:
-        """Return the scale of a loss; None for 1."""
+    def of(self, loss: Any, counted: Any = None) -> Any:
+        """Return the scale of a loss; None for 1. A mean over some of the values counts by their number ``counted``."""
         if self.is_sum:
             return self.has_rows
         found = Addends(loss, self.inputs).divisors
@@ -147,6 +147,8 @@ class ReplicaScale:
         if set(divisors) == {SUM}:
             return self.has_rows
         name, divisor = next(iter(divisors.items()), (ROWS, ROWS))
+        if counted is not None and divisor is ROWS:
+            name, divisor = counted.name, counted
         if len(divisors) > 1 or isinstance(divisor, str) or not self.is_whole:
             return self.rows
         if name not in self.by_divisor:
@@ -199,10 +201,12 @@ def scaling(rows: Any, batch: Any, in_losses: bool, is_whole: bool, is_sum: bool
         _current.reset(token)
 
 
-def scaled(loss: Any, is_sum: bool = False) -> Any:
-    """Return a replica's mean or sum times its scale."""
+def scaled(loss: Any, counted: Any = None, is_sum: bool = False) -> Any:
+    """Return a replica's mean or sum times its scale; ``counted`` is the number of values that a mask leaves."""
     scale = current()
-    factor = None if scale is None else scale.has_rows if is_sum else scale.of(loss)
+    if scale is None:
+        return loss
+    factor = scale.has_rows if is_sum else scale.of(loss, counted)
     return loss if factor is None else loss * tf.cast(factor, loss.dtype)
 
 

@@ -134,7 +134,7 @@ _CHECKS: dict[str, Callable[[Any, list[Any]], Any]] = {
     **dict.fromkeys(("GatherNd", "ScatterNd"), _places_exist),
     **{f"ResourceScatterNd{each}": _places_exist for each in ("Add", "Sub", "Update")},
     **{f"TensorScatter{each}": _places_exist for each in ("Add", "Sub", "Update", "Min", "Max")},
-    **dict.fromkeys(("Div", "FloorDiv", "FloorMod", "Mod", "RealDiv"), _can_divide),
+    **dict.fromkeys(("Div", "FloorDiv", "FloorMod", "Mod"), _can_divide),
     **dict.fromkeys(("TruncateDiv", "TruncateMod"), _can_divide),
 }
 
