@@ -117,7 +117,12 @@ tested_packages <- function(version, gpu) {
   files <- list.files(system.file("tested-packages", package = "tfdistribute"), full.names = TRUE)
   file <- files[sub("[.]txt$", "", basename(files)) == version]
   if (gpu) {
-    abort_argument(TRUE, "FALSE with GPUs", "lock", remedy = "Use `gpu = FALSE`, or `lock = FALSE`.")
+    abort_argument(
+      TRUE,
+      "FALSE with GPUs",
+      "lock",
+      remedy = "Use `gpu = FALSE`, or `lock = FALSE`."
+    )
   }
   if (length(file) == 0) {
     abort_argument(version, "2.15, 2.18 or 2.21 with `lock = TRUE`", "version")

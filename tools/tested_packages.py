@@ -45,7 +45,7 @@ def lists() -> dict[Path, str]:
         version = ".".join(name.partition("==")[2].split(".")[:2])
         pythons = re.search(r"for Python (3\.\d+ to 3\.\d+) ", lines[0])
         assert pythons is not None
-        head = f"# The packages that tfdistribute is tested with, for Python {pythons[1]} and TensorFlow {version} on CPUs."
+        head = f"# Packages that tfdistribute is tested with, for Python {pythons[1]} and TensorFlow {version} on CPUs."
         answer[ROOT / "inst" / "tested-packages" / f"{version}.txt"] = "\n".join([head, *kept, ""])
     return answer
 
@@ -57,7 +57,9 @@ def main(arguments: list[str]) -> int:
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         if "--check" in arguments:
-            print(f"{path.relative_to(ROOT)} is not current. Run tools/env python tools/tested_packages.py")
+            print(
+                f"{path.relative_to(ROOT)} is not current. Run tools/env python tools/tested_packages.py"
+            )
             status = 1
         else:
             path.parent.mkdir(exist_ok=True)

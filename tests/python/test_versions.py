@@ -143,7 +143,9 @@ def test_what_install_tfdistribute_locks_is_what_the_tests_have():
     lists = ROOT / "inst" / "tested-packages"
     assert {path.stem for path in lists.glob("*.txt")} == set(versions.TESTED)
     writer = str(ROOT / "tools" / "tested_packages.py")
-    check = subprocess.run([sys.executable, writer, "--check"], capture_output=True, text=True)
+    check = subprocess.run(
+        [sys.executable, writer, "--check"], check=False, capture_output=True, text=True
+    )
     assert check.returncode == 0, check.stdout
 
 

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-_FOLDERS = ("/proc", "/sys", "/dev/shm", "/etc/machine-id")  # noqa: S108
+_FOLDERS = ("/proc", "/sys", "/dev/shm", "/etc/machine-id")
 _ONLY_LINUX: dict[Any, tuple[str, ...]] = {
     os: ("memfd_create", "sched_getaffinity", "sched_setaffinity", "pidfd_open", "eventfd"),
     socket: ("SO_PEERCRED", "AF_NETLINK", "AF_PACKET"),
