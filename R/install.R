@@ -7,7 +7,8 @@
 #'
 #' TensorFlow contains Estimators and Keras 2 up to version 2.15. For a newer version, the packages tensorflow-estimator
 #' and tf_keras are also installed, and give the same results. Keras 3 (`import keras`, or the R package keras3) is not
-#' affected. tfdistribute is tested with 2.15, 2.18 and 2.21, and works with the versions between them.
+#' affected. tfdistribute is tested with 2.15, 2.18 and 2.21, and works with the versions between them. Newest versions
+#' of all other packages are installed, and `lock = TRUE` installs the versions with which tfdistribute was tested.
 #'
 #' @section Choosing a version without this function:
 #' Set `options(tfdistribute.tensorflow = "2.15")` before the package is loaded, for example in `.Rprofile`. reticulate
@@ -19,6 +20,7 @@
 #' @param gpu TRUE for TensorFlow with CUDA libraries, FALSE for CPUs only, `"auto"` to look for an NVIDIA driver.
 #' @param python Path of a Python that TensorFlow supports: 3.10 or 3.11 for TensorFlow 2.15, up to 3.12 for 2.16 to
 #'   2.19, up to 3.13 for 2.20 and 2.21. NULL to look for one.
+#' @param lock TRUE for exactly the tested version of every package, for TensorFlow 2.15, 2.18 or 2.21 on CPUs.
 #' @param ask Whether to ask before anything is installed, TRUE or FALSE.
 #' @param ... Must be empty.
 #' @returns The path of the environment's Python, or NULL if you declined, invisibly.
@@ -31,6 +33,7 @@
 #' \dontrun{
 #' install_tfdistribute()
 #' install_tfdistribute(version = "2.15")
+#' install_tfdistribute(lock = TRUE)
 #' }
 #' @export
 install_tfdistribute <- function(
@@ -38,6 +41,7 @@ install_tfdistribute <- function(
   version = getOption("tfdistribute.tensorflow"),
   gpu = "auto",
   python = NULL,
+  lock = FALSE,
   ask = interactive(),
   ...
 ) {
@@ -46,11 +50,12 @@ install_tfdistribute <- function(
   version <- check_tensorflow_version(version %||% default_tensorflow, "version")
   gpu <- if (identical(gpu, "auto")) has_nvidia_driver() else check_flag(gpu)
   packages <- python_packages(version, gpu)
+  tested <- if (check_flag(lock)) tested_packages(version, gpu)
   python <- find_python(check_string(python, null = TRUE), version)
-  if (check_flag(ask) && !confirm_installation(envname, packages)) {
+  if (check_flag(ask) && !confirm_installation(envname, tested %||% packages)) {
     return(invisible(NULL))
   }
-  path <- make_python_environment(envname, packages, python)
+  path <- make_python_environment(envname, packages, python, tested)
   cli::cli_inform(c(v = "Python is ready in {.path {path}}.", i = "Restart R before you train."))
   invisible(path)
 }
@@ -105,6 +110,24 @@ python_packages <- function(version = default_tensorflow, gpu = FALSE) {
     "tensorflow-estimator==2.15.0",
     "google-crc32c"
   )
+}
+
+# The path of the list with the tested version of every package.
+tested_packages <- function(version, gpu) {
+  files <- list.files(system.file("tested-packages", package = "tfdistribute"), full.names = TRUE)
+  file <- files[sub("[.]txt$", "", basename(files)) == version]
+  if (gpu) {
+    abort_argument(
+      TRUE,
+      "FALSE with GPUs",
+      "lock",
+      remedy = "Use `gpu = FALSE`, or `lock = FALSE`."
+    )
+  }
+  if (length(file) == 0) {
+    abort_argument(version, "2.15, 2.18 or 2.21 with `lock = TRUE`", "version")
+  }
+  file
 }
 
 # reticulate converts arrays of NumPy 2 from version 1.38 on.

@@ -290,7 +290,8 @@ python_found <- function() {
   tryCatch(find()$python, error = function(error) NULL)
 }
 
-make_python_environment <- function(envname, packages, python) {
+# `tested` is the path of a complete list, whose packages are installed as they stand there.
+make_python_environment <- function(envname, packages, python, tested = NULL) {
   tryCatch(
     {
       if (reticulate::virtualenv_exists(envname)) {
@@ -303,7 +304,12 @@ make_python_environment <- function(envname, packages, python) {
         path <- if (is_path) envname else file.path(reticulate::virtualenv_root(), envname)
         processx::run(python, c("-m", "venv", path.expand(path)))
       }
-      reticulate::virtualenv_install(envname, packages = packages)
+      if (is.null(tested)) {
+        reticulate::virtualenv_install(envname, packages = packages)
+      } else {
+        pip <- c("-m", "pip", "install", "--no-deps", "--requirement", tested)
+        processx::run(reticulate::virtualenv_python(envname), pip, echo = TRUE)
+      }
       reticulate::virtualenv_python(envname)
     },
     error = function(error) {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -135,6 +137,16 @@ def test_a_pinned_list_has_one_tensorflow_and_what_fits_it(version: str, install
     assert sum(name in installed for name in ("tensorflow", "tensorflow-cpu")) == 1
     assert (versions.tensorflow() or "").startswith(f"{version}.")
     assert versions.problems() == []
+
+
+def test_what_install_tfdistribute_locks_is_what_the_tests_have():
+    lists = ROOT / "inst" / "tested-packages"
+    assert {path.stem for path in lists.glob("*.txt")} == set(versions.TESTED)
+    writer = str(ROOT / "tools" / "tested_packages.py")
+    check = subprocess.run(
+        [sys.executable, writer, "--check"], check=False, capture_output=True, text=True
+    )
+    assert check.returncode == 0, check.stdout
 
 
 def test_r_and_the_python_package_name_the_same_versions():

@@ -107,3 +107,57 @@ test_that("a suitable Python is found where there is one", {
   skip_if_no_tensorflow()
   expect_true(file.exists(find_python()))
 })
+
+test_that("`lock = TRUE` is for the versions of the tests, on CPUs", {
+  expect_snapshot(error = TRUE, {
+    install_tfdistribute("unused", "2.16", gpu = FALSE, lock = TRUE, ask = FALSE)
+    install_tfdistribute("unused", gpu = TRUE, lock = TRUE, ask = FALSE)
+    install_tfdistribute("unused", lock = "yes")
+  })
+})
+
+test_that("`lock = TRUE` installs the list of the tests and nothing else", {
+  folder <- withr::local_tempdir()
+  python <- file.path(folder, "python3.11")
+  # Makes an environment that notes how its pip is called.
+  code <- c(
+    "#!/bin/sh",
+    "case \"$2\" in",
+    "  venv) mkdir -p \"$3/bin\" && touch \"$3/pyvenv.cfg\" \"$3/bin/activate\" && cp \"$0\" \"$3/bin/python\" ;;",
+    sprintf("  pip) echo \"$*\" >>%s/pip ;;", folder),
+    "esac"
+  )
+  writeLines(code, python)
+  Sys.chmod(python, "755")
+  environment <- file.path(folder, "environment")
+  utils::capture.output(suppressMessages(
+    install_tfdistribute(environment, gpu = FALSE, python = python, lock = TRUE, ask = FALSE)
+  ))
+  called <- readLines(file.path(folder, "pip"))
+  list <- system.file("tested-packages", "2.21.txt", package = "tfdistribute", mustWork = TRUE)
+  expect_identical(called, paste("-m pip install --no-deps --requirement", list))
+})
+
+# A package of the list, as pip names it.
+pinned_in <- function(lines) {
+  lines <- grep("^#|python_version", lines, value = TRUE, invert = TRUE)
+  sort(tolower(gsub("[-_.]+(?=[^=]*==)", "-", lines, perl = TRUE)))
+}
+
+if (checks_all()) {
+  test_that("an environment with `lock = TRUE` has the tested version of every package", {
+    skip_if_no_tensorflow()
+    environment <- file.path(withr::local_tempdir(), "environment")
+    utils::capture.output(suppressMessages(
+      python <- install_tfdistribute(environment, gpu = FALSE, lock = TRUE, ask = FALSE)
+    ))
+    found <- processx::run(python, c("-m", "pip", "freeze", "--all"))$stdout
+    found <- pinned_in(strsplit(found, "\n")[[1]])
+    tested <- readLines(system.file("tested-packages", "2.21.txt", package = "tfdistribute"))
+    expect_identical(setdiff(pinned_in(tested), found), character())
+    expect_identical(
+      processx::run(python, c("-c", "import tensorflow"), error_on_status = FALSE)$status,
+      0L
+    )
+  })
+}

@@ -33,6 +33,7 @@ test_that("input_layer() turns features into one tensor in a model function", {
 })
 
 test_that("input_layer() refuses bare categories", {
+  skip_if_no_tensorflow()
   columns <- feature_columns(column_categorical_with_identity("gear", num_buckets = 6))
   expect_error(input_layer(list(), columns), class = "tfdistribute_model_error")
 })

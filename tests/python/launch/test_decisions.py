@@ -500,10 +500,11 @@ def test_training_processes_share_out_the_gpus_and_servers_get_none():
     assert [shared[task] for task in tasks if task.type in ("chief", "worker")] == [trains] * 2
 
 
-def test_a_job_on_windows_is_refused_before_it_has_a_directory(
-    own_temporary_directory: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("platform", ["win32", "darwin"])
+def test_a_job_on_another_system_is_refused_before_it_has_a_directory(
+    platform: str, own_temporary_directory: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(sys, "platform", "win32")
-    with pytest.raises(UnsupportedError, match="cannot be started on Windows"):
+    monkeypatch.setattr(sys, "platform", platform)
+    with pytest.raises(UnsupportedError, match=f'needs Linux.*this is "{platform}"'):
         private_directory.new_directory()
     assert list(own_temporary_directory.iterdir()) == []

@@ -90,7 +90,7 @@ def open_job(cluster: Cluster, model_dir: str | None = None, **fields: Any) -> s
     """
     if client.takes(cluster):
         return client.new_directory(cluster, model_dir, os.getcwd())
-    if isinstance(cluster, (HostsCluster, ManagedCluster)) or sys.platform == "win32":
+    if isinstance(cluster, (HostsCluster, ManagedCluster)) or sys.platform != "linux":
         return private_directory.new_directory()
     own = {"id": "next", "directory": "", "tensorflow": versions.tensorflow()}
     return session.open_directory(

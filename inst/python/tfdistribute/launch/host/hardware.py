@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -129,7 +128,7 @@ def devices_of_tasks(
     gpus = available_gpus(environment, driver)
     if gpus:
         return tuple(f"/device:GPU:{index}" for index in range(len(gpus)))
-    if sys.platform != "linux" or _AMD_DRIVER.exists():
+    if _AMD_DRIVER.exists():
         return ()
     return tuple(f"/device:CPU:{index}" for index in range(logical_cpus))
 

@@ -36,12 +36,12 @@ _locks: dict[str, int] = {}
 def new_directory(parent: str | None = None) -> str:
     """Create and lock a directory in ``parent``, or a temporary one.
 
-    Temporary directories of killed jobs are removed. Raises UnsupportedError on Windows.
+    Temporary directories of killed jobs are removed. Raises UnsupportedError where this is not Linux.
     """
-    if sys.platform == "win32":
+    if sys.platform != "linux":
         raise UnsupportedError(
-            "A cluster of processes cannot be started on Windows, which has no process groups.",
-            "Use Linux, macOS or the Windows Subsystem for Linux, or a strategy for one process.",
+            f'A job needs Linux, whose kernel ends its processes with it, and this is "{sys.platform}".',
+            "Use Linux, or train in this process: without `cluster`, and with `wait = TRUE`.",
             argument="cluster",
         )
     if parent is None:

@@ -68,11 +68,7 @@ def _inherited_variables() -> dict[str, str]:
 
 
 def _first_variable() -> Any:
-    library, strings = ctypes.CDLL(None), ctypes.POINTER(ctypes.c_char_p)
-    if sys.platform != "darwin":
-        return strings.in_dll(library, "environ")
-    library._NSGetEnviron.restype = ctypes.POINTER(strings)
-    return library._NSGetEnviron().contents
+    return ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ")
 
 
 def _identity(paths: Iterable[str]) -> list[Any]:
