@@ -32,6 +32,7 @@ from tfdistribute.engine.keras.parts import (
 from tfdistribute.engine.keras2 import backend, compile_utils
 from tfdistribute.engine.keras2 import metrics as keras_metrics
 from tfdistribute.engine.model_graphs import layer_seeds
+from tfdistribute.engine.step import replica_scale
 from tfdistribute.errors import CallbackError, TfdistributeError
 
 
@@ -95,7 +96,9 @@ class _LossOfRows:
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
         value = self._loss(y_true, y_pred, sample_weight=sample_weight)
-        return value if self.reduction == "sum" else mean_of_rows(value, y_pred)
+        if self.reduction == "sum":
+            return replica_scale.scaled(value, is_sum=True)
+        return mean_of_rows(value, y_pred)
 
 
 def _unconditional(clone: Any) -> list[Any]:

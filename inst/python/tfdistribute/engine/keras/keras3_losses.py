@@ -11,6 +11,7 @@ from tensorflow.python.eager import context
 
 from tfdistribute.engine.keras.models import by_output
 from tfdistribute.engine.keras.parts import ROW_LOSS, KerasParts, mean_of_rows, nothing, responses
+from tfdistribute.engine.step import replica_scale
 from tfdistribute.errors import InputError, UnsupportedError
 
 v1 = tf.compat.v1
