@@ -33,7 +33,11 @@ check_field <- function(value, field, argument) {
   is_secret <- isTRUE(field$secret)
   abort_tfdistribute(
     field$error %||% "argument",
-    problem = c("`{argument}` must be {field$expected}", if (!is_secret) ", not {show_value(value)}", "."),
+    problem = c(
+      "`{argument}` must be {field$expected}",
+      if (!is_secret) ", not {show_value(value)}",
+      "."
+    ),
     remedy = if (!is.null(field$remedy)) {
       "{field$remedy}"
     } else if (is_number(value) && abs(value) > .Machine$integer.max) {
@@ -82,7 +86,9 @@ fit_other <- function(value, option, argument) {
   }
   if (!is.null(option$takes)) {
     is_function <- is.function(value)
-    return(if (is_function) check_callback(value, option$takes, argument, option$remedy) else misfit)
+    return(
+      if (is_function) check_callback(value, option$takes, argument, option$remedy) else misfit
+    )
   }
   # Any value, or any but NULL.
   if (is.null(value) && !is.null(option$not)) misfit else value
@@ -96,7 +102,9 @@ is_within <- function(numbers, option) {
 }
 
 fit_strings <- function(values, option, argument, field) {
-  if (!is.character(values) || anyNA(values) || (!is.null(option$minLength) && !all(nzchar(values)))) {
+  if (
+    !is.character(values) || anyNA(values) || (!is.null(option$minLength) && !all(nzchar(values)))
+  ) {
     return(misfit)
   }
   texts <- as_utf8(values, argument)
@@ -111,12 +119,22 @@ fit_array <- function(value, option, argument, field) {
   items <- option$items$anyOf[[1]]
   is_text <- items$type == "string"
   is_item <- if (is_text) is.character else is.numeric
-  if (is.list(value) && !is.object(value) && all(lengths(value) == 1 & vapply(value, is_item, NA))) {
+  if (
+    is.list(value) && !is.object(value) && all(lengths(value) == 1 & vapply(value, is_item, NA))
+  ) {
     value <- unlist(value)
   }
   if (length(value) == 0 && !is.object(value)) {
     may_be_empty <- length(field$default) == 0 && is.null(option$minItems)
-    return(if (!may_be_empty) misfit else if (is_text) character() else integer())
+    return(
+      if (!may_be_empty) {
+        misfit
+      } else if (is_text) {
+        character()
+      } else {
+        integer()
+      }
+    )
   }
   if (
     length(value) < (option$minItems %||% 0L) ||
@@ -164,7 +182,11 @@ check_pattern <- function(texts, pattern, argument, secret = FALSE) {
   if (!all(matches)) {
     wrong <- texts[!matches][[1]]
     value <- show_value(wrong)
-    problem <- if (secret) sub(", not {value}", "", pattern$problem, fixed = TRUE) else pattern$problem
+    problem <- if (secret) {
+      sub(", not {value}", "", pattern$problem, fixed = TRUE)
+    } else {
+      pattern$problem
+    }
     abort_tfdistribute(
       pattern$error %||% "argument",
       problem = problem,
