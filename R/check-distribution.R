@@ -43,18 +43,24 @@ check_distribution <- function(object, input, cluster = local_cluster(2), steps 
   config <- object$config %||% run_config()
   config["compile"] <- FALSE
   config["seed"] <- config$seed %||% 1L
-  config["cluster"] <- config["eval_distribute"] <- config["model_dir"] <- list(NULL)
-  across <- cluster_strategy(config$strategy)
+  config[c("eval_distribute", "model_dir")] <- list(NULL)
+  spans <- isTRUE(config$strategy$kind %in% c("multi_worker", "parameter_server"))
+  across <- if (spans) config$strategy else cluster_strategy(cluster)
   train_once <- function(name, strategy, cluster = NULL, plain = FALSE) {
-    config["strategy"] <- list(strategy)
-    config["cluster"] <- list(cluster)
     if (plain) {
       config[c("steps_per_run", "micro_batches", "precision")] <- list(1L, 1L, "float32")
     }
     object["config"] <- list(config)
     object["model_dir"] <- file.path(folder, name)
-    hook <- hook_history_saver(every_n_steps = 1)
-    train(object, input, steps = steps, hooks = hook, view = FALSE)
+    train(
+      object,
+      input,
+      steps = steps,
+      hooks = hook_history_saver(every_n_steps = 1),
+      view = FALSE,
+      cluster = cluster,
+      strategy = strategy
+    )
   }
   workers <- count_workers(cluster)
   runs <- list(
@@ -96,12 +102,6 @@ check_distribution <- function(object, input, cluster = local_cluster(2), steps 
     ),
     class = "tfdistribute_verification"
   )
-}
-
-# The strategy of a cluster. The model's own strategy, if it is for clusters.
-cluster_strategy <- function(strategy) {
-  spans <- isTRUE(strategy$kind %in% c("multi_worker", "parameter_server"))
-  if (spans) strategy else strategy_multi_worker()
 }
 
 compare_runs <- function(runs, name, is_mixed = FALSE) {

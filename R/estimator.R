@@ -193,8 +193,7 @@ describe_fields <- function(x) {
   names(shown) <- argument_names(fields)
   shown <- Filter(nzchar, shown)
   shown$model_dir <- paste0(x$model_dir, if (isTRUE(attr(x, "temporary"))) " (temporary)")
-  strategy <- x$config$strategy
-  shown$strategy <- if (is.null(strategy)) "none (one device)" else format(strategy)
+  shown$strategy <- show_strategy(x$config, "none (one device)")
   shown
 }
 

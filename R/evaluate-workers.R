@@ -3,8 +3,10 @@
 # Evaluate or predict with the workers of a cluster and the checked arguments of the verb.
 read_by_job <- function(cluster, verb, object, input, ...) {
   check_class(cluster, "tfdistribute_local_cluster", "a local_cluster()")
+  object <- with_cluster(object, cluster)
+  check_starts_job(object)
   arguments <- list(input_fn = input, ...)
-  job <- start_job(object, verb, arguments, cluster = cluster)
+  job <- start_job(object, verb, arguments)
   follow_job(job, show = shows_progress(arguments$hooks))
 }
 

@@ -41,7 +41,7 @@
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(
 #'   feature_columns(column_numeric("wt")),
-#'   config = run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2))
+#'   config = run_config(cluster = local_cluster(workers = 2))
 #' )
 #' input <- input_fn(mpg ~ wt, mtcars, batch_size = 16, epochs = NULL)
 #' training <- train_spec(input, max_steps = 1e6)

@@ -40,7 +40,7 @@
 #' model <- linear_regressor(
 #'   feature_columns(column_numeric("wt")),
 #'   model_dir = "gs://my-bucket/cars",
-#'   config = run_config(strategy_multi_worker(), cluster = cluster)
+#'   config = run_config(cluster = cluster)
 #' )
 #' input <- input_fn(mpg ~ wt, mtcars, batch_size = 16, epochs = NULL)
 #' training <- train_spec(input, max_steps = 1000)
@@ -57,12 +57,12 @@ write_manifest <- function(object, train_spec, eval_spec = NULL, path = "job.jso
     abort_tfdistribute(
       "argument",
       problem = "`object` has no cluster of a managed platform, so there is nothing to send.",
-      remedy = "Use run_config(strategy_multi_worker(), cluster = kubernetes_cluster(...)), or vertex_cluster(...).",
+      remedy = "Use run_config(cluster = kubernetes_cluster(...)), or vertex_cluster(...).",
       argument = "object"
     )
   }
-  prepared <- prepare_job(object, work$verb, work$arguments, cluster, offline = TRUE) %||%
-    abort_no_cluster(object)
+  check_starts_job(object)
+  prepared <- prepare_job(object, work$verb, work$arguments, offline = TRUE)
   written <- with_task_file(
     "write_manifest",
     prepared$object,

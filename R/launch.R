@@ -1,8 +1,8 @@
 #' Train with the processes of a cluster
 #'
-#' Starts one process per task of the estimator's cluster, supervises them while they train together, and returns the
-#' history. With `wait = FALSE`, it immediately returns a handle of the job. [train()] and [train_and_evaluate()] do the
-#' same for an estimator with a cluster in its [run_config()]. This session is never one of the processes. They run on
+#' Starts one process per task of a cluster, supervises them while they train together, and returns the history. With
+#' `wait = FALSE`, it immediately returns a handle of the job. [train()] and [train_and_evaluate()] with a cluster do the
+#' same. This session is never one of the processes. They run on
 #' this machine, on the hosts of an [ssh_cluster()], on the nodes of a [slurm_cluster()], in the actors of a
 #' [ray_cluster()], in the tasks of a [spark_cluster()], in the daemons of a [mirai_cluster()], or on a managed
 #' platform. See [kubernetes_cluster()] and [vertex_cluster()].
@@ -31,7 +31,7 @@
 #' same weights as one process, to six digits. See [check_distribution()]. If the cluster has an evaluator, it evaluates
 #' checkpoints while the other processes train. Without `eval_spec`, it is not started.
 #'
-#' @param object An estimator with a `cluster` in its configuration, such as [local_cluster()].
+#' @param object An estimator, such as a [dnn_regressor()].
 #' @param train_spec A [train_spec()], or an [input_fn()] that ends without a limit of steps.
 #' @param eval_spec An [eval_spec()]. NULL only trains.
 #' @param ... Must be empty.
@@ -49,14 +49,12 @@
 #' @references <https://www.tensorflow.org/tutorials/distribute/multi_worker_with_estimator>
 #' @family jobs
 #' @examplesIf tfdistribute_available()
-#' model <- linear_regressor(
-#'   feature_columns(column_numeric("wt", "hp")),
-#'   config = run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2))
-#' )
+#' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
 #' input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, epochs = NULL)
 #' training <- train_spec(input, max_steps = 50)
+#' evaluation <- eval_spec(input_fn(mpg ~ wt + hp, mtcars))
 #' \donttest{
-#' launch(model, training, eval_spec(input_fn(mpg ~ wt + hp, mtcars)))
+#' launch(model, training, evaluation, cluster = local_cluster(workers = 2))
 #' }
 #' @export
 launch <- function(
@@ -65,19 +63,33 @@ launch <- function(
   eval_spec = NULL,
   ...,
   wait = TRUE,
-  view = getOption("tfdistribute.view", "auto")
+  view = getOption("tfdistribute.view", "auto"),
+  cluster = object$config$cluster,
+  strategy = object$config$strategy
 ) {
   check_call(train_spec = "Make one with train_spec().")
   check_estimator(object)
   wait <- check_flag(wait)
+  object <- with_cluster(object, cluster, strategy)
   work <- job_work(object, train_spec, eval_spec)
   page <- page_of_verb(view, hooks_of(work$arguments), object$model_dir)
-  cluster <- object$config$cluster
   if (!wait) {
-    cluster <- detached_cluster(cluster)
+    return(start_in_background(object, work$verb, work$arguments, page))
   }
-  job <- start_job(object, work$verb, work$arguments, page, cluster) %||% abort_no_cluster(object)
-  if (wait) follow_job(job, page = page) else show_job(job, page)
+  check_starts_job(object)
+  follow_job(start_job(object, work$verb, work$arguments, page), page = page)
+}
+
+# The model with the cluster and the strategy of a call.
+with_cluster <- function(object, cluster, strategy = object$config$strategy) {
+  check_cluster_argument(cluster, null = TRUE)
+  check_strategy(strategy)
+  config <- object$config %||% run_config()
+  if (!identical(cluster, config$cluster) || !identical(strategy, config$strategy)) {
+    config[c("cluster", "strategy")] <- list(cluster, strategy)
+    object["config"] <- list(config)
+  }
+  object
 }
 
 show_job <- function(job, page) {
@@ -108,121 +120,64 @@ job_work <- function(object, train_spec, eval_spec) {
   )
 }
 
-abort_no_cluster <- function(object) {
-  abort_tfdistribute(
-    "cluster",
-    problem = if (is.null(object$config$cluster)) {
-      "`object` has no cluster to start."
-    } else {
-      "This process is already a task of the cluster of `object`, so it cannot start the cluster."
-    },
-    remedy = c(
-      "Use run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2)), ",
-      "or train() to train in this process."
-    ),
-    argument = "object"
+# Whether a verb starts the tasks of a cluster. It does not in a process that is one of them.
+starts_job <- function(cluster) {
+  !is.null(cluster) && call_backend("starts_job", cluster = cluster)
+}
+
+check_starts_job <- function(object) {
+  cluster <- object$config$cluster
+  if (!starts_job(cluster)) {
+    abort_tfdistribute(
+      "cluster",
+      problem = if (is.null(cluster)) {
+        "`cluster` is NULL, so there are no processes to start."
+      } else {
+        "This process is already a task of a cluster, so it cannot start another one."
+      },
+      remedy = if (is.null(cluster)) {
+        "Use a cluster, as in cluster = local_cluster(workers = 2), or train() to train in this process."
+      } else {
+        "Use `cluster = NULL`, which works in this process alone."
+      },
+      argument = "cluster"
+    )
+  }
+}
+
+# Train in separate processes, one without a cluster and a strategy, and return the handle of the job.
+train_in_background <- function(object, verb, arguments, page) {
+  config <- object$config
+  is_alone <- is.null(config$cluster) && is.null(config$strategy)
+  start_in_background(
+    if (is_alone) with_cluster(object, local_cluster(1)) else object,
+    verb,
+    arguments,
+    page
   )
 }
 
-# Perform a verb, with its checked arguments, in the processes of a cluster. Returns the history, or NULL if this
-# process performs the verb.
-perform_by_job <- function(object, verb, arguments, page = NULL) {
-  job <- start_job(object, verb, arguments, page)
-  if (is.null(job)) {
-    return(NULL)
-  }
-  history <- follow_job(job, show = shows_progress(hooks_of(arguments)), page = page)
-  record_history(history)
-  history
-}
-
-# Perform a verb, with its checked arguments, in separate processes, and return the handle of the job.
-perform_in_background <- function(object, verb, arguments, view) {
-  config <- object$config %||% run_config()
-  if (is.null(config$cluster) && is.null(config$strategy)) {
-    config$cluster <- local_cluster(workers = 1)
-    object$config <- config
-  }
-  page <- page_of_verb(view, hooks_of(arguments), object$model_dir)
-  job <- start_job(object, verb, arguments, page, detached_cluster(object$config$cluster))
-  show_job(job %||% abort_no_cluster(object), page)
-}
-
-# A cluster whose job survives this session, if the supervisor of the job can run inside the cluster.
-detached_cluster <- function(cluster) {
+start_in_background <- function(object, verb, arguments, page) {
+  cluster <- object$config$cluster
   if (inherits(cluster, "tfdistribute_ray_cluster")) {
+    # The supervisor of the job runs inside the cluster, and survives this session.
     cluster["detached"] <- TRUE
+    object <- with_cluster(object, cluster)
   }
-  cluster
+  check_starts_job(object)
+  show_job(start_job(object, verb, arguments, page), page)
 }
 
-# Start a job, which writes the `page`, and return its handle. NULL if this process performs the verb.
-start_job <- function(object, verb, arguments, page = NULL, cluster = object$config$cluster) {
-  prepared <- prepare_job(object, verb, arguments, cluster)
-  if (is.null(prepared)) {
-    return(NULL)
-  }
+# Start a job, which writes the `page`, and return its handle.
+start_job <- function(object, verb, arguments, page = NULL) {
+  cluster <- object$config$cluster
+  prepared <- prepare_job(object, verb, arguments)
+  object <- prepared$object
+  arguments <- prepared$arguments
   if (shows_progress(hooks_of(arguments))) {
     cli::cli_inform("Starting {show_processes(cluster, verb)} on {show_hosts(cluster)}.")
   }
-  job <- start_tasks(
-    prepared$object,
-    cluster,
-    verb,
-    prepared$arguments,
-    strategy = strategy_of_verb(object$config, verb)$kind
-  )
-  if (!is.null(page)) {
-    view_job(job, page)
-  }
-  job
-}
-
-# Check a job. Returns the estimator and the arguments for its tasks, or NULL if this process performs the verb. With
-# `offline`, remote storage is not contacted.
-prepare_job <- function(object, verb, arguments, cluster, offline = FALSE) {
-  if (is.null(cluster)) {
-    return(NULL)
-  }
-  config <- object$config
-  # The package divides rows in memory, and does not read them before the job is known to be possible.
-  in_memory <- inherits(source_of(arguments$input_fn), "tfdistribute_in_memory_input")
-  object["model_dir"] <- absolute_path(object$model_dir)
-  prepared <- call_backend(
-    "prepare_job",
-    cluster = cluster,
-    strategy = strategy_of_verb(config, verb),
-    verb = verb,
-    workload = workload(object, arguments$train_spec %||% arguments$input_fn, arguments$eval_spec),
-    steps = if (is.null(arguments$max_steps)) arguments$steps,
-    offline = offline,
-    session_config = config$session_config,
-    checkpoint_path = arguments$checkpoint_path,
-    input = if (reads_only(list(verb = verb)) && !in_memory) arguments$input_fn
-  )
-  if (is.null(prepared)) {
-    return(NULL)
-  }
-  arguments$checkpoint_path <- prepared$checkpoint_path
-  if (!is.null(prepared$max_steps)) {
-    # Restarted tasks must not count the steps from their own start.
-    arguments$max_steps <- prepared$max_steps
-    arguments["steps"] <- list(NULL)
-  }
-  list(object = object, arguments = arguments)
-}
-
-hooks_of <- function(arguments) {
-  arguments$hooks %||% arguments$train_spec$hooks
-}
-
-strategy_of_verb <- function(config, verb) {
-  switch(verb, evaluate = config$eval_distribute, predict = NULL, config$strategy)
-}
-
-start_tasks <- function(object, cluster, verb, arguments, strategy = NULL) {
   cluster <- open_daemons(cluster)
-  last_step <- last_step_of(arguments)
   tracked <- tracked_work(object, verb, arguments)
   if (!is.null(tracked)) {
     # No task logs, and the tasks may not reach the tracker's server.
@@ -236,12 +191,44 @@ start_tasks <- function(object, cluster, verb, arguments, strategy = NULL) {
     cluster,
     verb,
     arguments,
-    strategy = strategy,
     parent_pid = Sys.getpid(),
     idle_s = idle_s(),
     tracked = tracked
   )
-  occupy_daemons(new_job(handle, last_step, task_names(cluster)), cluster)
+  job <- new_job(handle, last_step_of(arguments), task_names(cluster))
+  occupy_daemons(job, cluster)
+  if (!is.null(page)) {
+    view_job(job, page)
+  }
+  job
+}
+
+# Check a job. Returns the estimator and the arguments for its tasks. With `offline`, remote storage is not contacted.
+prepare_job <- function(object, verb, arguments, offline = FALSE) {
+  # The package divides rows in memory, and does not read them before the job is known to be possible.
+  in_memory <- inherits(source_of(arguments$input_fn), "tfdistribute_in_memory_input")
+  object["model_dir"] <- absolute_path(object$model_dir)
+  prepared <- call_backend(
+    "prepare_job",
+    config = object$config,
+    verb = verb,
+    workload = workload(object, arguments$train_spec %||% arguments$input_fn, arguments$eval_spec),
+    steps = if (is.null(arguments$max_steps)) arguments$steps,
+    offline = offline,
+    checkpoint_path = arguments$checkpoint_path,
+    input = if (reads_only(list(verb = verb)) && !in_memory) arguments$input_fn
+  )
+  arguments$checkpoint_path <- prepared$checkpoint_path
+  if (!is.null(prepared$max_steps)) {
+    # Restarted tasks must not count the steps from their own start.
+    arguments$max_steps <- prepared$max_steps
+    arguments["steps"] <- list(NULL)
+  }
+  list(object = object, arguments = arguments)
+}
+
+hooks_of <- function(arguments) {
+  arguments$hooks %||% arguments$train_spec$hooks
 }
 
 # What the tracker of a training shows; NULL without one.

@@ -23,9 +23,9 @@ measure_speeds <- function(object, train_spec, cluster, batch_size) {
     )
   }
   config <- object$config %||% run_config()
-  if (!identical(config$strategy$kind, "multi_worker")) {
-    config["strategy"] <- list(strategy_multi_worker())
-  }
+  is_in_step <- identical(config$strategy$kind, "multi_worker")
+  # A single worker is measured under the same strategy.
+  strategy <- if (is_in_step) config$strategy else strategy_multi_worker()
   config[c("track", "model_dir")] <- list(NULL)
   input <- if (inherits(train_spec, "tfdistribute_train_spec")) train_spec$input else train_spec
   # All hosts share the directory of the model.
@@ -38,12 +38,18 @@ measure_speeds <- function(object, train_spec, cluster, batch_size) {
   rlang::local_options(tfdistribute.progress = FALSE)
   train_once <- function(name, workers, batch_size, steps = NULL) {
     cluster[c("workers", "ps", "evaluator")] <- list(workers, 0L, FALSE)
-    config["cluster"] <- list(cluster)
     object["config"] <- list(config)
     object["model_dir"] <- file.path(folder, name)
-    # Workers must stop at the same step.
-    hook <- new_hook("step_cost", seconds = if (workers == 1) 3)
-    train(object, repeat_batches(as_input(input), batch_size), steps, hooks = hook, view = FALSE)
+    train(
+      object,
+      repeat_batches(as_input(input), batch_size),
+      steps,
+      # Workers must stop at the same step.
+      hooks = new_hook("step_cost", seconds = if (workers == 1) 3),
+      view = FALSE,
+      cluster = cluster,
+      strategy = strategy
+    )
   }
   sizes <- c(batch_size, max(1L, batch_size %/% 8L), 2L * max(1L, batch_size %/% 2L))
   alone <- train_once("whole", 1L, sizes[[1]])

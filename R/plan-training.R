@@ -22,6 +22,7 @@
 #' @param ... Must be empty.
 #' @param measure TRUE to measure and to predict speeds, which takes about 30 seconds. Requires a `train_spec` with a
 #'   batch size, and a [local_cluster()], [ssh_cluster()], [ray_cluster()] or [spark_cluster()].
+#' @param strategy A strategy, in place of the strategy in the [run_config()]. With NULL, the cluster chooses.
 #' @returns A tibble of class `tfdistribute_plan` with one row per task. Printing it warns if TensorFlow's ports would
 #'   be open to others, and shows the speeds and firewall rules for the hosts of an [ssh_cluster()]. Columns:
 #' * `task`, `host`, `role`, `reads`, `writes`, `command`: strings.
@@ -49,7 +50,7 @@
 #' are as large as their tables.
 #' @section Errors:
 #' * `tfdistribute_sharding_error` if the batch cannot be divided.
-#' * `tfdistribute_strategy_error` if the strategy is for one machine, but there is a cluster.
+#' * `tfdistribute_strategy_error` if the cluster trains with another strategy.
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
 #' @references <https://www.tensorflow.org/guide/distributed_training> and, on ports,
 #'   <https://github.com/tensorflow/tensorflow/blob/master/SECURITY.md>, "Use TensorFlow distributed training securely".
@@ -70,13 +71,14 @@ plan_training <- function(
   devices_per_worker = 1,
   script = NULL,
   ...,
-  measure = FALSE
+  measure = FALSE,
+  strategy = object$config$strategy
 ) {
   check_call()
   check_estimator(object)
   measure <- check_flag(measure)
   check_cluster_argument(cluster, null = TRUE)
-  strategy <- object$config$strategy
+  check_strategy(strategy)
   devices_per_worker <- check_count(devices_per_worker)
   devices <- if (is.null(cluster)) 1L else devices_per_worker
   script <- check_string(script, null = TRUE)
@@ -93,6 +95,7 @@ plan_training <- function(
     call_backend("plan_tasks", cluster = cluster, strategy = strategy, workload = workload)
   )
   if (measure) {
+    object <- with_cluster(object, cluster, strategy)
     attr(plan, "speeds") <- measure_speeds(object, train_spec, cluster, workload$global_batch_size)
   }
   plan

@@ -4,8 +4,9 @@
 #' defaults. Pass it to an estimator's constructor as `config`. It is a plain R value, so neither Python nor TensorFlow
 #' is started.
 #'
-#' @param strategy Strategy for training, such as [strategy_mirrored()]. NULL (default) trains on one device
-#'   without a strategy.
+#' @param strategy Strategy for training, such as [strategy_mirrored()]. With NULL (default), the cluster chooses:
+#'   [strategy_parameter_server()] if it has parameter servers, [strategy_multi_worker()] if it has several workers or
+#'   several devices per worker, and otherwise one device without a strategy.
 #' @param eval_distribute Strategy for evaluation. NULL (default) evaluates on one device and counts every row exactly
 #'   once. With a strategy, the number of rows must be a multiple of `batch_size`.
 #' @param model_dir Directory of checkpoints, events and histories, a string. NULL leaves it to the estimator. It may be
@@ -127,7 +128,7 @@
 #' @examples
 #' run_config()
 #' run_config(strategy_mirrored(devices = 2), save_checkpoints_steps = 500)
-#' run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2))
+#' run_config(cluster = local_cluster(workers = 2))
 #' run_config(precision = "mixed_bfloat16", micro_batches = 4)
 #' run_config(compile = FALSE)
 #' run_config(session_config = list(intra_op_parallelism_threads = 2))
@@ -191,13 +192,17 @@ format_settings <- function(x) {
     changed <- setdiff(changed, "save_checkpoints_secs")
   }
   shown <- intersect(names(x), c("strategy", changed))
-  values <- vapply(shown, function(name) format_setting(x[[name]], name), "")
+  values <- vapply(
+    shown,
+    function(name) if (name == "strategy") show_strategy(x) else format_setting(x[[name]]),
+    ""
+  )
   c("<run_config>", paste0("  ", shown, ": ", values))
 }
 
-format_setting <- function(value, name) {
+format_setting <- function(value) {
   if (is.null(value)) {
-    return(if (name == "strategy") "none" else "NULL")
+    return("NULL")
   }
   if (inherits(value, "tfdistribute_strategy")) {
     return(format(value))

@@ -1,4 +1,5 @@
 # Written by `make docs` from the dataclasses in inst/python/tfdistribute. Do not edit.
+# fmt: skip file
 
 schema_fields <- list(
   devices.1 = list(anyOf = list(list(type = "null"), list(type = "integer", minimum = 1L, maximum = 1000L), list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?: *(/job:localhost)?(/replica:0)?(/task:0)?/?([Dd][Ee][Vv][Ii][Cc][Ee]:)?[CcGg][Pp][Uu]:[0-9]{1,4} *)$", problem = "`{argument}` does not name a CPU or GPU of this machine: {value}.", remedy = "Write a type and a number, such as \"CPU:0\" or \"GPU:1\".", error = "strategy"))))), minItems = 1L)), expected = "a count from 1 to 1000, names such as \"GPU:0\", or NULL", error = "strategy", default = NULL),

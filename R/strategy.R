@@ -61,6 +61,29 @@ distinct_devices <- function(devices) {
   names
 }
 
+# The strategy of a training in words, or `none`.
+show_strategy <- function(config, none = "none") {
+  chosen <- cluster_strategy(config$cluster)
+  if (!is.null(config$strategy)) {
+    format(config$strategy)
+  } else if (!is.null(chosen)) {
+    paste(format(chosen), "(chosen by the cluster)")
+  } else {
+    none
+  }
+}
+
+# The strategy with which the tasks of a cluster train unless the user has chosen one, as Python chooses it. It is never
+# stored, because the cluster may be replaced.
+cluster_strategy <- function(cluster) {
+  counts <- if (!is.null(cluster)) as.list(count_tasks(cluster))
+  if (!is.null(counts$ps)) {
+    strategy_parameter_server()
+  } else if (max(sum(counts$chief, counts$worker), cluster$devices_per_worker) > 1) {
+    strategy_multi_worker()
+  }
+}
+
 check_strategy <- function(value, argument = rlang::caller_arg(value)) {
   remedy <- "Make one with strategy_mirrored() or another strategy_*() function."
   check_class(value, "tfdistribute_strategy", "a strategy", TRUE, argument, remedy)

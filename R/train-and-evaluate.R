@@ -1,8 +1,7 @@
 #' Train a model and evaluate it regularly
 #'
-#' Trains like [train()], and evaluates after checkpoints (see `throttle_secs` of [eval_spec()]) and once at the end. If
-#' the estimator's [run_config()] has a cluster on this machine, its processes are started to train and its evaluator
-#' evaluates. See [launch()].
+#' Trains like [train()], and evaluates after checkpoints (see `throttle_secs` of [eval_spec()]) and once at the end.
+#' With a cluster on this machine, its processes are started to train and its evaluator evaluates. See [launch()].
 #'
 #' @inheritParams train
 #' @param train_spec A [train_spec()].
@@ -32,6 +31,8 @@ train_and_evaluate.tfdistribute_estimator <- function(
   eval_spec,
   view = getOption("tfdistribute.view", "auto"),
   wait = TRUE,
+  cluster = object$config$cluster,
+  strategy = object$config$strategy,
   ...
 ) {
   check_call(
@@ -40,6 +41,7 @@ train_and_evaluate.tfdistribute_estimator <- function(
   )
   check_class(train_spec, "tfdistribute_train_spec", "a specification that train_spec() makes")
   check_class(eval_spec, "tfdistribute_eval_spec", "a specification that eval_spec() makes")
+  object <- with_cluster(object, cluster, strategy)
   specs <- list(train_spec = train_spec, eval_spec = eval_spec)
   perform_training(object, "train_and_evaluate", specs, view, check_flag(wait))
 }

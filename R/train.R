@@ -18,8 +18,9 @@
 #' second Ctrl-C stops immediately. SIGTERM, as a scheduler sends it before preemption, also saves and then ends the
 #' process, unless the program has a handler of its own.
 #'
-#' If the estimator's [run_config()] has a cluster on this machine, such as [local_cluster()], its processes are started
-#' to train. See [launch()]. If `TF_CONFIG` makes this process a task of a cluster, it trains as that task.
+#' With `cluster = local_cluster(2)`, two processes on this machine train together. A cluster and a strategy in the
+#' estimator's [run_config()] apply to every training of the model. See [launch()]. If `TF_CONFIG` makes this process a
+#' task of a cluster, it trains as that task.
 #'
 #' @param object An estimator, such as a [dnn_regressor()].
 #' @param input_fn Data to train on: an [input_fn()], a function that returns a `tf.data.Dataset`, or a formula such as
@@ -32,8 +33,12 @@
 #' @param saving_listeners `tf.estimator.CheckpointSaverListener` objects, one or a list.
 #' @param view Whether losses and metrics are shown while the model trains, TRUE or FALSE. `"auto"` shows them if this
 #'   session is interactive and has a Viewer, as in RStudio. See [view_training()].
-#' @param wait FALSE to train in separate processes and return immediately. These are the processes of the estimator's
-#'   cluster, as in [launch()], or one process on this machine for a model without a cluster and a strategy.
+#' @param wait FALSE to train in separate processes and return immediately. These are the processes of the cluster, as in
+#'   [launch()], or one process on this machine without a cluster and a strategy.
+#' @param cluster The processes that train together, such as a [local_cluster()], in place of the cluster in the
+#'   estimator's [run_config()]. NULL trains in this process.
+#' @param strategy A strategy such as [strategy_mirrored()], in place of the strategy in the [run_config()]. With NULL,
+#'   the cluster chooses: see [run_config()].
 #' @param ... With a formula, `data` and other arguments of [input_fn()], such as `batch_size` and `epochs`, or
 #'   `staging` for data in Spark. Otherwise must be empty.
 #' @returns A [history][history] with the mean loss of a batch by step and the examples per second, invisibly. With
@@ -53,6 +58,9 @@
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
 #' history <- train(model, mpg ~ wt + hp, data = mtcars, epochs = 10)
 #' history
+#' \donttest{
+#' train(model, mpg ~ wt + hp, data = mtcars, batch_size = 16, cluster = local_cluster(2))
+#' }
 #' @export
 train <- function(object, ...) {
   check_required()
@@ -70,26 +78,25 @@ train.tfdistribute_estimator <- function(
   saving_listeners = NULL,
   view = getOption("tfdistribute.view", "auto"),
   wait = TRUE,
+  cluster = object$config$cluster,
+  strategy = object$config$strategy,
   ...
 ) {
   check_call(
     input_fn = "Give a formula and `data`, or an input that input_fn() makes.",
     also = if (!missing(input_fn)) row_arguments(input_fn)
   )
-  is_data_next <- rlang::is_formula(input_fn) && !is.null(steps) && !is.numeric(steps)
-  if (is_data_next && !"data" %in% ...names_of(...)) {
-    # As in lm(), data follows the formula.
-    rest <- list(
-      hooks = hooks,
-      max_steps = max_steps,
-      saving_listeners = saving_listeners,
-      view = view,
-      wait = wait
-    )
-    return(rlang::inject(train(object, input_fn, data = steps, !!!rest, ...)))
-  }
+  object <- with_cluster(object, cluster, strategy)
   wait <- check_flag(wait)
-  input <- input_of_verb(input_fn, object, "train", ...)
+  is_data_next <- rlang::is_formula(input_fn) && !is.null(steps) && !is.numeric(steps)
+  input <- if (is_data_next && !"data" %in% ...names_of(...)) {
+    # As in lm(), data follows the formula.
+    rows <- steps
+    steps <- NULL
+    input_of_verb(input_fn, object, "train", data = rows, ...)
+  } else {
+    input_of_verb(input_fn, object, "train", ...)
+  }
   if (wait) {
     on.exit(remove_rows(input))
   }
@@ -104,7 +111,7 @@ train.tfdistribute_estimator <- function(
   if (wait) invisible(result) else result
 }
 
-# Train with the checked arguments of a verb, in this process, with the processes of a cluster, or in the background.
+# Train with the checked arguments of a verb: in the background, with the processes of a cluster, or in this process.
 perform_training <- function(object, verb, arguments, view, wait) {
   arguments <- with_fitted_replacements(object, arguments, shows_progress(hooks_of(arguments)))
   hooks <- hooks_of(arguments)
@@ -112,26 +119,33 @@ perform_training <- function(object, verb, arguments, view, wait) {
     note_large_features(object, arguments$input_fn %||% arguments$train_spec$input)
   }
   note_continuation(object)
-  if (!wait) {
-    return(perform_in_background(object, verb, arguments, view))
-  }
   page <- page_of_verb(view, hooks, object$model_dir)
-  history <- perform_by_job(object, verb, arguments, page)
-  if (is.null(history)) {
-    progress <- new_progress(show = shows_progress(hooks), page = page)
-    on.exit(progress$finish())
-    names(arguments)[names(arguments) == "input_fn"] <- "input"
-    answer <- rlang::inject(call_backend(
-      verb,
-      estimator = object,
-      !!!arguments,
-      listener = progress$listener,
-      page = page$directory
-    ))
-    history <- new_history(answer)
-    record_history(history)
+  if (!wait) {
+    return(train_in_background(object, verb, arguments, page))
   }
+  history <- if (starts_job(object$config$cluster)) {
+    job <- start_job(object, verb, arguments, page)
+    follow_job(job, show = shows_progress(hooks), page = page)
+  } else {
+    train_here(object, verb, arguments, page)
+  }
+  record_history(history)
   history
+}
+
+# Train in this process, alone or as a task of a cluster.
+train_here <- function(object, verb, arguments, page) {
+  progress <- new_progress(show = shows_progress(hooks_of(arguments)), page = page)
+  on.exit(progress$finish())
+  names(arguments)[names(arguments) == "input_fn"] <- "input"
+  answer <- rlang::inject(call_backend(
+    verb,
+    estimator = object,
+    !!!arguments,
+    listener = progress$listener,
+    page = page$directory
+  ))
+  new_history(answer)
 }
 
 #' @export

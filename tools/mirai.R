@@ -13,7 +13,7 @@ model_on <- function(cluster, name) {
   linear_regressor(
     feature_columns(mpg ~ wt + hp, mtcars),
     model_dir = file.path(folder, name),
-    config = run_config(strategy_multi_worker(), cluster = cluster, seed = 1)
+    config = run_config(cluster = cluster, seed = 1)
   )
 }
 

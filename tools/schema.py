@@ -115,6 +115,7 @@ def main() -> None:
             members += member_in_r(f"{family}${_name(kind)}" if kind else family, member, fields)
     lines = [
         "# Written by `make docs` from the dataclasses in inst/python/tfdistribute. Do not edit.",
+        "# fmt: skip file",
         *("", *fields.in_r()),
         *("", "schema_fields_of <- function(...) {"),
         *(

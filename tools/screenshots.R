@@ -34,7 +34,6 @@ shoot_live <- function() {
   browser <- local_browser(760, 470)
   withr::local_options(viewer = function(url, ...) open_in_browser(browser, url))
   config <- run_config(
-    strategy_multi_worker(),
     cluster = local_cluster(workers = 2),
     save_checkpoints_secs = 4
   )

@@ -29,7 +29,7 @@ trained <- function(cluster, name, data) {
   model <- linear_regressor(
     feature_columns(mpg ~ wt + hp + maker, data, standardize = TRUE),
     model_dir = file.path(folder, name),
-    config = run_config(strategy_multi_worker(), cluster = cluster, seed = 1)
+    config = run_config(cluster = cluster, seed = 1)
   )
   # One batch of all rows, because tasks divide files and rows in memory in different ways.
   train(model, mpg ~ wt + hp + maker, data = data, batch_size = 32, epochs = 20)

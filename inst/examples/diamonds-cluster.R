@@ -9,7 +9,6 @@ steps <- if (length(arguments) > 0) as.integer(arguments[[1]]) else 3000L
 
 # The only line that names the cluster: the processes are started, watched and ended by the verb that trains.
 config <- run_config(
-  strategy = strategy_multi_worker(),
   cluster = local_cluster(workers = 2),
   save_checkpoints_steps = ceiling(steps / 3),
   seed = 3

@@ -3,10 +3,9 @@
 tries(
   launch(model, train_spec(input_fn(y ~ x, data, batch_size = 2, epochs = NULL), max_steps = 2)),
   {
-    config <- run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2))
-    pair <- linear_regressor(column_numeric("x"), model_dir = tempfile(), config = config)
+    pair <- linear_regressor(column_numeric("x"), model_dir = tempfile())
     spec <- train_spec(input_fn(y ~ x, data, batch_size = 2, epochs = NULL), max_steps = 2)
-    launch(pair, spec)
+    launch(pair, spec, cluster = local_cluster(workers = 2))
     train(model, input_fn(y ~ x, data))
   }
 )

@@ -57,7 +57,6 @@ not_typed <- list(
   "needs a GPU" = c("Leave `memory_limit_mb`", "Use a smaller `batch_size`, or compute"),
   "needs a running job" = c(
     "Call launch(), which",
-    "Call {}() without `cluster`",
     "Evaluate without `cluster`",
     "In a cluster use monitor",
     "Leave `cluster` out of run_config()",
@@ -69,8 +68,9 @@ not_typed <- list(
     "Train again with `compile",
     "Use `compile = \"auto\"`",
     "Use `network = \"open\"` in local_cluster()",
-    "Use strategy_multi_worker(), or a model of tf.keras",
-    "Use strategy_multi_worker(), or a smaller",
+    "Leave `ps` out of the cluster, or use",
+    "Leave `strategy` out, as in `strategy = NULL`, or unset TF_CONFIG",
+    "Use `cluster = NULL`, which works",
     "Wait until it has ended"
   ),
   "is code of Python" = c(

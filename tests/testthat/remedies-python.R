@@ -16,39 +16,11 @@ tries(
   planned = planned
 )
 tries(
-  train(planned(strategy_mirrored(), cluster = local_cluster(2)), y ~ x, data = data),
+  plan_training(planned(strategy_mirrored(), cluster = local_cluster(2))),
   {
     spec <- train_spec(input_fn(y ~ x, data, batch_size = 2))
-    plan_training(planned(strategy_multi_worker(), cluster = local_cluster(2)), spec)
-    plan_training(planned(strategy_parameter_server(), cluster = local_cluster(2, ps = 1)), spec)
-    train(planned(strategy_mirrored()), y ~ x, data = data, steps = 1)
+    plan_training(planned(strategy_mirrored()), spec, cluster = local_cluster(2), strategy = NULL)
   },
-  planned = planned
-)
-tries(
-  train(planned(strategy_multi_worker(), cluster = local_cluster(2, ps = 1)), y ~ x, data = data),
-  plan_training(
-    planned(strategy_parameter_server(), cluster = local_cluster(2, ps = 1)),
-    train_spec(input_fn(y ~ x, data, batch_size = 2))
-  ),
-  planned = planned
-)
-tries(
-  train(planned(strategy_parameter_server(), cluster = local_cluster(2)), y ~ x, data = data),
-  {
-    spec <- train_spec(input_fn(y ~ x, data, batch_size = 2))
-    plan_training(planned(strategy_multi_worker(), cluster = local_cluster(2)), spec)
-    cluster <- local_cluster(workers = 2, ps = 1)
-    plan_training(planned(strategy_parameter_server(), cluster = cluster), spec)
-  },
-  planned = planned
-)
-tries(
-  train(planned(NULL, cluster = local_cluster(2)), y ~ x, data = data),
-  plan_training(
-    planned(strategy_multi_worker(), cluster = local_cluster(2)),
-    train_spec(input_fn(y ~ x, data, batch_size = 2))
-  ),
   planned = planned
 )
 tries(

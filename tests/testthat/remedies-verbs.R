@@ -157,10 +157,7 @@ tries(
       linear_regressor(column_numeric("x"), model_dir = "gs://bucket/model", config = config)
     }
     spec <- train_spec(input_fn(y ~ x, data, batch_size = 2, epochs = NULL), max_steps = 1)
-    kubernetes <- run_config(
-      strategy_multi_worker(),
-      cluster = kubernetes_cluster(image = "a", workers = 2)
-    )
+    kubernetes <- run_config(cluster = kubernetes_cluster(image = "a", workers = 2))
     write_manifest(on(kubernetes), spec, path = tempfile())
     vertex <- vertex_cluster(
       project = "project",
@@ -169,18 +166,14 @@ tries(
       staging = "gs://b/c",
       workers = 2
     )
-    write_manifest(
-      on(run_config(strategy_multi_worker(), cluster = vertex)),
-      spec,
-      path = tempfile()
-    )
+    write_manifest(on(run_config(cluster = vertex)), spec, path = tempfile())
   }
 )
 tries(
   write_manifest(model),
   {
     cluster <- kubernetes_cluster(image = "a", workers = 2)
-    config <- run_config(strategy_multi_worker(), cluster = cluster)
+    config <- run_config(cluster = cluster)
     there <- linear_regressor(column_numeric("x"), model_dir = "gs://bucket/model", config = config)
     spec <- train_spec(input_fn(y ~ x, data, batch_size = 2, epochs = NULL), max_steps = 1)
     write_manifest(there, spec, path = tempfile())

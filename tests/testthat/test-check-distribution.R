@@ -45,7 +45,7 @@ test_that("a verification prints whether numbers agree, and why not", {
 
 test_that("a verification claims the steps that were trained, not those that were asked for", {
   local_answers(
-    prepare_job = function(arguments) NULL,
+    starts_job = function(arguments) FALSE,
     train = function(arguments) {
       losses <- list(
         step = c(1, 2),

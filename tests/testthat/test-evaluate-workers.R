@@ -17,13 +17,6 @@ test_that("what the workers of a cluster cannot do is refused before they start"
   })
 })
 
-test_that("the strategy of evaluations does not matter for predictions", {
-  config <- run_config(strategy_one_device("CPU:0"), eval_distribute = strategy_mirrored(2))
-  expect_identical(strategy_of_verb(config, "evaluate")$kind, "mirrored")
-  expect_null(strategy_of_verb(config, "predict"))
-  expect_identical(strategy_of_verb(config, "train")$kind, "one_device")
-})
-
 test_that("two workers evaluate and predict as one process, and a lost one repeats its rows", {
   leave_to_check()
   skip_if_no_tensorflow()

@@ -266,7 +266,7 @@ test_that("a task file that was changed or exposed is not read", {
   Sys.chmod(directory, "700")
 })
 
-test_that("a job calls Python four times before it starts", {
+test_that("a job calls Python five times before it starts", {
   skip_if_no_tensorflow()
   asked <- character()
   directory <- withr::local_tempdir()
@@ -277,6 +277,7 @@ test_that("a job calls Python four times before it starts", {
     }
   }
   local_answers(
+    starts_job = answering("starts_job", TRUE),
     prepare_job = answering("prepare_job", list(max_steps = NULL)),
     open_job = answering("open_job", directory),
     pack_inputs = answering("pack_inputs", NULL),
@@ -285,11 +286,11 @@ test_that("a job calls Python four times before it starts", {
   model <- linear_regressor(feature_columns(column_numeric("wt", "hp")), config = in_cluster())
   job <- launch(model, train_spec(cars(), max_steps = 3), eval_spec(cars()), wait = FALSE)
   expect_identical(job$id, "job")
-  expect_identical(asked, c("prepare_job", "open_job", "pack_inputs", "start_job"))
+  expect_identical(asked, c("starts_job", "prepare_job", "open_job", "pack_inputs", "start_job"))
   asked <- character()
   expect_error(
     launch(linear_regressor(feature_columns(column_numeric("wt"))), train_spec(cars())),
-    "has no cluster"
+    "no processes to start"
   )
   expect_identical(asked, character())
 })

@@ -31,21 +31,32 @@ run_block <- function(lines, session) {
   values
 }
 
-# The first model's code, and its code with each of the changes that README shows.
+# The arguments with which README trains elsewhere.
+readme_places <- function() {
+  text <- paste(readme_lines(), collapse = " ")
+  regmatches(
+    text,
+    gregexpr("(?<=[`, ])(cluster|strategy) = [a-z_]+[(].*?[)](?=`|[)] ```)", text, perl = TRUE)
+  )[[1]]
+}
+
+# The first model's code, with the change that README shows, and with all GPUs.
 readme_variants <- function() {
   code <- readme_block("r")
   changes <- sub("^[-+]", "", readme_block("diff"))
+  places <- readme_places()
   expect_identical(sum(code == changes[[1]]), 1L)
+  expect_identical(changes[[2]], sub(")$", paste0(", ", places[[1]], ")"), changes[[1]]))
+  mirrored <- grep("strategy_mirrored", places, value = TRUE)
+  changes[[3]] <- sub(")$", paste0(", ", mirrored, ")"), changes[[1]])
   lapply(changes, function(change) replace(code, code == changes[[1]], change))
 }
 
 test_that("a newcomer's model learns, and has the same loss in two processes", {
   skip_if_no_tensorflow()
   variants <- readme_variants()
-  wanted <- grep("local_cluster|strategy_mirrored", variants)
-  expect_length(wanted, 2)
   expect_length(grep("^#> \\[1\\] ", variants[[1]]), 2)
-  values <- lapply(variants[c(1, wanted)], function(code) {
+  values <- lapply(variants, function(code) {
     run_block(code, new.env(parent = globalenv()))
   })
   for (each in values[-1]) {
@@ -53,12 +64,17 @@ test_that("a newcomer's model learns, and has the same loss in two processes", {
   }
 })
 
-test_that("each configuration that README shows is one of the model", {
-  for (code in readme_variants()) {
-    session <- new.env(parent = globalenv())
-    session$sc <- "sc://localhost:15002"
-    run_block(code[seq_len(grep("^history", code) - 1)], session)
-    expect_s3_class(session$model, "tfdistribute_estimator")
+test_that("each place of README can be given to the model", {
+  session <- new.env(parent = globalenv())
+  session$sc <- "sc://localhost:15002"
+  code <- readme_block("r")
+  run_block(code[seq_len(grep("^history", code) - 1)], session)
+  places <- readme_places()
+  expect_length(places, 6)
+  for (place in places) {
+    argument <- eval(parse(text = paste0("list(", place, ")")), session)
+    session$model$config[[names(argument)]] <- argument[[1]]
+    expect_identical(session$model$config[[names(argument)]], argument[[1]])
   }
 })
 

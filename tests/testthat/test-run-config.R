@@ -1,3 +1,40 @@
+test_that("without a strategy, a printed configuration and model name the choice of the cluster", {
+  chosen <- function(cluster) {
+    config <- run_config(cluster = cluster)
+    expect_null(config$strategy)
+    printed <- format(linear_regressor(column_numeric("x"), config = config))
+    shown <- sub(
+      "^ *strategy:? +",
+      "",
+      grep("strategy", c(format_settings(config), printed), value = TRUE)
+    )
+    sub(" [(].*[)]$", "", unique(sub(" [(]one device[)]$", "", shown)))
+  }
+  image <- "registry.example.org/model:1"
+  vertex <- function(...) {
+    vertex_cluster("project", "europe-west4", image, staging = "gs://bucket/staging", ...)
+  }
+  clusters <- list(
+    function(...) local_cluster(2, ...),
+    function(...) ssh_cluster(c("a", "b"), ...),
+    function(...) slurm_cluster(2, ...),
+    function(...) ray_cluster(workers = 2, ...),
+    function(...) spark_cluster("sc://localhost:15002", workers = 2, ...),
+    function(...) mirai_cluster(workers = 2, ...),
+    function(...) kubernetes_cluster(image, workers = 2, ...),
+    function(...) vertex(workers = 2, ...)
+  )
+  for (cluster in clusters) {
+    expect_identical(chosen(cluster()), "multi worker")
+    expect_identical(chosen(cluster(ps = 1)), "parameter server")
+  }
+  expect_identical(chosen(address_cluster("a:1", "b:1")), "multi worker")
+  expect_identical(chosen(address_cluster("a:1", ps = "b:1")), "parameter server")
+  expect_identical(chosen(local_cluster(1)), "none")
+  expect_identical(chosen(local_cluster(1, devices_per_worker = 2)), "multi worker")
+  expect_identical(chosen(NULL), "none")
+})
+
 test_that("printing shows the strategy and what differs from the default", {
   expect_snapshot({
     run_config()

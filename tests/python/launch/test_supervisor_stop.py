@@ -288,8 +288,7 @@ CLUSTER = {"kind": "local", "workers": 2.0, "start_timeout_s": 60.0, "restarts":
 
 def prepared(**fields: Any) -> dict[str, Any]:
     """What R receives before it starts a job; R's numbers are doubles."""
-    strategy = {"kind": "multi_worker"}
-    given = {"cluster": CLUSTER, "strategy": strategy, "verb": "train", "workload": WORKLOAD}
+    given = {"config": {"cluster": CLUSTER}, "verb": "train", "workload": WORKLOAD}
     return answer("prepare_job", **(given | fields))
 
 
@@ -393,13 +392,14 @@ def test_a_job_is_checked_before_it_is_started(tmp_path: Path, monkeypatch: pyte
     # An incomplete checkpoint does not count.
     assert job["max_steps"] == 5
     assert prepared(workload=workload)["max_steps"] is None
-    given = {"cluster": CLUSTER, "verb": "train", "workload": WORKLOAD}
-    uneven = {**given, "strategy": None, "workload": {**WORKLOAD, "global_batch_size": 15.0}}
-    assert call("prepare_job", {**given, "strategy": None})["error"]["kind"] == "strategy"
-    uneven["strategy"] = {"kind": "multi_worker"}
-    assert call("prepare_job", uneven)["error"]["kind"] == "sharding"
-    blocked = {**given, "strategy": uneven["strategy"]}
-    blocked["session_config"] = {"use_per_session_threads": True}
-    assert call("prepare_job", blocked)["error"]["kind"] == "run_config"
+    given = {"verb": "train", "workload": WORKLOAD}
+    for kind, error, changed in (
+        ("strategy", {"strategy": {"kind": "mirrored"}}, {}),
+        ("run_config", {"session_config": {"use_per_session_threads": True}}, {}),
+        ("sharding", {}, {"workload": {**WORKLOAD, "global_batch_size": 15.0}}),
+    ):
+        fields = {**given, "config": {"cluster": CLUSTER, **error}, **changed}
+        assert call("prepare_job", fields)["error"]["kind"] == kind
+    assert answer("starts_job", cluster=CLUSTER) is True
     monkeypatch.setenv("TFDISTRIBUTE_JOB", "/tmp/job")
-    assert prepared() is None
+    assert answer("starts_job", cluster=CLUSTER) is False

@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
+from tfdistribute.cluster.engines.mirai import MiraiCluster
+from tfdistribute.cluster.engines.ray import RayCluster
+from tfdistribute.cluster.engines.spark import SparkCluster
+from tfdistribute.cluster.managed import KubernetesCluster, VertexCluster
+from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import Cluster, ClusterSpec, LocalCluster
+from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.cluster.tf_config import TfConfig
 from tfdistribute.errors import (
     ClusterError,
@@ -80,7 +86,7 @@ def test_a_strategy_of_one_machine_is_refused_in_a_cluster(strategy: Strategy):
     run = RunContext(RunSettings(strategy=strategy), "train", tf_config=CLUSTER)
     with pytest.raises(StrategyError) as caught:
         preflight(run)
-    assert "(this process is worker 1) has 3 tasks." in caught.value.problem
+    assert "(this process is worker 1) trains with strategy_multi_worker()." in caught.value.problem
     assert (caught.value.argument, caught.value.value) == (
         "strategy",
         f"strategy_{strategy.kind}()",
@@ -112,13 +118,13 @@ def test_a_task_of_a_cluster_trains(strategy: Strategy | None, tf_config: TfConf
             RunSettings(strategy=MultiWorker()),
             SERVERS,
             StrategyError,
-            "and the cluster of TF_CONFIG (this process is worker 1) has them (`ps`).",
+            "(this process is worker 1) trains with strategy_parameter_server().",
         ),
         (
             RunSettings(strategy=ParameterServer()),
             CLUSTER,
             StrategyError,
-            "(this process is worker 1) has no parameter servers (`ps`).",
+            "(this process is worker 1) trains with strategy_multi_worker().",
         ),
         (
             RunSettings(strategy=ParameterServer(), micro_batches=4),
@@ -201,46 +207,27 @@ def test_only_the_memory_of_gpus_is_limited():
 
 
 @pytest.mark.parametrize(
-    ("strategy", "cluster", "problem", "remedy"),
+    ("strategy", "cluster", "other"),
     [
-        (
-            Mirrored(),
-            ClusterSpec(chief=("a:1",), worker=("b:1",), evaluator=("c",)),
-            "`strategy` is strategy_mirrored(), which uses one machine, and `cluster` has 3 tasks.",
-            "Use strategy_multi_worker() or strategy_parameter_server(), or leave `cluster` out.",
-        ),
-        (
-            OneDevice("CPU:0"),
-            LocalCluster(workers=1, evaluator=False),
-            "`strategy` is strategy_one_device(), which uses one machine, and `cluster` has 1 task.",
-            "Use strategy_multi_worker() or strategy_parameter_server(), or leave `cluster` out.",
-        ),
-        (
-            MultiWorker(),
-            LocalCluster(workers=2, ps=1),
-            (
-                "`strategy` is strategy_multi_worker(), which has no parameter servers, and `cluster` has "
-                "them (`ps`)."
-            ),
-            "Use strategy_parameter_server(), or leave `ps` out of the cluster.",
-        ),
-        (
-            ParameterServer(),
-            LocalCluster(workers=2),
-            "`strategy` is strategy_parameter_server(), and `cluster` has no parameter servers (`ps`).",
-            "Use strategy_multi_worker(), or a cluster such as local_cluster(workers = 2, ps = 1).",
-        ),
+        (Mirrored(), ClusterSpec(("a:1",), ("b:1",), evaluator=("c",)), "strategy_multi_worker()"),
+        (OneDevice("CPU:0"), LocalCluster(1, evaluator=False), "strategy_multi_worker()"),
+        (MultiWorker(), LocalCluster(2, ps=1), "strategy_parameter_server()"),
+        (Mirrored(), LocalCluster(2, ps=1), "strategy_parameter_server()"),
+        (ParameterServer(), LocalCluster(2), "strategy_multi_worker()"),
     ],
 )
 def test_a_strategy_that_does_not_suit_the_cluster_is_refused_before_tasks_start(
-    strategy: Strategy | None, cluster: Cluster, problem: str, remedy: str
+    strategy: Strategy, cluster: Cluster, other: str
 ):
+    settings = RunSettings(strategy=strategy, cluster=cluster)
     with pytest.raises(StrategyError) as caught:
-        check_settings_of_tasks(strategy, cluster)
-    assert (caught.value.problem, caught.value.remedy) == (problem, remedy)
-    assert caught.value.argument == "strategy"
-    assert caught.value.value == ("NULL" if strategy is None else f"strategy_{strategy.kind}()")
-    check_settings_of_tasks(strategy, None)
+        check_settings_of_tasks(settings)
+    own = f"strategy_{strategy.kind}()"
+    assert caught.value.problem == f"`strategy` is {own}, and `cluster` trains with {other}."
+    assert caught.value.remedy == "Leave `strategy` out, as in `strategy = NULL`."
+    assert (caught.value.argument, caught.value.value) == ("strategy", own)
+    check_settings_of_tasks(replace(settings, cluster=None))
+    check_settings_of_tasks(replace(settings, strategy=None))
 
 
 @pytest.mark.parametrize(
@@ -254,27 +241,88 @@ def test_a_strategy_that_does_not_suit_the_cluster_is_refused_before_tasks_start
     ],
 )
 def test_a_strategy_that_suits_a_cluster_is_accepted(strategy: Strategy | None, cluster: Cluster):
-    check_settings_of_tasks(strategy, cluster, "train_and_evaluate")
+    settings = RunSettings(strategy=strategy, cluster=cluster)
+    check_settings_of_tasks(settings, "train_and_evaluate")
 
 
-def test_a_plan_needs_no_strategy_yet():
-    check_settings_of_tasks(None, LOCAL, "plan")
-    with pytest.raises(StrategyError, match="uses one machine"):
-        check_settings_of_tasks(Mirrored(), LOCAL, "plan")
+IMAGE = "registry.example.org/model:1"
+CLUSTERS: tuple[Cluster, ...] = (
+    ClusterSpec(chief=("a:1",), worker=("b:1",)),
+    LOCAL,
+    SshCluster(workers=2, hosts=("a", "b")),
+    SlurmCluster(workers=2, nodes=2),
+    RayCluster(workers=2),
+    SparkCluster(workers=2, sc="sc://localhost:15002"),
+    MiraiCluster(workers=2),
+    KubernetesCluster(workers=2, image=IMAGE),
+    VertexCluster(
+        workers=2,
+        image=IMAGE,
+        project="my-project",
+        location="europe-west4",
+        staging="gs://bucket/staging",
+    ),
+)
 
 
-@pytest.mark.parametrize("verb", ["plan", "train"])
-def test_more_devices_than_a_task_can_have_are_refused_before_tasks_start(verb: str):
+def test_the_clusters_of_the_next_test_are_of_every_kind():
+    assert {each.kind for each in CLUSTERS} == set(Cluster.kinds)
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS, ids=lambda cluster: cluster.kind)
+@pytest.mark.parametrize("verb", ["train", "train_and_evaluate"])
+def test_a_cluster_alone_chooses_the_strategy(cluster: Any, verb: str):
+    servers = ("c:1",) if isinstance(cluster, ClusterSpec) else 1
+    for chosen, given in (
+        (MultiWorker(), cluster),
+        (ParameterServer(), replace(cluster, ps=servers)),
+    ):
+        settings = RunSettings(cluster=given)
+        check_settings_of_tasks(settings, verb)
+        run = RunContext(settings, verb, starts_tasks=True)
+        assert (run.strategy, run.settings.strategy) == (chosen, None)
+    assert RunContext(settings.for_verb("evaluate"), "evaluate").strategy is None
+
+
+def test_tf_config_alone_chooses_the_strategy():
+    for config, chosen in ((CLUSTER, MultiWorker()), (SERVERS, ParameterServer()), (ALONE, None)):
+        assert RunContext(RunSettings(), "train", tf_config=config).strategy == chosen
+        assert RunContext(RunSettings(), "predict", tf_config=config).strategy is None
+    own = MultiWorker("ring")
+    assert RunContext(RunSettings(strategy=own), "train", tf_config=CLUSTER).strategy == own
+
+
+def test_a_cluster_keeps_its_strategy_when_one_worker_is_left():
+    elastic = RunSettings(cluster=RayCluster(workers=(1, 2)))
+    assert RunContext(elastic, "train", tf_config=ALONE).strategy == MultiWorker()
+
+
+def test_one_worker_with_several_devices_has_a_strategy():
+    one = LocalCluster(workers=1)
+    for cluster, chosen in ((one, None), (replace(one, devices_per_worker=2), MultiWorker())):
+        run = RunContext(RunSettings(cluster=cluster), "train", starts_tasks=True)
+        assert run.strategy == chosen
+
+
+@pytest.mark.parametrize("strategy", [MultiWorker(), None])
+def test_more_devices_than_a_task_can_have_are_refused_before_tasks_start(
+    strategy: Strategy | None,
+):
     cpu = ("/device:CPU:0",)
     cluster = LocalCluster(workers=2, devices_per_worker=2)
+    settings = RunSettings(strategy=strategy, cluster=cluster)
     with pytest.raises(StrategyError, match="`devices_per_worker` is 2"):
-        check_settings_of_tasks(MultiWorker(), cluster, verb, cpu)
+        check_settings_of_tasks(settings, devices=cpu)
+    limited = replace(settings, cluster=LocalCluster(workers=2, memory_limit_mb=100))
     with pytest.raises(StrategyError, match="`memory_limit_mb` is 100"):
-        check_settings_of_tasks(
-            MultiWorker(), LocalCluster(workers=2, memory_limit_mb=100), verb, cpu
-        )
+        check_settings_of_tasks(limited, devices=cpu)
     for devices in ((), ("/device:GPU:0", "/device:GPU:1")):
-        check_settings_of_tasks(MultiWorker(), cluster, verb, devices)
+        check_settings_of_tasks(settings, devices=devices)
+
+
+def test_a_job_is_checked_by_all_rules_before_it_starts():
+    with pytest.raises(RunConfigError, match="the tasks of a cluster compile no steps"):
+        check_settings_of_tasks(RunSettings(cluster=LOCAL, compile=True))
 
 
 @pytest.mark.parametrize("verb", ["evaluate", "train_and_evaluate"])

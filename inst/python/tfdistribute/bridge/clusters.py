@@ -21,7 +21,7 @@ from tfdistribute.launch.host.hardware import available_cores, devices_of_tasks
 from tfdistribute.launch.places.connect_hosts import check_hosts_cluster, measure_hosts
 from tfdistribute.launch.platforms.kubectl import Kubernetes
 from tfdistribute.plan import speed
-from tfdistribute.run_config import check_settings_of_tasks
+from tfdistribute.run_config import RunSettings, check_settings_of_tasks
 from tfdistribute.strategies import Strategy
 
 
@@ -79,7 +79,7 @@ def plan_tasks(
 ) -> list[dict[str, Any]]:
     cpus = getattr(strategy, "devices_per_replica", 1)
     devices = devices_of_tasks(cluster, os.environ, logical_cpus=cpus)
-    check_settings_of_tasks(strategy, cluster, "plan", devices)
+    check_settings_of_tasks(RunSettings(strategy=strategy, cluster=cluster), devices=devices)
     return _as_rows(plan.plan(cluster, workload, strategy))
 
 

@@ -300,6 +300,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "spark_table": spark.open_table,
     "spark_view": lambda table, name: table.createOrReplaceTempView(name),
     "start_job": jobs.start_job,
+    "starts_job": jobs.starts_job,
     "stop_job": job_handle.stop_job,
     "take_result": _take_result,
     "task_event": jobs.task_event,

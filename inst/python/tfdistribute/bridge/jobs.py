@@ -13,7 +13,7 @@ from tfdistribute.cluster.hosts import HostsCluster
 from tfdistribute.cluster.managed import ManagedCluster
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
-from tfdistribute.errors import ArgumentError, ClusterError, InputError, RunConfigError
+from tfdistribute.errors import ArgumentError, InputError, RunConfigError
 from tfdistribute.files import is_remote
 from tfdistribute.inputs import Column, Input, write_packed
 from tfdistribute.launch import job_handle
@@ -27,7 +27,7 @@ from tfdistribute.launch.platforms import managed_job
 from tfdistribute.launch.platforms.platform import staged_path
 from tfdistribute.launch.start import start_supervisor
 from tfdistribute.launch.warm_pool import session
-from tfdistribute.run_config import check_settings_of_tasks
+from tfdistribute.run_config import RunSettings, check_settings_of_tasks
 from tfdistribute.strategies import Strategy
 from tfdistribute.training.model_directory import require_checkpoint
 from tfdistribute.training.multi_worker.results import TaskResults
@@ -36,36 +36,39 @@ from tfdistribute.training.specs import read_estimator
 from tfdistribute.training.tracking import tracking
 
 
+def starts_job(cluster: Cluster) -> bool:
+    """Return whether a verb starts the tasks of a cluster, because this process is not one of them."""
+    return must_launch(cluster, os.environ)
+
+
 def prepare_job(
-    cluster: Cluster,
-    strategy: Strategy | None,
+    config: RunSettings,
     verb: str,
     workload: plan.Workload,
     steps: int | None = None,
     offline: bool = False,
-    session_config: dict[str, Any] | None = None,
     checkpoint_path: str | None = None,
     input: Input | None = None,  # noqa: A002 - the project's word, in both languages
-) -> dict[str, Any] | None:
+) -> dict[str, Any]:
     """Check a job; with ``offline``, remote storage is not contacted.
 
     Args:
-        strategy: Of the verb.
+        config: Settings with the cluster.
         checkpoint_path: To evaluate, or to predict with: a checkpoint's prefix; None for the newest.
         input: The rows to evaluate or to predict for; None if they are in memory.
 
     Returns:
         Arguments that are the same in every task, also after a restart: ``max_steps`` for ``steps``, or
-        ``checkpoint_path``. None if this process trains itself.
+        ``checkpoint_path``.
     """
+    cluster = config.cluster
+    assert cluster is not None
     if verb in READING:
-        _check_reading(cluster, strategy, verb, input)
+        _check_reading(config.for_verb(verb).eval_distribute, verb, input)
         return {"checkpoint_path": require_checkpoint(workload.model_dir, checkpoint_path, verb)}
-    if not must_launch(cluster, os.environ):
-        return None
-    cpus = getattr(strategy, "devices_per_replica", 1)
+    cpus = getattr(config.strategy, "devices_per_replica", 1)
     devices = devices_of_tasks(cluster, os.environ, logical_cpus=cpus)
-    check_settings_of_tasks(strategy, cluster, verb, devices, session_config)
+    check_settings_of_tasks(config, verb, devices)
     plan.plan(cluster, workload)
     if isinstance(cluster, ManagedCluster):
         managed_job.check_model_dir(cluster, workload.model_dir)
@@ -205,15 +208,7 @@ def _write_private(path: str, content: bytes) -> None:
         file.write(content)
 
 
-def _check_reading(
-    cluster: Cluster, strategy: Strategy | None, verb: str, rows: Input | None
-) -> None:
-    if not must_launch(cluster, os.environ):
-        raise ClusterError(
-            "This process is already a task of a cluster, so it cannot start another one.",
-            f"Call {verb}() without `cluster`: this task then reads all rows.",
-            argument="cluster",
-        )
+def _check_reading(strategy: Strategy | None, verb: str, rows: Input | None) -> None:
     if strategy is not None:
         raise RunConfigError(
             "`eval_distribute` divides an evaluation over devices, and `cluster` over processes.",

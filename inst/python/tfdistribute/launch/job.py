@@ -63,7 +63,6 @@ class Job(Description):
     command: tuple[str, ...]
     directory: str
     working_directory: str
-    strategy: str | None = None
     model_dir: str | None = None
     environment: dict[str, str] = field(default_factory=dict[str, str])
     digest: str | None = None

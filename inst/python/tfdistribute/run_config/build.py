@@ -105,7 +105,9 @@ def build(
 def build_run_config(settings: RunSettings) -> Any:
     """Check settings for any verb, and make a ``tf.estimator.RunConfig`` for the constructor of any Estimator."""
     _check_for_others(settings)
-    preflight(RunContext(settings, "train_and_evaluate", tf_config=read_tf_config(os.environ)))
+    run = RunContext(settings, "train_and_evaluate", tf_config=read_tf_config(os.environ))
+    preflight(run)
+    settings = dataclasses.replace(settings, strategy=run.strategy)
     return build(settings, resolve_devices(settings), alone=False)
 
 

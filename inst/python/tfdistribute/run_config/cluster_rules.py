@@ -13,6 +13,12 @@ def _needs_cluster(run: RunContext) -> bool:
     return isinstance(run.strategy, (MultiWorker, ParameterServer))
 
 
+def _suits_cluster(run: RunContext) -> bool:
+    # A single worker can hold the variables itself.
+    is_alone = run.training_tasks == 1 and isinstance(run.strategy, ParameterServer)
+    return is_alone or isinstance(run.strategy, type(run.strategy_of_cluster))
+
+
 def _devices_per_worker(run: RunContext) -> int:
     return getattr(run.settings.cluster, "devices_per_worker", 1)
 
@@ -39,18 +45,23 @@ def _blocking_setting(run: RunContext) -> str | None:
 CLUSTER_RULES: tuple[SettingsRule, ...] = (
     SettingsRule(
         field="strategy",
-        rule="A strategy of one machine is not used by a task of a cluster: its chief would train alone "
+        rule="The tasks of a cluster train with the strategy of its roles: the chief would train alone with another one, "
         "and all others wait for ever.",
-        broken=lambda run: run.on_one_machine and (run.tasks > 1 or run.starts_tasks),
+        broken=lambda run: (
+            run.trains
+            and run.strategy is not None
+            and (run.tasks > 1 or run.starts_tasks)
+            and not _suits_cluster(run)
+        ),
         message=lambda run: (
-            f"`strategy` is {in_words(run.strategy)}, which uses one machine, and {run.cluster_in_words} has "
-            f"{run.tasks} task{'' if run.tasks == 1 else 's'}."
+            f"`strategy` is {in_words(run.strategy)}, and {run.cluster_in_words} trains with "
+            f"{in_words(run.strategy_of_cluster)}."
         ),
         remedy=lambda run: (
-            "Use strategy_multi_worker() or strategy_parameter_server(), or leave `cluster` out."
+            "Leave `strategy` out, as in `strategy = NULL`."
             if run.tf_config is None
-            else 'Unset TF_CONFIG to train on this machine alone: Sys.unsetenv("TF_CONFIG") before the '
-            "first training."
+            else "Leave `strategy` out, as in `strategy = NULL`, or unset TF_CONFIG to train on this machine alone: "
+            'Sys.unsetenv("TF_CONFIG") before the first training.'
         ),
         refusal=StrategyError,
     ),
@@ -109,33 +120,6 @@ CLUSTER_RULES: tuple[SettingsRule, ...] = (
             "this machine."
         ),
         refusal=UnsupportedError,
-    ),
-    SettingsRule(
-        field="strategy",
-        rule="strategy_multi_worker() keeps the variables in the workers, and has no parameter servers.",
-        broken=lambda run: run.trains and isinstance(run.strategy, MultiWorker) and run.servers > 0,
-        message=lambda run: (
-            "`strategy` is strategy_multi_worker(), which has no parameter servers, and "
-            f"{run.cluster_in_words} has them (`ps`)."
-        ),
-        remedy="Use strategy_parameter_server(), or leave `ps` out of the cluster.",
-        refusal=StrategyError,
-    ),
-    SettingsRule(
-        field="strategy",
-        rule="strategy_parameter_server() has parameter servers when several workers train.",
-        broken=lambda run: (
-            run.training_tasks > 1
-            and run.trains
-            and isinstance(run.strategy, ParameterServer)
-            and run.servers == 0
-        ),
-        message=lambda run: (
-            f"`strategy` is strategy_parameter_server(), and {run.cluster_in_words} has no parameter "
-            "servers (`ps`)."
-        ),
-        remedy="Use strategy_multi_worker(), or a cluster such as local_cluster(workers = 2, ps = 1).",
-        refusal=StrategyError,
     ),
     SettingsRule(
         field="cluster",

@@ -10,14 +10,7 @@ from tfdistribute.cluster.tf_config import TfConfig
 from tfdistribute.errors import RunConfigError, TfdistributeError
 from tfdistribute.rules import Finding
 from tfdistribute.run_config.settings import TRAINING, RunSettings
-from tfdistribute.strategies import (
-    CentralStorage,
-    Mirrored,
-    ModelParallel,
-    OneDevice,
-    Strategy,
-    Tpu,
-)
+from tfdistribute.strategies import MultiWorker, ParameterServer, Strategy
 
 
 @dataclass(frozen=True)
@@ -42,15 +35,26 @@ class RunContext:
 
     @property
     def strategy(self) -> Strategy | None:
+        """The strategy of the settings, or else of the cluster. It is never stored, because the cluster may change."""
+        if self.settings.strategy is None and self.trains and self._is_distributed:
+            return self.strategy_of_cluster
         return self.settings.strategy
+
+    @property
+    def strategy_of_cluster(self) -> Strategy:
+        return ParameterServer() if self.servers else MultiWorker()
+
+    @property
+    def _is_distributed(self) -> bool:
+        cluster = self.settings.cluster
+        # A cluster that has lost its other workers keeps its strategy.
+        workers = 1 if cluster is None else cluster.training_processes
+        devices = getattr(cluster, "devices_per_worker", 1)
+        return max(self.training_tasks, workers, devices) > 1 or self.servers > 0
 
     @property
     def trains(self) -> bool:
         return self.verb in TRAINING
-
-    @property
-    def on_one_machine(self) -> bool:
-        return isinstance(self.strategy, (Mirrored, OneDevice, CentralStorage, ModelParallel, Tpu))
 
     @property
     def tasks(self) -> int:

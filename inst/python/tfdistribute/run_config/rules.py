@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tfdistribute.cluster.checks import check_at_start
-from tfdistribute.cluster.spec import Cluster
 from tfdistribute.errors import ShardingError
 from tfdistribute.run_config.cluster_rules import CLUSTER_RULES
 from tfdistribute.run_config.rule import RunContext, SettingsRule, in_words
@@ -17,7 +14,6 @@ from tfdistribute.strategies import (
     ModelParallel,
     OneDevice,
     ParameterServer,
-    Strategy,
 )
 
 
@@ -66,7 +62,7 @@ RULES: tuple[SettingsRule, ...] = (
             f"`micro_batches` is {run.settings.micro_batches}, and with parameter servers each worker trains on "
             "batches of its own: there is no step on a whole batch."
         ),
-        remedy="Use strategy_multi_worker(), or a smaller `batch_size`.",
+        remedy="Leave `ps` out of the cluster, or use a smaller `batch_size`.",
     ),
     SettingsRule(
         field="compile",
@@ -120,16 +116,11 @@ def preflight(run: RunContext) -> None:
 
 
 def check_settings_of_tasks(
-    strategy: Strategy | None,
-    cluster: Cluster | None,
-    verb: str = "train",
-    devices: tuple[str, ...] = (),
-    session_config: dict[str, Any] | None = None,
+    settings: RunSettings, verb: str = "train", devices: tuple[str, ...] = ()
 ) -> None:
-    """Reject settings that a cluster's tasks could not train with, before they start; "plan" needs no strategy.
+    """Reject settings that the tasks of their cluster could not train with, before they start.
 
     ``devices`` are the possible devices of a task, empty if unknown. TensorFlow is not needed.
     """
-    if cluster is not None:
-        settings = RunSettings(strategy=strategy, cluster=cluster, session_config=session_config)
-        preflight(RunContext(settings, verb, starts_tasks=True, devices=devices))
+    if settings.cluster is not None:
+        preflight(RunContext(settings.for_verb(verb), verb, starts_tasks=True, devices=devices))

@@ -129,13 +129,6 @@ class RunSettings(Description):
     def memory_limit_mb(self) -> float | None:
         return self.cluster.memory_limit_mb if isinstance(self.cluster, LocalCluster) else None
 
-    def in_cluster(self, training_tasks: int, servers: int) -> RunSettings:
-        """Choose the strategy by the tasks that train together, unless the user has chosen one."""
-        if self.strategy is not None or (training_tasks <= 1 and not servers):
-            return self
-        chosen = ParameterServer() if servers else MultiWorker()
-        return dataclasses.replace(self, strategy=chosen)
-
     def for_verb(self, verb: str) -> RunSettings:
         """Remove the strategies and the cluster that a verb does not use; only training needs a cluster."""
         trains = verb in TRAINING

@@ -305,7 +305,7 @@ def _build(
         model.check_micro_batches()
     settings = replace(settings.for_verb(verb), **model.own_settings())
     context = _run_context(verb, model, settings, facts and codes.applied(facts))
-    settings = settings.in_cluster(context.training_tasks, context.servers)
+    settings = replace(settings, strategy=context.strategy)
     context = replace(context, settings=settings)
     # Once before TensorFlow starts, and once when its devices are known.
     preflight(context)

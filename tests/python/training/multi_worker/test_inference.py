@@ -25,7 +25,6 @@ from tfdistribute.checkpoints.newest import newest_checkpoint
 from tfdistribute.cluster.spec import LocalCluster
 from tfdistribute.descriptions import read
 from tfdistribute.errors import (
-    ClusterError,
     InputError,
     ModelDirectoryError,
     RunConfigError,
@@ -38,7 +37,7 @@ from tfdistribute.models import Model
 from tfdistribute.models.custom import Custom
 from tfdistribute.plan import Workload
 from tfdistribute.run_config import RunSettings
-from tfdistribute.strategies import Strategy
+from tfdistribute.strategies import Mirrored, OneDevice, Strategy
 from tfdistribute.training import (
     concatenate,
     evaluate,
@@ -375,22 +374,29 @@ TWO = LocalCluster(workers=2)
 def test_what_several_tasks_cannot_share_is_refused_before_they_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refusal(error: type[Exception], verb: str = "evaluate", **fields: Any) -> str:
-        given = {"cluster": TWO, "strategy": None, "workload": Workload(str(tmp_path)), **fields}
+    def refusal(
+        error: type[Exception],
+        verb: str = "evaluate",
+        rows: Input | None = None,
+        strategy: Strategy | None = None,
+    ) -> str:
+        settings = RunSettings(strategy=OneDevice("CPU:0"), cluster=TWO, eval_distribute=strategy)
         with pytest.raises(error) as caught:
-            jobs.prepare_job(verb=verb, **given)
+            jobs.prepare_job(settings, verb, Workload(str(tmp_path)), input=rows)
         return str(caught.value)
 
     def own(input_context: Any) -> None:
         del input_context
 
-    assert "has no argument `input_context`" in refusal(InputError, input=from_function(lambda: 0))
-    assert "in the order of" in refusal(InputError, "predict", input=from_function(own))
+    assert "has no argument `input_context`" in refusal(InputError, rows=from_function(lambda: 0))
+    assert "in the order of" in refusal(InputError, "predict", rows=from_function(own))
     assert "evaluate() needs a trained model" in refusal(
-        ModelDirectoryError, input=from_function(own)
+        ModelDirectoryError, rows=from_function(own)
     )
-    mirrored = read(Strategy, {"kind": "mirrored", "devices": 2})
+    mirrored = Mirrored(2)
     assert "divides an evaluation over devices" in refusal(RunConfigError, strategy=mirrored)
-    monkeypatch.setenv(task_events.JOB, str(tmp_path))
-    assert "already a task of a cluster" in refusal(ClusterError)
+    # Predictions have no strategy.
+    assert "predict() needs a trained model" in refusal(
+        ModelDirectoryError, "predict", strategy=mirrored
+    )
     assert os.listdir(tmp_path) == []

@@ -15,7 +15,6 @@ from support.gcs_store import BUCKET, REFUSED, Store
 from tfdistribute.bridge import jobs
 from tfdistribute.cli import main
 from tfdistribute.cluster.spec import LocalCluster
-from tfdistribute.descriptions import read
 from tfdistribute.errors import BackendError, ModelDirectoryError, TfdistributeError
 from tfdistribute.history_file import LOSSES, read_losses
 from tfdistribute.launch import job_handle
@@ -23,7 +22,7 @@ from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.job_handle import find_job
 from tfdistribute.launch.start import start_supervisor
 from tfdistribute.plan import Workload
-from tfdistribute.strategies import Strategy
+from tfdistribute.run_config import RunSettings
 from tfdistribute.training.remote import lease
 
 pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
@@ -34,8 +33,8 @@ MODEL = f"gs://{BUCKET}/job"
 def refusal(model_dir: str) -> TfdistributeError:
     """The error of R's first call for a job."""
     with pytest.raises(TfdistributeError) as caught:
-        strategy = read(Strategy, {"kind": "multi_worker"})
-        jobs.prepare_job(LocalCluster(workers=2), strategy, "train", Workload(model_dir))
+        settings = RunSettings(cluster=LocalCluster(workers=2))
+        jobs.prepare_job(settings, "train", Workload(model_dir))
     assert list(private_directory.own_directories()) == []
     return caught.value
 

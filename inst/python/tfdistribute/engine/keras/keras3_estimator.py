@@ -37,7 +37,7 @@ def make_estimator(parts: KerasParts, config: Any) -> Any:
         # A step writes whole values, not differences: workers that do not wait for each other would undo steps.
         raise UnsupportedError(
             "A Keras 3 model cannot be trained with parameter servers.",
-            "Use strategy_multi_worker(), or a model of tf.keras (Keras 2).",
+            "Leave `ps` out of the cluster, or use a model of tf.keras (Keras 2).",
             argument="strategy",
             value="parameter_server",
         )
