@@ -103,7 +103,8 @@ fit_other <- function(value, option, argument) {
   if (!is.null(choices)) {
     # Choices are also the default of an argument, of which the first applies.
     is_default <- length(choices) > 1 && identical(value, choices)
-    is_choice <- is_default || (is.atomic(value) && any(vapply(as.list(choices), identical, NA, as.vector(value))))
+    is_choice <- is_default ||
+      (is.atomic(value) && any(vapply(as.list(choices), identical, NA, as.vector(value))))
     return(if (is_choice) value[[1]] else misfit)
   }
   if (!is.null(option[["$ref"]])) {
@@ -189,7 +190,8 @@ fit_list <- function(value, option, argument, field) {
   }
   found <- lapply(values, fit_first, option$items$anyOf, argument, field)
   may_be_empty <- is.null(option$minItems) && (!is.null(value) || length(field$default) == 0)
-  is_short <- length(found) < (option$minItems %||% 0L) || (length(found) == 0 && !may_be_empty) ||
+  is_short <- length(found) < (option$minItems %||% 0L) ||
+    (length(found) == 0 && !may_be_empty) ||
     length(found) > (option$maxItems %||% Inf)
   if (is_short || any(vapply(found, identical, NA, misfit))) misfit else found
 }
