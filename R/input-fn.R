@@ -214,6 +214,7 @@ as_wire.tfdistribute_in_memory_input <- function(x) {
     fields <- lapply(column[c("name", "type", "shape", "levels", "as_labels")], as_wire)
     reader <- column_reader(x$data, column, x$impute[[column$name]], collect)
     fields$fill <- x$replacements[[column$name]]
+    fields$term <- x$terms[[column$name]]
     c(fields, list(values = guard_callback(reader, compared = FALSE)))
   })
   fields <- lapply(
