@@ -72,7 +72,11 @@ read_formula <- function(formula, data, weights = NULL, computes = TRUE) {
   others <- setdiff(available, c(all.vars(response), weights))
   read <- read_terms(formula[[length(formula)]], others)
   terms <- c(if (!is.null(response)) list(response), read$terms)
-  names(terms) <- vapply(terms, function(term) if (is.name(term)) as.character(term) else deparse1(term), "")
+  names(terms) <- vapply(
+    terms,
+    function(term) if (is.name(term)) as.character(term) else deparse1(term),
+    ""
+  )
   is_call <- vapply(terms, is.call, NA)
   unknown <- setdiff(names(terms)[!is_call], available)
   if (length(unknown) > 0 && length(available) > 0) {

@@ -47,7 +47,10 @@ input_of_rows <- function(x, object, verb, ..., data) {
   features <- read_features(object, as.character(unlist(known$features)), verb)
   response <- if (verb != "predict") known$response
   if (!is_spark_table(x)) {
-    terms <- known$terms[setdiff(intersect(names(known$terms), c(features, response)), column_names(x))]
+    terms <- known$terms[setdiff(
+      intersect(names(known$terms), c(features, response)),
+      column_names(x)
+    )]
     check_trained_features(x, c(setdiff(features, names(terms)), variables_of(terms)), verb)
     x <- with_trained_terms(x, terms, the$term_scopes[[absolute_path(directory)]])
   }

@@ -43,7 +43,7 @@ compute_terms <- function(calls, data, env) {
   used <- intersect(column_names(data), unlist(lapply(calls, all.vars)))
   variables <- lapply(unclass_list(as.list(data))[used], as_r_array)
   rows <- check_rows(if (length(used) > 0) variables else data)
-  own <- setdiff(unlist(lapply(calls, called_functions)), names(term_functions()))
+  own <- unlist(lapply(calls, unlisted_functions))
   scope <- if (length(own) > 0) list(functions = own, env = env)
   terms <- the$known_terms[intersect(names(calls), names(the$known_terms))]
   for (name in names(calls)) {
@@ -64,7 +64,7 @@ compute_terms <- function(calls, data, env) {
 evaluate_term <- function(text, name, variables, rows, scope = NULL) {
   call <- str2lang(text)
   functions <- term_functions()
-  refused <- setdiff(called_functions(call), c(names(functions), scope$functions))
+  refused <- setdiff(unlisted_functions(call), scope$functions)
   if (length(refused) > 0) {
     abort_unlisted(refused[[1]], name)
   }
@@ -85,6 +85,10 @@ evaluate_term <- function(text, name, variables, rows, scope = NULL) {
     return(if (length(dim(value)) == 1) as.vector(value) else value)
   }
   if (inherits(value, "AsIs")) structure(value, class = setdiff(class(value), "AsIs")) else value
+}
+
+unlisted_functions <- function(call) {
+  setdiff(called_functions(call), c(row_functions, learning_functions, ".levels", ".product"))
 }
 
 called_functions <- function(call) {
@@ -370,7 +374,11 @@ with_known_terms <- function(input, known) {
   for (name in names) {
     values <- evaluate_term(known[[name]], name, input$variables, input$rows, input$scope)
     before <- input$columns[[name]]
-    factors <- if (before$as_labels) "labels" else if (before$type == "integer") "codes"
+    factors <- if (before$as_labels) {
+      "labels"
+    } else if (before$type == "integer") {
+      "codes"
+    }
     column <- describe_column(values, name, factors, identical(name, input$response))
     fill <- input$impute[[name]]
     fields$columns[[name]] <- if (is.null(fill)) column else column_with(column, fill, values)
