@@ -27,7 +27,8 @@
 #' `feature_columns(y ~ ., data)` creates a column for each feature of the formula: [column_numeric()] for numbers and
 #' logical values, and [column_indicator()] of the levels for factors and strings. Dates and times are always
 #' standardized. The columns are plain values, and do not keep the data. For a Spark DataFrame, Spark computes levels,
-#' means and standard deviations in one pass over the data, and the levels are sorted.
+#' means and standard deviations in one pass over the data, and the levels are sorted. Terms such as `log(x)`, `poly(x,
+#' 2)` and `a:b` become columns, too. See "Formulas" in [input_fn()].
 #'
 #' As in [predict.lm()], a level or a string that does not occur in this data is an error in other data. See "New
 #' values" in [column_categorical_with_vocabulary_list()]. To make a trained model ignore such values, describe it again

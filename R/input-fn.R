@@ -7,7 +7,7 @@
 #'
 #' @param object The examples, one per row, in one of four forms. First, a data frame, a matrix with column names, or a
 #'   named list of vectors and arrays. Second, a formula `response ~ feature + feature`, in which `.` stands for all
-#'   other columns and `-` omits one (`~ feature` without a response). Third, a dataset of tfdatasets. See "Datasets".
+#'   other columns and `-` omits one (`~ feature` without a response). See "Formulas". Third, a dataset of tfdatasets. See "Datasets".
 #'   Fourth, a Spark DataFrame. See "Spark DataFrames".
 #' @param data The examples for a formula: a data frame, matrix, list, dataset or Spark DataFrame.
 #' @param features Columns to use as features: bare names, strings, or tidyselect helpers such as `starts_with("x")`.
@@ -67,6 +67,28 @@
 #' replaces NaN, and features that a `tf.train.Example` lacks. The evaluations of [train_and_evaluate()] use the
 #' replacements of its training. The level NA of a factor, which [addNA()] makes, is the label `"NA"` unless `impute`
 #' replaces it.
+#' @section Formulas:
+#' For data in memory, a formula may compute its terms and its response, as in [lm()]: `log(price) ~ poly(carat, 2) +
+#' cut:color + I(depth^2)`. Each term becomes a column with the term as its name. Numbers become numeric columns, with
+#' several numbers per row for `poly()`, `ns()` and other matrices, and factors and strings become labels. An
+#' interaction of factors is a factor, and any other interaction has the columns of [model.matrix()], with an indicator
+#' for each level and at most 1000 columns. Predictions are on the scale of a computed response, and missing values of
+#' a term, such as `log(-1)`, are treated as those of a column.
+#'
+#' The first training determines levels, breaks of `cut()`, the bases of `poly()`, `ns()`, `bs()` and `scale()`, and
+#' summaries such as `mean(x)` in `x - mean(x)`. The model keeps them, with its checkpoints and in [save_estimator()], so
+#' that later trainings, `predict(model, newdata)` and `evaluate(model, data)` compute the same. A term that gives a row
+#' another value among other rows, such as `rank(x)`, is an error. Describe feature columns with the training data,
+#' because their levels are those of their own data. An exported model requires the computed columns.
+#'
+#' A model computes terms with arithmetic, comparisons, `abs`, `exp`, `log`, `sqrt`, `round`, `pmin`, `pmax`, `ifelse`
+#' and other functions of single numbers, `I`, `factor`, `cut`, `findInterval`, `interaction`, `relevel`, `poly`, `ns`,
+#' `bs`, `scale`, `mean`, `median`, `sd`, `quantile`, `paste`, `substr`, `sub`, `grepl`, `as.Date` and `format`, always
+#' with R's own functions of these names. Other functions are found where the formula was made. For data without a
+#' formula, they are found only in a session that trained the model or trusted its file.
+#'
+#' `- 1` is an error unless a feature has labels, because every model has an intercept. `offset()` is an error. Files,
+#' datasets and Spark DataFrames do not compute terms.
 #' @section Factors:
 #' The model determines how it reads a factor. Columns with a vocabulary or hash buckets, crossed columns, the classes
 #' of canned classifiers and Python functions read its labels. Identity columns, [column_numeric()], R model functions
@@ -217,6 +239,7 @@ as_wire.tfdistribute_in_memory_input <- function(x) {
     fields <- lapply(column[c("name", "type", "shape", "levels", "as_labels")], as_wire)
     reader <- column_reader(x$data, column, x$impute[[column$name]], collect)
     fields$fill <- x$replacements[[column$name]]
+    fields$term <- x$terms[[column$name]]
     c(fields, list(values = guard_callback(reader, compared = FALSE)))
   })
   fields <- lapply(

@@ -11,6 +11,10 @@ input_of_verb <- function(x, object, verb, ..., data = NULL) {
     return(input_of_verb(x, object, verb, ..., data = data, staging = object$model_dir))
   }
   input <- input_of_rows(x, object, verb, ..., data = data)
+  if (verb != "train" && length(source_of(input)$terms) > 0) {
+    known <- call_backend("trained_terms", model_dir = object$model_dir)
+    input <- map_source(input, with_known_terms, known)
+  }
   if (verb != "train" && length(source_of(input)$computed) > 0) {
     known <- call_backend("trained_replacements", model_dir = object$model_dir)
     input <- map_source(input, with_replacements, known)
@@ -21,6 +25,10 @@ input_of_verb <- function(x, object, verb, ..., data = NULL) {
 
 input_of_rows <- function(x, object, verb, ..., data) {
   if (rlang::is_formula(x)) {
+    if (!is.null(data) && !all(vapply(as.list(x)[-1], names_only, NA))) {
+      known <- call_backend("trained_terms", model_dir = object$model_dir)
+      rlang::local_bindings(known_terms = known, .env = the)
+    }
     return(if (is.null(data)) input_fn(x) else input_fn(x, data, ...))
   }
   if (!is_rows(x)) {
@@ -37,16 +45,20 @@ input_of_rows <- function(x, object, verb, ..., data) {
   }
   known <- call_backend("trained_columns", model_dir = directory, verb = verb)
   features <- read_features(object, as.character(unlist(known$features)), verb)
-  if (!is_spark_table(x)) {
-    check_trained_features(x, features, verb)
-  }
   response <- if (verb != "predict") known$response
+  if (!is_spark_table(x)) {
+    terms <- known$terms[setdiff(
+      intersect(names(known$terms), c(features, response)),
+      column_names(x)
+    )]
+    check_trained_features(x, c(setdiff(features, names(terms)), variables_of(terms)), verb)
+    x <- with_trained_terms(x, terms, the$term_scopes[[absolute_path(directory)]])
+  }
   settings <- list(...)
   if (is_spark_table(x)) {
     x <- spark_table(x)
   } else {
     settings$impute <- settings$impute %||% trained_impute(x, known$replacements)
-    x <- with_response(x, response)
   }
   rlang::inject(input_fn(
     x,

@@ -1,11 +1,12 @@
 # Replacements of missing values that `impute` computes. The training computes them from its rows, and the model keeps
 # them, so that a row gets the same prediction in any company.
 
-# The arguments of a training, whose evaluations get the replacements of the training. `show` is whether new ones are
-# printed.
+# The arguments of a training, whose evaluations get the terms and the replacements of the training. `show` is whether
+# new replacements are printed.
 with_fitted_replacements <- function(object, arguments, show) {
   training <- intersect(c("input_fn", "train_spec"), names(arguments))
   others <- intersect("eval_spec", names(arguments))
+  arguments <- with_fitted_terms(object, arguments, training, others)
   computes <- function(name) length(source_of(arguments[[name]])$computed) > 0
   if (!any(vapply(c(training, others), computes, NA))) {
     return(arguments)

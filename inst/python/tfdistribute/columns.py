@@ -84,6 +84,7 @@ class ColumnFacts:
     levels: tuple[str, ...] | None = None  # In their order; None if they are not known.
     as_labels: bool = False  # Whether models must read the levels themselves, and not their codes.
     fill: Any = None  # Replacement for missing values that was computed from these rows.
+    term: str | None = None  # R code that computes the column from others.
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> ColumnFacts:
@@ -95,6 +96,7 @@ class ColumnFacts:
             None if levels is None else tuple(levels),
             bool(values.get("as_labels")),
             values.get("fill"),
+            values.get("term"),
         )
 
     @property

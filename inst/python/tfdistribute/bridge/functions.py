@@ -313,6 +313,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "train_and_evaluate": _train_and_evaluate,
     "trained_columns": training.trained_columns,
     "trained_replacements": training.trained_replacements,
+    "trained_terms": training.trained_terms,
     "training_history": lambda model_dir: _as_vectors(
         {**training.read_history(model_dir), "model_dir": model_dir}
     ),

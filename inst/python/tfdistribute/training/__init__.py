@@ -7,6 +7,7 @@ from tfdistribute.training.model_directory import (
     class_names,
     trained_columns,
     trained_replacements,
+    trained_terms,
 )
 from tfdistribute.training.multi_worker.inference import evaluate_shard, predict_shard
 from tfdistribute.training.predict import concatenate, predict

@@ -28,7 +28,7 @@ SIGNATURE = "tfdistribute-model.json"
 OWN_FILES = (SIGNATURE, history_file.LOSSES, history_file.EVALUATIONS, position.FILE)
 
 # What a training learned from its rows, beside weights.
-_LEARNED = {"kinds", "replacements"}
+_LEARNED = {"kinds", "replacements", "terms"}
 
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _NOT_WRITABLE = re.compile(r"Read-only file system|Permission denied")
@@ -115,6 +115,10 @@ def trained_replacements(model_dir: str) -> dict[str, Any]:
     return ModelDirectory(model_dir).replacements
 
 
+def trained_terms(model_dir: str) -> dict[str, str]:
+    return ModelDirectory(model_dir).terms
+
+
 def was_temporary(model_dir: str) -> bool:
     return is_unnamed_model(model_dir) and not os.path.exists(os.path.dirname(model_dir))
 
@@ -152,7 +156,7 @@ class ModelDirectory:
 
     @property
     def trained_columns(self) -> dict[str, Any] | None:
-        """Names of ``features``, ``response`` and ``weights``, ``types`` of the features, and ``replacements``.
+        """Names of ``features``, ``response`` and ``weights``, ``types`` of the features, and what was learned.
 
         None if the training did not know its features.
         """
@@ -161,8 +165,8 @@ class ModelDirectory:
             return None
         named = {name: self._signed.get(name) for name in ("response", "weights")}
         types = [feature.type for feature in features.values()]
-        replacements = self.replacements
-        return {"features": list(features), "types": types, **named, "replacements": replacements}
+        learned = {"replacements": self.replacements, "terms": self.terms}
+        return {"features": list(features), "types": types, **named, **learned}
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -173,6 +177,11 @@ class ModelDirectory:
     def replacements(self) -> dict[str, Any]:
         """Replacements for missing values that the training computed from its rows, by feature."""
         return dict(self._signed.get("replacements") or {})
+
+    @property
+    def terms(self) -> dict[str, str]:
+        """R code of computed features and of a computed response, with what the first training learned, by name."""
+        return dict(self._signed.get("terms") or {})
 
     @property
     def codes(self) -> FactorCodes:
@@ -241,6 +250,11 @@ class ModelDirectory:
         fills = {name: each.fill for name, each in known.items() if each.fill is not None}
         if fills or self.replacements:
             signed["replacements"] = {**fills, **self.replacements}
+        label = facts.label if facts is not None else None
+        columns = [*known.values(), *([label] if label is not None else [])]
+        terms = {each.name: each.term for each in columns if each.term is not None}
+        if terms or self.terms:
+            signed["terms"] = {**terms, **self.terms}
         if codes is not None and codes != FactorCodes():
             signed["codes"] = codes.as_values()
         text = json.dumps(signed, indent=1, sort_keys=True)

@@ -46,12 +46,14 @@ class Column(Description):
     levels: tuple[str, ...] | None = None
     as_labels: bool = False
     fill: Any = None
+    term: str | None = None
     # The type of the values, if the column is read in another one.
     held: str | None = None
 
     @property
     def facts(self) -> ColumnFacts:
-        return ColumnFacts(self.name, self.type, self.shape, self.levels, self.as_labels, self.fill)
+        shape, levels, as_labels = self.shape, self.levels, self.as_labels
+        return ColumnFacts(self.name, self.type, shape, levels, as_labels, self.fill, self.term)
 
 
 @dataclass(frozen=True)
