@@ -40,7 +40,7 @@ def check(model: Any, unread: Iterable[str], of_optimizers: Iterable[str]) -> No
 
 
 def check_metrics(model: Any, of_layers: Iterable[Any]) -> None:
-    """Raise ModelError if a layer or add_metric() made a metric."""
+    """Raise ModelError for a metric that a layer or ``add_metric()`` has made."""
     for metric in of_layers:
         raise unusable(
             f'has a layer with the metric "{metric.name}", which evaluate() would not return',
