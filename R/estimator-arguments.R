@@ -12,6 +12,7 @@ estimator_checks <- rlang::exprs(
   dnn_activation_fn = check_activation(dnn_activation_fn),
   dnn_dropout = check_dropout(dnn_dropout),
   label_dimension = check_count(label_dimension),
+  standardize_response = if (!is.null(standardize_response)) check_flag(standardize_response),
   n_classes = check_count(n_classes, minimum = 2L),
   weight_column = check_weight_column(weight_column),
   label_vocabulary = check_label_vocabulary(label_vocabulary, n_classes),

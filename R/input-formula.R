@@ -47,13 +47,15 @@ input_fn.formula <- function(object, data, ..., weights = NULL) {
     select_response(rlang::enquo(weights), data, "weights")
   }
   read <- read_formula(object, data, weights)
-  input_fn(
+  input <- input_fn(
     table %||% read$data,
     features = tidyselect::all_of(read$features),
     response = tidyselect::all_of(read$response),
     weights = tidyselect::all_of(weights),
     ...
   )
+  attr(input, "formula") <- TRUE
+  input
 }
 
 # Names of the `features` and the `response` of a formula, and the `data`, to which a response of several columns is

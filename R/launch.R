@@ -70,6 +70,7 @@ launch <- function(
   check_call(train_spec = "Make one with train_spec().")
   check_estimator(object)
   wait <- check_flag(wait)
+  object <- with_standardized_response(object, train_spec)
   work <- job_work(object, train_spec, eval_spec)
   page <- page_of_verb(view, hooks_of(work$arguments), object$model_dir)
   cluster <- object$config$cluster

@@ -106,10 +106,12 @@ train.tfdistribute_estimator <- function(
 
 # Train with the checked arguments of a verb, in this process, with the processes of a cluster, or in the background.
 perform_training <- function(object, verb, arguments, view, wait) {
+  object <- with_standardized_response(object, arguments$input_fn %||% arguments$train_spec$input)
   arguments <- with_fitted_replacements(object, arguments, shows_progress(hooks_of(arguments)))
   hooks <- hooks_of(arguments)
   if (shows_progress(hooks)) {
     note_large_features(object, arguments$input_fn %||% arguments$train_spec$input)
+    note_far_response(object, arguments$input_fn %||% arguments$train_spec$input)
   }
   note_continuation(object)
   if (!wait) {

@@ -80,6 +80,7 @@ def _model_facts(model_dir: str) -> dict[str, Any]:
         "global_step": training.global_step(model_dir),
         "evaluation": evaluations[-1] if evaluations else {},
         "classes": training.class_names(model_dir),
+        "response_scale": training.response_scale(model_dir),
     }
 
 

@@ -62,6 +62,7 @@ class PackedInput(RowInput):
             epochs=self.epochs,
             global_batch_size=self.batch_size,
             label_range=None if label is None else self.packed.range(label.name),
+            values=lambda name: self.packed.values(name, slice(None)),
         )
 
     def content(self) -> Mapping[str, Any]:

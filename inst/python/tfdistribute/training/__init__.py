@@ -5,6 +5,7 @@ from tfdistribute.training.export import export_keras_model, export_savedmodel
 from tfdistribute.training.history import History, read_history
 from tfdistribute.training.model_directory import (
     class_names,
+    response_scale,
     trained_columns,
     trained_replacements,
 )

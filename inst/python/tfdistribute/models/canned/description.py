@@ -27,6 +27,7 @@ from tfdistribute.models.labels import (
     check_regression_label,
     check_vocabulary,
     class_names,
+    response_scale,
 )
 from tfdistribute.models.serving import examples_receiver
 from tfdistribute.models.warm_start import WarmStart
@@ -94,12 +95,15 @@ class Canned(Model):
         arguments, start = self.arguments(), self.warm_start_from
         weight_key = None if self.weight_column is None else safe_key(self.weight_column)
         is_mean = self.loss_reduction == LOSS_REDUCTIONS[0]
-        estimator = getattr(engine.tf.estimator, type(self).__name__)(
+        head = {
+            "weight_column": weight_key,
+            "loss_reduction": getattr(engine.tf.losses.Reduction, self.loss_reduction.upper()),
+            **self.head_arguments(),
+        }
+        estimator = self.new_estimator(
+            head,
             model_dir=self.model_dir,
             config=config,
-            weight_column=weight_key,
-            loss_reduction=getattr(engine.tf.losses.Reduction, self.loss_reduction.upper()),
-            **self.head_arguments(),
             **arguments,
             **({} if start is None else {"warm_start_from": start.build()}),
         )
@@ -119,6 +123,9 @@ class Canned(Model):
             **self.estimator_options(),
         )
         return engine.estimator.adopt(estimator, options)
+
+    def new_estimator(self, head: Mapping[str, Any], **arguments: Any) -> Any:
+        return getattr(engine.tf.estimator, type(self).__name__)(**head, **arguments)
 
     def serving_input_receiver_fn(
         self, features: Mapping[str, ColumnFacts] | None = None
@@ -162,7 +169,16 @@ class Canned(Model):
 
 @dataclass(frozen=True)
 class Regressor(Canned):
+    """A model of numbers, which may learn the standardized response.
+
+    Predictions and evaluations then have the unit of the response, and only the losses of the training do not.
+    """
+
     label_dimension: int = 1
+    # None standardizes if the model in ``model_dir`` does.
+    standardize_response: bool | None = None
+    # Mean and standard deviation of each response in the first training.
+    response_scale: tuple[tuple[float, float], ...] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -171,13 +187,33 @@ class Regressor(Canned):
     def head_arguments(self) -> dict[str, Any]:
         return {"label_dimension": self.label_dimension}
 
+    def new_estimator(self, head: Mapping[str, Any], **arguments: Any) -> Any:
+        if self.response_scale is None:
+            return super().new_estimator(head, **arguments)
+        name = type(self).__name__.replace("Regressor", "Estimator")
+        standardized = engine.heads.StandardizedRegressionHead(self.response_scale, **head)
+        return getattr(engine.tf.estimator, name)(head=standardized, **arguments)
+
+    def complete_from_input(self, facts: InputFacts) -> Model:
+        completed = super().complete_from_input(facts)
+        if not self.standardize_response or self.response_scale or facts.label is None:
+            return completed
+        return replace(completed, response_scale=response_scale(facts, facts.label))
+
+    def complete_from_signature(self, signature: Mapping[str, Any] | None) -> Model:
+        scale = (signature or {}).get("response_scale")
+        if scale is None or self.standardize_response is False:
+            return self
+        return replace(self, response_scale=tuple((mean, spread) for mean, spread in scale))
+
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         super().check(facts, needs_label)
         if needs_label:
             check_regression_label(facts, self.label_dimension)
 
     def structure(self) -> dict[str, Any]:
-        return {**super().structure(), "label_dimension": self.label_dimension}
+        scale = {} if self.response_scale is None else {"response_scale": self.response_scale}
+        return {**super().structure(), "label_dimension": self.label_dimension, **scale}
 
 
 @dataclass(frozen=True)
