@@ -70,7 +70,6 @@ launch <- function(
   check_call(train_spec = "Make one with train_spec().")
   check_estimator(object)
   wait <- check_flag(wait)
-  object <- with_standardized_response(object, train_spec)
   work <- job_work(object, train_spec, eval_spec)
   page <- page_of_verb(view, hooks_of(work$arguments), object$model_dir)
   cluster <- object$config$cluster
@@ -163,6 +162,9 @@ start_job <- function(object, verb, arguments, page = NULL, cluster = object$con
   if (is.null(prepared)) {
     return(NULL)
   }
+  data <- arguments$input_fn %||% arguments$train_spec
+  prepared$object <- with_standardized_response(prepared$object, data)
+  prepared$object <- with_chosen_end(prepared$object, verb, arguments, cluster)
   if (shows_progress(hooks_of(arguments))) {
     cli::cli_inform("Starting {show_processes(cluster, verb)} on {show_hosts(cluster)}.")
   }
@@ -177,6 +179,27 @@ start_job <- function(object, verb, arguments, page = NULL, cluster = object$con
     view_job(job, page)
   }
   job
+}
+
+# A tabular model with what this session learned from the rows, and the end of the training that it chose. The processes
+# of a cluster then train as usual.
+with_chosen_end <- function(object, verb, arguments, cluster) {
+  if (is.null(cluster) || verb != "train" || !is_tabular(object)) {
+    return(object)
+  }
+  alone <- object
+  config <- object$config
+  config[c("strategy", "cluster")] <- list(NULL)
+  alone["config"] <- list(config)
+  progress <- new_progress(show = shows_progress(hooks_of(arguments)))
+  on.exit(progress$finish())
+  object["learned"] <- list(call_backend(
+    "complete_tabular",
+    estimator = alone,
+    input = arguments$input_fn,
+    listener = progress$listener
+  ))
+  object
 }
 
 # Check a job. Returns the estimator and the arguments for its tasks, or NULL if this process performs the verb. With

@@ -40,9 +40,7 @@ scaling_kinds <- c("linear_regressor", "dnn_regressor", "dnn_linear_combined_reg
 
 # The model, which standardizes the response of a first training with a formula unless the user decides otherwise.
 with_standardized_response <- function(object, input) {
-  is_open <- inherits(object, "tfdistribute_estimator") &&
-    object$kind %in% scaling_kinds &&
-    is.null(object$standardize_response)
+  is_open <- object$kind %in% scaling_kinds && is.null(object$standardize_response)
   source <- if (inherits(input, "tfdistribute_train_spec")) input$input else input
   from_formula <- inherits(source, "tfdistribute_in_memory_input") &&
     isTRUE(attr(source, "formula"))

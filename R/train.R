@@ -89,6 +89,9 @@ train.tfdistribute_estimator <- function(
     return(rlang::inject(train(object, input_fn, data = steps, !!!rest, ...)))
   }
   wait <- check_flag(wait)
+  if (is_tabular(object)) {
+    refuse_length(...names_of(...))
+  }
   input <- input_of_verb(input_fn, object, "train", ...)
   if (wait) {
     on.exit(remove_rows(input))
@@ -134,6 +137,19 @@ perform_training <- function(object, verb, arguments, view, wait) {
     record_history(history)
   }
   history
+}
+
+# A tabular model has these arguments itself.
+refuse_length <- function(names) {
+  given <- intersect(own_name(names), c("batch_size", "epochs"))
+  if (length(given) > 0) {
+    abort_tfdistribute(
+      "argument",
+      problem = "train() of a tabular model has no argument `{given[[1]]}`.",
+      remedy = "Give the model `{given[[1]]}`, as in tabular_regressor({given[[1]]} = 32).",
+      argument = given[[1]]
+    )
+  }
 }
 
 #' @export

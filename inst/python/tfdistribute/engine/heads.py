@@ -11,10 +11,16 @@ import tensorflow as tf
 class StandardizedRegressionHead(tf.estimator.RegressionHead):
     """A head that learns the standardized response, and predicts and evaluates in the unit of the response.
 
-    ``scale`` holds the mean and the standard deviation of each response.
+    ``scale`` holds the mean and the standard deviation of each response, and ``limits`` bounds predictions.
     """
 
-    def __init__(self, scale: Sequence[tuple[float, float]], **arguments: Any) -> None:
+    def __init__(
+        self,
+        scale: Sequence[tuple[float, float]],
+        limits: tuple[float, float] | None = None,
+        **arguments: Any,
+    ) -> None:
+        self._limits = limits
         self._mean, self._spread = (list(each) for each in zip(*scale, strict=True))
         self._training = tf.estimator.RegressionHead(**arguments)
         super().__init__(
@@ -26,7 +32,8 @@ class StandardizedRegressionHead(tf.estimator.RegressionHead):
         )
 
     def _in_unit(self, logits: Any) -> Any:
-        return logits * self._spread + self._mean
+        values = logits * self._spread + self._mean
+        return values if self._limits is None else tf.clip_by_value(values, *self._limits)
 
     def loss(
         self,

@@ -29,7 +29,7 @@ OWN_FILES = (SIGNATURE, history_file.LOSSES, history_file.EVALUATIONS, position.
 
 # What a training learned from its rows, beside weights.
 _LEARNED = {"kinds", "replacements"}
-_LEARNED_BY_MODEL = {"response_scale"}
+_LEARNED_BY_MODEL = {"response_scale", "learned"}
 
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _NOT_WRITABLE = re.compile(r"Read-only file system|Permission denied")
@@ -112,9 +112,10 @@ def class_names(model_dir: str) -> list[str] | None:
     return structure["label_vocabulary"] or [str(each) for each in range(structure["n_classes"])]
 
 
-def response_scale(model_dir: str) -> list[list[float]] | None:
-    """Return the mean and the standard deviation of each response of a trained model that standardizes it."""
-    return (ModelDirectory(model_dir).structure or {}).get("response_scale")
+def learned(model_dir: str) -> dict[str, Any]:
+    """Return the ``response_scale`` of a trained regressor, and what a tabular model ``learned``; None for others."""
+    structure = ModelDirectory(model_dir).structure or {}
+    return {name: structure.get(name) for name in ("response_scale", "learned")}
 
 
 def trained_replacements(model_dir: str) -> dict[str, Any]:

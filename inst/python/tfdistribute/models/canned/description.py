@@ -107,11 +107,10 @@ class Canned(Model):
             **arguments,
             **({} if start is None else {"warm_start_from": start.build()}),
         )
-        columns = [column for part in self.columns() for column in arguments[part] or ()]
         options = engine.estimator.EstimatorOptions(
             kind="canned",
             reads_matrices=True,
-            columns=columns,
+            columns=self.built_columns(arguments),
             feature_keys={
                 each.feature: safe_key(each.feature) for each in self.required_features()
             },
@@ -123,6 +122,9 @@ class Canned(Model):
             **self.estimator_options(),
         )
         return engine.estimator.adopt(estimator, options)
+
+    def built_columns(self, arguments: Mapping[str, Any]) -> list[Any]:
+        return [column for part in self.columns() for column in arguments[part] or ()]
 
     def new_estimator(self, head: Mapping[str, Any], **arguments: Any) -> Any:
         return getattr(engine.tf.estimator, type(self).__name__)(**head, **arguments)

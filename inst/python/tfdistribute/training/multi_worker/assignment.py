@@ -41,6 +41,7 @@ LEFT_OUT = {
     "TaskAssignment.member": _OWN,
     "TaskAssignment.listener": _OWN,
     "TaskAssignment.saving_listeners": "Only the chief saves.",
+    "TaskAssignment.notes": _RECORDS,
     "TaskAssignment.steps": "The last step is compared, see ``TaskFacts``.",
     "TrainSpec.max_steps": "The last step is compared, see ``TaskFacts``.",
     "Model.model_dir": "Tasks compare what the chief writes there.",
@@ -111,6 +112,7 @@ class TaskAssignment:
     steps: int | None = None
     saving_listeners: Sequence[Any] = ()
     listener: Listener | None = None
+    notes: Sequence[str] = ()
 
     def check(self) -> None:
         """Check that the training may begin: its directory, which the job must have locked, its hooks, and its end."""
