@@ -13,12 +13,10 @@ from tfdistribute import engine
 from tfdistribute.errors import ModelError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model, Tabular
-from tfdistribute.models.canned.table import Table
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import Listener
 from tfdistribute.training.model_directory import ModelDirectory
 from tfdistribute.training.tabular.validation import split
-from tfdistribute.training.variables import global_step
 
 # The checkpoint at the end of each training is enough.
 _RARELY_S = 86_400.0
@@ -137,7 +135,3 @@ def steps_note(model: Tabular) -> str:
         f"{length}, because of the losses on {model.validation:.0%} of the rows after {len(table.losses)} of "
         f"{len(engine.tabular.ends_of_cycles(table.steps))} cycles: {shown}."
     )
-
-
-def is_at_end(model: Tabular, table: Table) -> bool:
-    return table.end is not None and global_step(model.model_dir) >= table.end
