@@ -49,6 +49,7 @@ dnn_linear_combined_regressor <- function(
   linear_sparse_combiner = "sum",
   loss_reduction = "sum_over_batch_size",
   warm_start_from = NULL,
+  standardize_response = NULL,
   ...
 ) {
   check_call()

@@ -43,6 +43,7 @@ dnn_regressor <- function(
   batch_norm = FALSE,
   loss_reduction = "sum_over_batch_size",
   warm_start_from = NULL,
+  standardize_response = NULL,
   ...
 ) {
   check_call()

@@ -23,6 +23,10 @@
 #'   continues from its checkpoint instead. Weights and vectors of a vocabulary list follow their categories by name,
 #'   and new categories begin with 0. Any other difference that changes the meaning of a weight, such as another
 #'   `center`, is an error.
+#' @param standardize_response Whether the model learns the response minus its mean, divided by its standard deviation,
+#'   TRUE or FALSE. Predictions, evaluations and `coef()` have the unit of the response, and only the losses of the
+#'   training do not. The first training computes both numbers from its rows, which must be in memory, and `model_dir`
+#'   keeps them. NULL standardizes if the first training has a formula and rows in memory.
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_linear_regressor_estimator` or
 #'   `tfdistribute_linear_classifier_estimator`, and `tfdistribute_estimator`.
@@ -55,6 +59,7 @@ linear_regressor <- function(
   sparse_combiner = "sum",
   loss_reduction = "sum_over_batch_size",
   warm_start_from = NULL,
+  standardize_response = NULL,
   ...
 ) {
   check_call()

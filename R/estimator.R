@@ -8,6 +8,7 @@
 #' [export_savedmodel()]. If you change an argument, as in `model$optimizer <- "adam"`, it is checked as in the function
 #' that created the estimator.
 #'
+#' * [tabular_regressor()], [tabular_classifier()]: a formula and a data frame are enough.
 #' * [linear_regressor()], [linear_classifier()]: a weight for each number and each category.
 #' * [dnn_regressor()], [dnn_classifier()]: hidden layers.
 #' * [dnn_linear_combined_regressor()], [dnn_linear_combined_classifier()]: both together ("wide and deep").

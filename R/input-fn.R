@@ -180,6 +180,12 @@ new_in_memory_input <- function(
     data <- lapply(unclass_list(as.list(data))[c(features, response)], as_r_array)
   }
   rows <- check_rows(data)
+  keeps <- keeps_missing(impute)
+  if (keeps) {
+    impute <- NULL
+    data <- if (is.matrix(data)) as.data.frame(data) else data
+    data[features] <- lapply(data[features], with_missing)
+  }
   columns <- lapply(c(features, response), function(name) {
     describe_column(
       input_column(data, name),
@@ -191,7 +197,7 @@ new_in_memory_input <- function(
   names(columns) <- c(features, response)
   imputed <- check_impute(impute, data, columns, response)
   columns <- imputed$columns
-  filled <- union(names(imputed$values), names(imputed$computed))
+  filled <- if (keeps) features else union(names(imputed$values), names(imputed$computed))
   check_missing(data, columns, response, impute, filled)
   check_weight_values(data, weights)
   source <- rlang::inject(new_description(

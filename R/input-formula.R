@@ -54,7 +54,11 @@ input_fn.formula <- function(object, data, ..., weights = NULL) {
     weights = tidyselect::all_of(weights),
     ...
   )
-  if (length(read$terms) > 0) map_source(input, with_fields, read) else input
+  if (length(read$terms) > 0) {
+    input <- map_source(input, with_fields, read)
+  }
+  attr(input, "formula") <- TRUE
+  input
 }
 
 with_fields <- function(input, read) {

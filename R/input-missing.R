@@ -58,6 +58,29 @@ check_missing <- function(data, columns, response, impute, filled) {
   )
 }
 
+# The `impute` of a model that reads missing values itself.
+keep_missing <- structure(list(), class = "tfdistribute_keep_missing")
+
+keeps_missing <- function(impute) {
+  inherits(impute, "tfdistribute_keep_missing")
+}
+
+# A feature whose missing values are NaN or the label "NA". TRUE and FALSE are labels, because they may also be missing.
+with_missing <- function(values) {
+  if (is.logical(values)) {
+    values <- factor(values, c(FALSE, TRUE))
+  }
+  if (inherits(values, "integer64") || (is.integer(values) && !is.object(values))) {
+    as.double(values)
+  } else if (is.factor(values) && anyNA(values)) {
+    addNA(values)
+  } else if (is.character(values)) {
+    ifelse(is.na(values), "NA", values)
+  } else {
+    values
+  }
+}
+
 incomplete <- function(data, names) {
   Filter(function(name) has_missing(with_named_levels(input_column(data, name))), names)
 }

@@ -24,6 +24,10 @@ input_of_verb <- function(x, object, verb, ..., data = NULL) {
 }
 
 input_of_rows <- function(x, object, verb, ..., data) {
+  keeps <- is_tabular(object) && !"impute" %in% ...names_of(...) && (is_data(x) || is_data(data))
+  if (keeps) {
+    return(input_of_rows(x, object, verb, ..., data = data, impute = keep_missing))
+  }
   if (rlang::is_formula(x)) {
     if (!is.null(data) && !all(vapply(as.list(x)[-1], names_only, NA))) {
       known <- call_backend("trained_terms", model_dir = object$model_dir)

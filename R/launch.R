@@ -172,8 +172,10 @@ start_in_background <- function(object, verb, arguments, page) {
 start_job <- function(object, verb, arguments, page = NULL) {
   cluster <- object$config$cluster
   prepared <- prepare_job(object, verb, arguments)
-  object <- prepared$object
   arguments <- prepared$arguments
+  data <- arguments$input_fn %||% arguments$train_spec
+  object <- with_standardized_response(prepared$object, data)
+  object <- with_chosen_end(object, verb, arguments)
   if (shows_progress(hooks_of(arguments))) {
     cli::cli_inform("Starting {show_processes(cluster, verb)} on {show_hosts(cluster)}.")
   }
@@ -225,6 +227,27 @@ prepare_job <- function(object, verb, arguments, offline = FALSE) {
     arguments["steps"] <- list(NULL)
   }
   list(object = object, arguments = arguments)
+}
+
+# A tabular model with what this session learned from the rows, and the end of the training that it chose. The processes
+# of a cluster then train as usual.
+with_chosen_end <- function(object, verb, arguments) {
+  if (verb != "train" || !is_tabular(object)) {
+    return(object)
+  }
+  alone <- object
+  config <- object$config
+  config[c("strategy", "cluster")] <- list(NULL)
+  alone["config"] <- list(config)
+  progress <- new_progress(show = shows_progress(hooks_of(arguments)))
+  on.exit(progress$finish())
+  object["learned"] <- list(call_backend(
+    "complete_tabular",
+    estimator = alone,
+    input = arguments$input_fn,
+    listener = progress$listener
+  ))
+  object
 }
 
 hooks_of <- function(arguments) {

@@ -166,6 +166,7 @@ schema_fields <- list(
   na.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string"))))), expected = "strings", default = c("", "NA")),
   loss_reduction.1 = list(anyOf = list(list(enum = c("sum_over_batch_size", "sum"))), expected = "one of \"sum_over_batch_size\", \"sum\"", default = "sum_over_batch_size"),
   warm_start_from.1 = list(anyOf = list(list(type = "null"), list()), expected = "a WarmStart or NULL", default = NULL),
+  standardize_response.1 = list(anyOf = list(list(type = "null"), list(type = "boolean")), expected = "TRUE, FALSE or NULL", default = NULL),
   optimizer.1 = list(anyOf = list(list(`$ref` = "#/$defs/optimizer")), expected = "a Optimizer", default = list(kind = "named", name = "ftrl", settings = list())),
   n_classes.1 = list(anyOf = list(list(type = "integer", minimum = 2L)), expected = "a whole number of at least 2", default = 2L),
   label_vocabulary.1 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))), minItems = 1L)), expected = "non-empty strings or NULL", default = NULL),
@@ -176,6 +177,12 @@ schema_fields <- list(
   dnn_dropout.1 = list(anyOf = list(list(type = "null"), list(type = "number", minimum = 0L, exclusiveMaximum = 1L)), expected = "a number of at least 0 and below 1 or NULL", default = NULL),
   linear_sparse_combiner.1 = list(anyOf = list(list(enum = c("sum", "mean", "sqrtn"))), expected = "one of \"sum\", \"mean\", \"sqrtn\"", default = "sum"),
   hidden_units.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "integer", minimum = 1L))), minItems = 1L)), expected = "whole numbers of at least 1"),
+  standardize_response.2 = list(anyOf = list(list(type = "null"), list(type = "boolean")), expected = "TRUE, FALSE or NULL", default = TRUE),
+  hidden_units.2 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "integer", minimum = 1L))), minItems = 1L)), expected = "whole numbers of at least 1", default = list(128L, 128L, 128L)),
+  dropout.1 = list(anyOf = list(list(type = "number", minimum = 0L, exclusiveMaximum = 1L)), expected = "a number of at least 0 and below 1", default = 0.15),
+  weight_decay.1 = list(anyOf = list(list(type = "number", minimum = 0L)), expected = "a number of at least 0", default = 0.02),
+  validation.1 = list(anyOf = list(list(type = "number", minimum = 0L, exclusiveMaximum = 1L)), expected = "a number of at least 0 and below 1", default = 0.2),
+  new_levels.1 = list(anyOf = list(list(enum = c("error", "ignore"))), expected = "one of \"error\", \"ignore\"", default = "error"),
   model_class.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))))), expected = "non-empty strings or NULL", default = list()),
   matrix_features.1 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))))), expected = "non-empty strings or NULL", default = NULL)
 )
@@ -423,7 +430,7 @@ schema$input$parquet <- list(
   rules = schema_fields_of()
 )
 schema$estimator$baseline_regressor <- list(
-  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", optimizer = "optimizer.1"),
+  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", standardize_response = "standardize_response.1", optimizer = "optimizer.1"),
   rules = schema_fields_of()
 )
 schema$estimator$baseline_classifier <- list(
@@ -431,7 +438,7 @@ schema$estimator$baseline_classifier <- list(
   rules = schema_fields_of()
 )
 schema$estimator$dnn_linear_combined_regressor <- list(
-  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", linear_feature_columns = "linear_feature_columns.1", linear_optimizer = "optimizer.1", dnn_feature_columns = "linear_feature_columns.1", dnn_optimizer = "dnn_optimizer.1", dnn_hidden_units = "dnn_hidden_units.1", dnn_activation_fn = "dnn_activation_fn.1", dnn_dropout = "dnn_dropout.1", batch_norm = "log_model.1", linear_sparse_combiner = "linear_sparse_combiner.1"),
+  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", standardize_response = "standardize_response.1", linear_feature_columns = "linear_feature_columns.1", linear_optimizer = "optimizer.1", dnn_feature_columns = "linear_feature_columns.1", dnn_optimizer = "dnn_optimizer.1", dnn_hidden_units = "dnn_hidden_units.1", dnn_activation_fn = "dnn_activation_fn.1", dnn_dropout = "dnn_dropout.1", batch_norm = "log_model.1", linear_sparse_combiner = "linear_sparse_combiner.1"),
   rules = schema_fields_of()
 )
 schema$estimator$dnn_linear_combined_classifier <- list(
@@ -439,7 +446,7 @@ schema$estimator$dnn_linear_combined_classifier <- list(
   rules = schema_fields_of()
 )
 schema$estimator$dnn_regressor <- list(
-  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", hidden_units = "hidden_units.1", feature_columns = "linear_feature_columns.1", optimizer = "dnn_optimizer.1", activation_fn = "dnn_activation_fn.1", dropout = "dnn_dropout.1", batch_norm = "log_model.1"),
+  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", standardize_response = "standardize_response.1", hidden_units = "hidden_units.1", feature_columns = "linear_feature_columns.1", optimizer = "dnn_optimizer.1", activation_fn = "dnn_activation_fn.1", dropout = "dnn_dropout.1", batch_norm = "log_model.1"),
   rules = schema_fields_of()
 )
 schema$estimator$dnn_classifier <- list(
@@ -447,11 +454,19 @@ schema$estimator$dnn_classifier <- list(
   rules = schema_fields_of()
 )
 schema$estimator$linear_regressor <- list(
-  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", feature_columns = "linear_feature_columns.1", optimizer = "optimizer.1", sparse_combiner = "linear_sparse_combiner.1"),
+  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", standardize_response = "standardize_response.1", feature_columns = "linear_feature_columns.1", optimizer = "optimizer.1", sparse_combiner = "linear_sparse_combiner.1"),
   rules = schema_fields_of()
 )
 schema$estimator$linear_classifier <- list(
   properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", feature_columns = "linear_feature_columns.1", optimizer = "optimizer.1", sparse_combiner = "linear_sparse_combiner.1"),
+  rules = schema_fields_of()
+)
+schema$estimator$tabular_regressor <- list(
+  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", standardize_response = "standardize_response.2", hidden_units = "hidden_units.2", dropout = "dropout.1", weight_decay = "weight_decay.1", learning_rate = "max_norm.1", batch_size = "every_n_steps.1", epochs = "every_n_steps.1", validation = "validation.1", new_levels = "new_levels.1", time_limit_s = "max_norm.1"),
+  rules = schema_fields_of()
+)
+schema$estimator$tabular_classifier <- list(
+  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", hidden_units = "hidden_units.2", dropout = "dropout.1", weight_decay = "weight_decay.1", learning_rate = "max_norm.1", batch_size = "every_n_steps.1", epochs = "every_n_steps.1", validation = "validation.1", new_levels = "new_levels.1", time_limit_s = "max_norm.1"),
   rules = schema_fields_of()
 )
 schema$estimator$custom <- list(

@@ -1,4 +1,4 @@
-# A note on features that slow down the learning of a network.
+# Features and responses that slow down learning because of their unit.
 
 # Standard deviation from which a feature causes a note.
 large_spread <- 1000
@@ -34,4 +34,45 @@ note_large_features <- function(object, input) {
       )
     ))
   }
+}
+
+scaling_kinds <- c("linear_regressor", "dnn_regressor", "dnn_linear_combined_regressor")
+
+# The model, which standardizes the response of a first training with a formula unless the user decides otherwise.
+with_standardized_response <- function(object, input) {
+  is_open <- object$kind %in% scaling_kinds && is.null(object$standardize_response)
+  source <- if (inherits(input, "tfdistribute_train_spec")) input$input else input
+  from_formula <- inherits(source, "tfdistribute_in_memory_input") &&
+    isTRUE(attr(source, "formula"))
+  if (is_open && from_formula && !is_trained(object)) {
+    object["standardize_response"] <- list(TRUE)
+  }
+  object
+}
+
+is_trained <- function(object) {
+  !is.null(call_backend("latest_checkpoint", model_dir = object$model_dir))
+}
+
+# Predictions of a new model are near 0, and optimizers take steps of the size of their rate.
+far_response <- 10
+
+note_far_response <- function(object, input) {
+  data <- source_of(input)$data
+  response <- source_of(input)$response
+  is_open <- object$kind %in% scaling_kinds && !isTRUE(object$standardize_response)
+  if (!is_open || is.null(data) || !isTRUE(response %in% column_names(data))) {
+    return(invisible())
+  }
+  values <- input_column(data, response)
+  center <- if (is.numeric(values)) mean(utils::head(unclass(values), 1e5))
+  if (!isTRUE(abs(center) >= far_response) || is_trained(object)) {
+    return(invisible())
+  }
+  rlang::inform(c(
+    "!" = interpolate(c(
+      "`{response}` has the mean {format_number(center)}, and predictions of a new model begin near 0."
+    )),
+    i = "Give the model standardize_response = TRUE, or scale the response in the data."
+  ))
 }

@@ -88,6 +88,9 @@ train.tfdistribute_estimator <- function(
   )
   object <- with_cluster(object, cluster, strategy)
   wait <- check_flag(wait)
+  if (is_tabular(object)) {
+    refuse_length(...names_of(...))
+  }
   is_data_next <- rlang::is_formula(input_fn) && !is.null(steps) && !is.numeric(steps)
   input <- if (is_data_next && !"data" %in% ...names_of(...)) {
     # As in lm(), data follows the formula.
@@ -113,10 +116,12 @@ train.tfdistribute_estimator <- function(
 
 # Train with the checked arguments of a verb: in the background, with the processes of a cluster, or in this process.
 perform_training <- function(object, verb, arguments, view, wait) {
+  object <- with_standardized_response(object, arguments$input_fn %||% arguments$train_spec$input)
   arguments <- with_fitted_replacements(object, arguments, shows_progress(hooks_of(arguments)))
   hooks <- hooks_of(arguments)
   if (shows_progress(hooks)) {
     note_large_features(object, arguments$input_fn %||% arguments$train_spec$input)
+    note_far_response(object, arguments$input_fn %||% arguments$train_spec$input)
   }
   note_continuation(object)
   page <- page_of_verb(view, hooks, object$model_dir)
@@ -146,6 +151,19 @@ train_here <- function(object, verb, arguments, page) {
     page = page$directory
   ))
   new_history(answer)
+}
+
+# A tabular model has these arguments itself.
+refuse_length <- function(names) {
+  given <- intersect(own_name(names), c("batch_size", "epochs"))
+  if (length(given) > 0) {
+    abort_tfdistribute(
+      "argument",
+      problem = "train() of a tabular model has no argument `{given[[1]]}`.",
+      remedy = "Give the model `{given[[1]]}`, as in tabular_regressor({given[[1]]} = 32).",
+      argument = given[[1]]
+    )
+  }
 }
 
 #' @export

@@ -38,7 +38,7 @@ coef.tfdistribute_estimator <- function(object, ...) {
     variables,
     columns
   )
-  weights <- do.call(rbind, unname(weights))
+  weights <- in_unit_of_response(do.call(rbind, unname(weights)), object)
   if (ncol(weights) == 1) weights[, 1] else weights
 }
 
@@ -59,6 +59,17 @@ abort_no_data <- function(verb, instead) {
     remedy = "Use {instead}.",
     argument = "object"
   )
+}
+
+# The weights of a standardized response as weights of the response itself.
+in_unit_of_response <- function(weights, object) {
+  scale <- call_backend("model_facts", model_dir = object$model_dir)$response_scale
+  for (output in seq_along(scale)) {
+    own <- unlist(scale[[output]])
+    weights[, output] <- weights[, output] * own[[2]]
+    weights["(Intercept)", output] <- weights["(Intercept)", output] + own[[1]]
+  }
+  weights
 }
 
 # Names that differ only in case get a number, in the order in which TensorFlow creates the variables.

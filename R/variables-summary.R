@@ -11,6 +11,8 @@
 #'   variables.
 #' * `global_step`: a count, 0 before the training.
 #' * `classes`: the names of a trained classifier's classes, strings. Of two, the last is the positive class.
+#' * `length`: of a tabular model, a list with `end` (the last step), `batch_size` and `losses` of the validation part at
+#'   the ends of the linear model and of cycles. NULL for other models.
 #' * `evaluation`: the metrics of the last evaluation without a `name`, a named list.
 #' @references The generic function is part of base R.
 #' @seealso [training_history()], [variable_value()]
@@ -36,6 +38,7 @@ summary.tfdistribute_estimator <- function(object, ...) {
       global_step = as.integer(facts$global_step),
       evaluation = lapply(facts$evaluation, function(value) value %||% NaN),
       classes = as.character(facts$classes),
+      length = facts$learned[c("end", "batch_size", "losses")],
       model_dir = object$model_dir
     ),
     class = "tfdistribute_model_summary"
@@ -66,6 +69,13 @@ format.tfdistribute_model_summary <- function(x, ...) {
           "  parameters: {format_count(sum(weights$parameters))} in {nrow(weights)} variable{?s}"
         ),
         paste0("    ", first_of(lines))
+      )
+    },
+    if (!is.null(x$length)) {
+      losses <- vapply(unlist(x$length$losses), format_number, "")
+      paste0(
+        interpolate("  trained: {x$length$end} step{?s} of {x$length$batch_size} rows"),
+        if (length(losses) > 0) paste0(", losses of the validation: ", toString(losses))
       )
     },
     if (length(x$classes) > 0) {

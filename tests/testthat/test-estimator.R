@@ -283,11 +283,14 @@ test_that("coef() names the weights of a linear model as lm() does", {
     `age_bucketized/weights` = matrix(6:8),
     `gear/weights` = matrix(9:10)
   )
-  local_answers(variable_value = function(arguments) {
-    # An error of Python is one of coef().
-    expect_identical(arguments$verb, "coef")
-    values[[sub("linear/linear_model/", "", arguments$name)]]
-  })
+  local_answers(
+    model_facts = function(arguments) list(),
+    variable_value = function(arguments) {
+      # An error of Python is one of coef().
+      expect_identical(arguments$verb, "coef")
+      values[[sub("linear/linear_model/", "", arguments$name)]]
+    }
+  )
   expect_identical(
     coef(linear_regressor(columns)),
     c(
@@ -317,9 +320,12 @@ test_that("coef() names the weights of a linear model as lm() does", {
 test_that("coef() finds the weights of columns whose names differ only in case", {
   # TensorFlow creates variables in the order of names, and numbers a name that it has already.
   values <- list(bias_weights = 0.5, `X/weights` = 2, `x/weights_1` = 3, `Xx/weights` = 4)
-  local_answers(variable_value = function(arguments) {
-    array(values[[sub("linear/linear_model/", "", arguments$name)]], 1)
-  })
+  local_answers(
+    model_facts = function(arguments) list(),
+    variable_value = function(arguments) {
+      array(values[[sub("linear/linear_model/", "", arguments$name)]], 1)
+    }
+  )
   model <- linear_regressor(feature_columns(column_numeric("x", "Xx", "X")))
   expect_identical(coef(model), c(`(Intercept)` = 0.5, x = 3, Xx = 4, X = 2))
 })

@@ -104,7 +104,7 @@ test_that("tensors are shown as messages of R", {
     )
     shown <- testthat::capture_messages(train(model, mtcars_input(), steps = 4, hooks = hook))
     expect_length(shown, 3)
-    expect_match(shown, "^step [134]: loss = [0-9.]+, bias = [0-9.]+\n$")
+    expect_match(shown, "^step [134]: loss = [0-9.]+, bias = -?[0-9.e-]+\n$")
   }
   formatted <- hook_logging_tensor(
     "loss",

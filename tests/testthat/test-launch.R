@@ -279,6 +279,7 @@ test_that("a job calls Python five times before it starts", {
   local_answers(
     starts_job = answering("starts_job", TRUE),
     prepare_job = answering("prepare_job", list(max_steps = NULL)),
+    latest_checkpoint = answering("latest_checkpoint", NULL),
     open_job = answering("open_job", directory),
     pack_inputs = answering("pack_inputs", NULL),
     start_job = answering("start_job", list(id = "job", pid = 1L))
@@ -286,7 +287,10 @@ test_that("a job calls Python five times before it starts", {
   model <- linear_regressor(feature_columns(column_numeric("wt", "hp")), config = in_cluster())
   job <- launch(model, train_spec(cars(), max_steps = 3), eval_spec(cars()), wait = FALSE)
   expect_identical(job$id, "job")
-  expect_identical(asked, c("starts_job", "prepare_job", "open_job", "pack_inputs", "start_job"))
+  expect_identical(
+    asked,
+    c("starts_job", "prepare_job", "latest_checkpoint", "open_job", "pack_inputs", "start_job")
+  )
   asked <- character()
   expect_error(
     launch(linear_regressor(feature_columns(column_numeric("wt"))), train_spec(cars())),

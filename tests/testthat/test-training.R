@@ -141,7 +141,11 @@ if (checks_all()) {
 
 test_that("train() twice on the same estimator goes on, and tells true losses", {
   skip_if_no_tensorflow()
-  model <- linear_regressor(numbers(), optimizer = list("sgd", learning_rate = 1e-5))
+  model <- linear_regressor(
+    numbers(),
+    optimizer = list("sgd", learning_rate = 1e-5),
+    standardize_response = FALSE
+  )
   first <- train(model, cars_input(mpg ~ wt + hp, epochs = NULL), steps = 20)
   second <- train(model, cars_input(mpg ~ wt + hp, epochs = NULL), steps = 10)
   expect_identical(first$losses$step, c(1L, 10L, 20L))
@@ -172,7 +176,7 @@ test_that("a training that continues from a checkpoint of another session says s
 
 test_that("predictions come one for each row, in the order of the input", {
   skip_if_no_tensorflow()
-  model <- linear_regressor(numbers())
+  model <- linear_regressor(numbers(), standardize_response = FALSE)
   train(model, cars_input(mpg ~ wt + hp, epochs = 20))
   all <- predict(model, cars_input(mpg ~ wt + hp))
   expect_s3_class(all, "tbl_df")

@@ -142,3 +142,5 @@ class InputFacts:
     typed: bool = True  # Whether types tell more than dtypes, such as dates from numbers.
     # Feature that holds each row's weight; it is not among the features.
     weights: ColumnFacts | None = None
+    # Returns the values of a column, one per row; None if the rows are not in memory.
+    values: Callable[[str], Any] | None = None

@@ -80,6 +80,7 @@ def _model_facts(model_dir: str) -> dict[str, Any]:
         "global_step": training.global_step(model_dir),
         "evaluation": evaluations[-1] if evaluations else {},
         "classes": training.class_names(model_dir),
+        **training.learned(model_dir),
     }
 
 
@@ -247,6 +248,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "check_sharding": rows.check_sharding,
     "check_tf_config": clusters.check_tf_config,
     "compare_runs": verification.compare_runs,
+    "complete_tabular": rows.complete_tabular,
     "copy_file": model_files.copy_file,
     "dataset_columns": serialized_dataset.column_names,
     "describe_column": lambda column: engine.features.describe_column(column),
@@ -332,6 +334,7 @@ INTERRUPTIBLE = frozenset(
     {
         "check_sharding",
         "compare_runs",
+        "complete_tabular",
         "evaluate",
         "export_savedmodel",
         "next_batch",

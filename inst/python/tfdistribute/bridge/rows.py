@@ -1,9 +1,9 @@
-"""Bridge functions about the rows of an input: audit of sharding, and writing of shards."""
+"""Bridge functions about the rows of an input: audit of sharding, writing of shards, tabular models."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,9 @@ import numpy as np
 from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Input, PipelineAudit, audit_sharding, write_input
+from tfdistribute.training import complete_tabular as complete
 from tfdistribute.training import translate_errors
+from tfdistribute.training.specs import read_estimator
 
 Wire = Mapping[str, Any]
 
@@ -58,3 +60,13 @@ def _with_fields(input: Wire, **fields: Any) -> Wire:  # noqa: A002
     if "source" in input:
         return {**input, "source": _with_fields(input["source"], **fields)}
     return {**input, **{name: value for name, value in fields.items() if name in input}}
+
+
+def complete_tabular(
+    estimator: Wire,
+    input: Input,  # noqa: A002 - the project's word, in both languages
+    listener: Callable[..., Any] | None = None,
+) -> str | None:
+    """Return what a tabular model has learned from the rows, with the end of its training."""
+    model, settings = read_estimator(estimator)
+    return complete(model, settings, input, listener=listener).learned

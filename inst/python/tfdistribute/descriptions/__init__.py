@@ -139,24 +139,6 @@ def _member(family: type[D], kind: Any, argument: str) -> type[D]:
     return member
 
 
-def check_minimum(argument: str, value: float, minimum: float) -> None:
-    if value < minimum:
-        raise ArgumentError(
-            f"`{argument}` must be at least {minimum:g}, not {value:g}.",
-            argument=argument,
-            value=f"{value:g}",
-        )
-
-
-def check_maximum(argument: str, value: float, maximum: float) -> None:
-    if value > maximum:
-        raise ArgumentError(
-            f"`{argument}` must be at most {maximum:g}, not {value:g}.",
-            argument=argument,
-            value=f"{value:g}",
-        )
-
-
 def check_choice(argument: str, value: str, choices: Iterable[str]) -> None:
     if value not in choices:
         raise ArgumentError(

@@ -49,7 +49,7 @@ def factory_by_name(class_name: str, settings: Mapping[str, Any]) -> Callable[[]
         penalty = arguments.pop("l2_penalty", 0)
         if "learning_rate" in arguments:
             arguments["learning_rate"] = learning_rate(arguments["learning_rate"])
-        optimizer = _with_own_settings(optimizer_class(**arguments))
+        optimizer = with_own_settings(optimizer_class(**arguments))
         return _with_penalty(optimizer, penalty) if penalty > 0 else optimizer
 
     try:
@@ -101,7 +101,7 @@ def factory_like(optimizer: Any, model_dir: str | None = None) -> Callable[[], A
         return checked_factory(optimizer)
     else:
         raise _unusable(optimizer)
-    return lambda: _with_own_settings(optimizer_class.from_config(dict(config)), model_dir)
+    return lambda: with_own_settings(optimizer_class.from_config(dict(config)), model_dir)
 
 
 def checked_factory(function: Callable[[], Any]) -> Callable[[], Any]:
@@ -120,7 +120,7 @@ def checked_factory(function: Callable[[], Any]) -> Callable[[], Any]:
     return make
 
 
-def _with_own_settings(optimizer: Any, model_dir: str | None = None) -> Any:
+def with_own_settings(optimizer: Any, model_dir: str | None = None) -> Any:
     # Keras turns a number into a variable, which the checkpoint overwrites, so a training that continues would keep
     # its first learning rate. A function does not become a variable.
     own = {

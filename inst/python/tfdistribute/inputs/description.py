@@ -9,6 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from tfdistribute.columns import AcceptedValues, InputFacts
 from tfdistribute.descriptions import Description
 from tfdistribute.descriptions.constraints import Count, Text
@@ -83,6 +86,14 @@ class Input(Description):
     def starting_at(self, row: int) -> Input:
         """Return the input whose training begins at a position in the rows of all epochs; itself if it has none."""
         return self
+
+    def repeated(self, batch_size: int) -> Input:
+        """Return the same rows in batches of a size, without end; itself if a function makes the batches."""
+        return self
+
+    def subset(self, rows: npt.NDArray[np.integer[Any]]) -> Input:
+        """Return some of the rows, by their numbers, which only rows in memory have."""
+        raise NotImplementedError
 
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
@@ -174,6 +185,12 @@ class RowInput(Input):
         started = copy.copy(self)
         object.__setattr__(started, "first_row", row)
         return started
+
+    def repeated(self, batch_size: int) -> RowInput:
+        repeated = copy.copy(self)
+        object.__setattr__(repeated, "batch_size", batch_size)
+        object.__setattr__(repeated, "epochs", None)
+        return repeated
 
     def in_large_batches(self, pipelines: int = 1) -> RowInput:
         facts = self.facts()

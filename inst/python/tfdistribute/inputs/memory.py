@@ -63,6 +63,7 @@ class PackedInput(RowInput):
             epochs=self.epochs,
             global_batch_size=self.batch_size,
             label_range=None if label is None else self.packed.range(label.name),
+            values=lambda name: self.packed.values(name, slice(None)),
         )
 
     def content(self) -> Mapping[str, Any]:
@@ -74,9 +75,15 @@ class PackedInput(RowInput):
 
     def with_codes(self, compute: ComputeCodes) -> PackedInput:
         codes = compute(self.packed.rows, self.packed.values, self.response)
+        return self._with_packed(self.packed.with_columns(codes))
+
+    def subset(self, rows: npt.NDArray[np.integer[Any]]) -> PackedInput:
+        return self._with_packed(self.packed.subset(rows))
+
+    def _with_packed(self, packed: PackedColumns) -> PackedInput:
         # Not dataclasses.replace(), which would read the rows again.
         made = copy.copy(self)
-        object.__setattr__(made, "packed", self.packed.with_columns(codes))
+        object.__setattr__(made, "packed", packed)
         return made
 
     def shard_order(self) -> ShardOrder:

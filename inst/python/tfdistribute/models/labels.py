@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tfdistribute.columns import Accepted, ColumnFacts, InputFacts, show_values
 from tfdistribute.errors import InputError, ModelError
 
@@ -39,6 +41,25 @@ def check_regression_label(facts: InputFacts, label_dimension: int) -> None:
             value=label.name,
         )
     _check_width(label, label_dimension, "label_dimension")
+
+
+def response_scale(facts: InputFacts, label: ColumnFacts) -> tuple[tuple[float, float], ...]:
+    """Return the mean and standard deviation of each response; InputError if they cannot be computed."""
+    if facts.values is None:
+        raise InputError(
+            "`standardize_response` is TRUE, but the rows are not in memory, so their mean is not known.",
+            "Give a data frame, or leave `standardize_response` out and scale the response in the data.",
+            argument="standardize_response",
+            value="TRUE",
+        )
+    if label.type == "string":
+        return ((0.0, 1.0),)  # check_regression_label() raises the error.
+    values = facts.values(label.name).astype(np.float64).reshape(-1, max(1, label.width))
+    spreads = [float(each) for each in values.std(axis=0)]
+    return tuple(
+        (float(mean), spread if spread > 0 else 1.0)
+        for mean, spread in zip(values.mean(axis=0), spreads, strict=True)
+    )
 
 
 def check_class_label(

@@ -5,6 +5,7 @@ from tfdistribute.training.export import export_keras_model, export_savedmodel
 from tfdistribute.training.history import History, read_history
 from tfdistribute.training.model_directory import (
     class_names,
+    learned,
     trained_columns,
     trained_replacements,
     trained_terms,
@@ -14,6 +15,6 @@ from tfdistribute.training.predict import concatenate, predict
 from tfdistribute.training.spark import predict_table
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.tensorflow_errors import translate_errors
-from tfdistribute.training.train import distribute, train
+from tfdistribute.training.train import complete_tabular, distribute, train
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
 from tfdistribute.training.variables import global_step, variable_names, variable_value, weights

@@ -29,6 +29,7 @@ OWN_FILES = (SIGNATURE, history_file.LOSSES, history_file.EVALUATIONS, position.
 
 # What a training learned from its rows, beside weights.
 _LEARNED = {"kinds", "replacements", "terms"}
+_LEARNED_BY_MODEL = {"response_scale", "learned"}
 
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _NOT_WRITABLE = re.compile(r"Read-only file system|Permission denied")
@@ -111,6 +112,12 @@ def class_names(model_dir: str) -> list[str] | None:
     return structure["label_vocabulary"] or [str(each) for each in range(structure["n_classes"])]
 
 
+def learned(model_dir: str) -> dict[str, Any]:
+    """Return the ``response_scale`` of a trained regressor, and what a tabular model ``learned``; None for others."""
+    structure = ModelDirectory(model_dir).structure or {}
+    return {name: structure.get(name) for name in ("response_scale", "learned")}
+
+
 def trained_replacements(model_dir: str) -> dict[str, Any]:
     return ModelDirectory(model_dir).replacements
 
@@ -131,9 +138,12 @@ class ModelDirectory:
         for name in OWN_FILES:
             storage.check_own(os.path.join(path, name))
         self._signed: dict[str, Any] = storage.read_object(os.path.join(path, SIGNATURE)) or {}
-        if self._signed.keys() & _LEARNED and listed_checkpoint(path) is None:
+        model = self.structure or {}
+        learned = self._signed.keys() & _LEARNED or model.keys() & _LEARNED_BY_MODEL
+        if learned and listed_checkpoint(path) is None:
             # Of a training that failed before its first checkpoint.
             self._signed = {k: each for k, each in self._signed.items() if k not in _LEARNED}
+            self._signed["model"] = {k: v for k, v in model.items() if k not in _LEARNED_BY_MODEL}
 
     @property
     def structure(self) -> dict[str, Any] | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tfdistribute.errors import ArgumentError
 from tfdistribute.inputs import Input
 from tfdistribute.interrupts import finish_step_on_interrupt
-from tfdistribute.models import Model, Wrapped
+from tfdistribute.models import Model, Tabular, Wrapped
 from tfdistribute.run_config import RunSettings
+from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.hooks import suppress_nan_error
 from tfdistribute.training.multi_worker.assignment import TaskAssignment, current_member
@@ -16,6 +18,7 @@ from tfdistribute.training.multi_worker.perform import perform
 from tfdistribute.training.preparation import prepare_estimator, prepare_training
 from tfdistribute.training.remote.exclusive import exclusive
 from tfdistribute.training.specs import TrainSpec, check_training
+from tfdistribute.training.tabular import choose_end, steps_note
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.tracking import tracked
 
@@ -54,8 +57,16 @@ def train(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#train
     """
-    source = source.reading(model.types_read())
     member = current_member(settings)
+    notes: tuple[str, ...] = ()
+    if isinstance(model, Tabular):
+        model = complete_tabular(
+            model, settings, source, steps, max_steps, listener, member is None
+        )
+        assert model.table is not None
+        source, max_steps = source.repeated(model.table.batch_size), model.table.end
+        notes = (steps_note(model),)
+    source = source.reading(model.types_read())
     if member is not None:
         spec = TrainSpec(source, max_steps, tuple(hooks))
         return perform(
@@ -68,13 +79,63 @@ def train(
                 steps=steps,
                 saving_listeners=saving_listeners,
                 listener=listener,
+                notes=notes,
             )
         )
+    return _train(
+        model,
+        settings,
+        source,
+        steps=steps,
+        max_steps=max_steps,
+        hooks=hooks,
+        saving_listeners=saving_listeners,
+        listener=listener,
+        notes=notes,
+    )
+
+
+def complete_tabular(
+    model: Any,
+    settings: RunSettings,
+    source: Input,
+    steps: int | None = None,
+    max_steps: int | None = None,
+    listener: Listener | None = None,
+    alone: bool = True,
+) -> Tabular:
+    """Complete a tabular model, as in ``choose_end``; ArgumentError if a caller wants to choose the end, too."""
+    given = {"steps": steps, "max_steps": max_steps}
+    for name, value in given.items():
+        if value is not None:
+            raise ArgumentError(
+                f"`{name}` is {value}, but a tabular model chooses the end of its training.",
+                "Leave it out, or give the model its `epochs`.",
+                argument=name,
+                value=str(value),
+            )
+    return choose_end(model, settings, source, _train, evaluate, listener, alone)
+
+
+def _train(
+    model: Model,
+    settings: RunSettings,
+    source: Input,
+    *,
+    steps: int | None = None,
+    max_steps: int | None = None,
+    hooks: Sequence[Any] = (),
+    saving_listeners: Sequence[Any] = (),
+    listener: Listener | None = None,
+    notes: Sequence[str] = (),
+) -> History:
     check_training(model, source, steps, max_steps, hooks)
     with exclusive(model.model_dir):
         with translate_errors("train", model.model_dir):
             prepared = prepare_training("train", model, settings, source)
         history = prepared.new_history(source, listener, max_steps, steps)
+        for text in notes:
+            history.note(text)
         source = prepared.continued(source, prepared.first_step)
         with (
             tracked(model, settings, history),

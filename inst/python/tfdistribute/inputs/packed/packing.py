@@ -84,6 +84,12 @@ class PackedColumns:
         """Copy rows by numbers of shape [batches, examples] into arrays of shape [batches, examples, columns]."""
         return tuple(np.take(matrix, rows, axis=0) for matrix in self.matrices)
 
+    def subset(self, rows: npt.NDArray[np.integer[Any]]) -> PackedColumns:
+        matrices = self.layout.empty(len(rows))
+        for matrix, copied in zip(self.matrices, matrices, strict=True):
+            np.take(matrix, rows, axis=0, out=copied)
+        return PackedColumns(matrices, self.layout)
+
     def checksum(self) -> str:
         texts = ("\0".join(map(str, table)) for table in self.layout.tables.values())
         encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
@@ -179,8 +185,9 @@ class _Group:
 
     def copy(self) -> None:
         rows = len(self._columns[0][0]) if self._columns else 0
-        # Doubles beyond float32 become infinite here; R has already refused them by column name.
-        with np.errstate(over="ignore"):
+        # Doubles beyond float32 become infinite here; R has already refused them by column name. R's NA is a
+        # signaling NaN.
+        with np.errstate(over="ignore", invalid="ignore"):
             for first in range(0, rows, _BLOCK_ROWS):
                 block = slice(first, first + _BLOCK_ROWS)
                 for target, values in self._columns:

@@ -27,6 +27,7 @@ from tfdistribute.models.labels import (
     check_regression_label,
     check_vocabulary,
     class_names,
+    response_scale,
 )
 from tfdistribute.models.serving import examples_receiver
 from tfdistribute.models.warm_start import WarmStart
@@ -93,20 +94,22 @@ class Canned(Model):
         arguments, start = self.arguments(), self.warm_start_from
         weight_key = None if self.weight_column is None else safe_key(self.weight_column)
         is_mean = self.loss_reduction == LOSS_REDUCTIONS[0]
-        estimator = getattr(engine.tf.estimator, type(self).__name__)(
+        head = {
+            "weight_column": weight_key,
+            "loss_reduction": getattr(engine.tf.losses.Reduction, self.loss_reduction.upper()),
+            **self.head_arguments(),
+        }
+        estimator = self.new_estimator(
+            head,
             model_dir=self.model_dir,
             config=config,
-            weight_column=weight_key,
-            loss_reduction=getattr(engine.tf.losses.Reduction, self.loss_reduction.upper()),
-            **self.head_arguments(),
             **arguments,
             **({} if start is None else {"warm_start_from": start.build()}),
         )
-        columns = [column for part in self.columns() for column in arguments[part] or ()]
         options = engine.estimator.EstimatorOptions(
             kind="canned",
             reads_matrices=True,
-            columns=columns,
+            columns=self.built_columns(arguments),
             feature_keys={
                 each.feature: safe_key(each.feature) for each in self.required_features()
             },
@@ -118,6 +121,12 @@ class Canned(Model):
             **self.estimator_options(),
         )
         return engine.estimator.adopt(estimator, options)
+
+    def built_columns(self, arguments: Mapping[str, Any]) -> list[Any]:
+        return [column for part in self.columns() for column in arguments[part] or ()]
+
+    def new_estimator(self, head: Mapping[str, Any], **arguments: Any) -> Any:
+        return getattr(engine.tf.estimator, type(self).__name__)(**head, **arguments)
 
     def serving_input_receiver_fn(
         self, features: Mapping[str, ColumnFacts] | None = None
@@ -161,10 +170,38 @@ class Canned(Model):
 
 @dataclass(frozen=True)
 class Regressor(Canned):
+    """A model of numbers, which may learn the standardized response.
+
+    Predictions and evaluations then have the unit of the response, and only the losses of the training do not.
+    """
+
     label_dimension: Count = 1
+    # None standardizes if the model in ``model_dir`` does.
+    standardize_response: bool | None = None
+    # Mean and standard deviation of each response in the first training.
+    response_scale: Annotated[tuple[tuple[float, float], ...] | None, Fact.INTERNAL] = None
 
     def head_arguments(self) -> dict[str, Any]:
         return {"label_dimension": self.label_dimension}
+
+    def new_estimator(self, head: Mapping[str, Any], **arguments: Any) -> Any:
+        if self.response_scale is None:
+            return super().new_estimator(head, **arguments)
+        name = type(self).__name__.replace("Regressor", "Estimator")
+        standardized = engine.heads.StandardizedRegressionHead(self.response_scale, **head)
+        return getattr(engine.tf.estimator, name)(head=standardized, **arguments)
+
+    def complete_from_input(self, facts: InputFacts) -> Model:
+        completed = super().complete_from_input(facts)
+        if not self.standardize_response or self.response_scale or facts.label is None:
+            return completed
+        return replace(completed, response_scale=response_scale(facts, facts.label))
+
+    def complete_from_signature(self, signature: Mapping[str, Any] | None) -> Model:
+        scale = (signature or {}).get("response_scale")
+        if scale is None or self.standardize_response is False:
+            return self
+        return replace(self, response_scale=tuple((mean, spread) for mean, spread in scale))
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         super().check(facts, needs_label)
@@ -172,7 +209,8 @@ class Regressor(Canned):
             check_regression_label(facts, self.label_dimension)
 
     def structure(self) -> dict[str, Any]:
-        return {**super().structure(), "label_dimension": self.label_dimension}
+        scale = {} if self.response_scale is None else {"response_scale": self.response_scale}
+        return {**super().structure(), "label_dimension": self.label_dimension, **scale}
 
 
 @dataclass(frozen=True)

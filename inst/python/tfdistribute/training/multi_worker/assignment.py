@@ -29,6 +29,7 @@ from tfdistribute.files import canonical_path
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import Listener
+from tfdistribute.training.hooks.description import RECORDS
 from tfdistribute.training.specs import (
     COMPARED_BY_LAST_STEP,
     EvalSpec,
@@ -70,6 +71,7 @@ class TaskAssignment:
     steps: Annotated[int | None, MayDiffer(COMPARED_BY_LAST_STEP)] = None
     saving_listeners: Annotated[Sequence[Any], MayDiffer("Only the chief saves.")] = ()
     listener: Annotated[Listener | None, _OWN] = None
+    notes: Annotated[Sequence[str], MayDiffer(RECORDS)] = ()
 
     def check(self) -> None:
         """Check that the training may begin: its directory, which the job must have locked, its hooks, and its end."""

@@ -99,6 +99,8 @@ class TaskRun:
                 assignment.verb, assignment.model, assignment.settings, source, self._member
             )
             task_events.emit("tensorflow")
+            for text in assignment.notes if self._member.is_chief else ():
+                self._history.note(text)
             if ProgressFile(model_dir, self._member).has_other_workers:
                 self._history.note_other_shards(source)
             self._start = stack.enter_context(record_training(self._peers, model_dir))

@@ -1,0 +1,90 @@
+#' Models that need nothing but data
+#'
+#' Networks for tables, which learn their columns and the length of their training from the rows. A formula and a data
+#' frame are enough: no feature columns, no scales, no number of epochs.
+#'
+#' @section Columns:
+#' Numbers are scaled robustly and embedded. Factors, strings, TRUE and FALSE become indicators, or embeddings from 10
+#' levels. Dates become numbers and the phases of the week and the year, and times also the phase of the day.
+#' A missing number counts as the median and sets an indicator. Missing labels are a level of their own. The first
+#' training learns medians, scales, levels and the scale of the response from its rows, and `model_dir` keeps them.
+#' @section Training:
+#' Rows must be in memory. `train()` accepts no `steps`, `epochs` and `batch_size`.
+#' A model on the rows that are not in the validation part first learns as a linear model. Then its layers learn in four
+#' cycles of the learning rate, each twice as long as the one before. The validation part chooses the linear model or
+#' the best end of a cycle, and the model itself trains on all rows to that end. With a cluster, this session chooses
+#' the end, and the processes of the cluster train on all rows. A message and the notes of the history report the choice.
+#' @param hidden_units Units of each hidden layer, counts.
+#' @param dropout Share of units that each training step omits at first, a number below 1. It falls to 0.
+#' @param weight_decay Factor by which weights shrink in a step, relative to the learning rate, a number.
+#' @param learning_rate Number at which the learning rate peaks. NULL for 0.2 (numbers) or 0.04 (classes), because weights are
+#'   divided by the root of the width of their layer.
+#' @param batch_size Rows of a step over all replicas, a count. NULL for 256.
+#' @param epochs Epochs of the training, a count, without a validation. NULL for at most 256 epochs and 20,000 steps, of
+#'   which the validation chooses the end.
+#' @param validation Share of the rows that choose the end, a number below 1. They depend on the `seed` of
+#'   [run_config()], and have the same share of each class. 0 trains to the end of the last cycle.
+#' @param new_levels `"error"` rejects labels that the training lacked, and `"ignore"` reads them as no label.
+#' @param time_limit_s Seconds that the training should take, a number. It is compared with the time of the cycles
+#'   so far, so the training takes at least the first of them. NULL sets no limit.
+#' @inheritParams linear_estimators
+#' @returns A description of class `tfdistribute_tabular_regressor_estimator` or
+#'   `tfdistribute_tabular_classifier_estimator`, and `tfdistribute_estimator`.
+#' @section Errors:
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_input_error`, from [train()], if the rows are not in memory.
+#' @references Holzmüller, Grinsztajn and Steinwart (2024), Better by Default: Strong Pre-Tuned MLPs and Boosted Trees
+#'   on Tabular Data, <https://arxiv.org/abs/2407.04491>, whose RealMLP has these layers.
+#' @seealso [estimators]
+#' @examplesIf tfdistribute_available()
+#' model <- tabular_regressor(epochs = 20)
+#' train(model, mpg ~ ., data = mtcars)
+#' predict(model, head(mtcars))
+#' @name tabular_estimators
+NULL
+
+#' @rdname tabular_estimators
+#' @export
+tabular_regressor <- function(
+  hidden_units = c(128L, 128L, 128L),
+  dropout = 0.15,
+  weight_decay = 0.02,
+  learning_rate = NULL,
+  batch_size = NULL,
+  epochs = NULL,
+  validation = 0.2,
+  new_levels = "error",
+  time_limit_s = NULL,
+  weight_column = NULL,
+  model_dir = NULL,
+  config = NULL,
+  ...
+) {
+  check_call()
+  describe_estimator("tabular_regressor", as.list(environment()))
+}
+
+#' @rdname tabular_estimators
+#' @export
+tabular_classifier <- function(
+  hidden_units = c(128L, 128L, 128L),
+  dropout = 0.15,
+  weight_decay = 0.02,
+  learning_rate = NULL,
+  batch_size = NULL,
+  epochs = NULL,
+  validation = 0.2,
+  new_levels = "error",
+  time_limit_s = NULL,
+  weight_column = NULL,
+  model_dir = NULL,
+  config = NULL,
+  ...
+) {
+  check_call()
+  describe_estimator("tabular_classifier", as.list(environment()))
+}
+
+is_tabular <- function(object) {
+  isTRUE(object$kind %in% c("tabular_regressor", "tabular_classifier"))
+}

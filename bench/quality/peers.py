@@ -1,0 +1,59 @@
+"""LightGBM and scikit-learn with their defaults: peers.py KIND DIRECTORY SEED."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from lightgbm import LGBMClassifier, LGBMRegressor
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+
+def main(kind: str, directory: Path, seed: int) -> None:
+    train, test = (pd.read_csv(directory / f"{part}.csv") for part in ("train", "test"))
+    levels = json.loads((directory / "levels.json").read_text())
+    response, *features = list(train)
+    texts = [name for name in features if not pd.api.types.is_numeric_dtype(train[name])]
+    for name in texts:
+        kinds = pd.CategoricalDtype(sorted(train[name].dropna().unique()))
+        train[name], test[name] = train[name].astype(kinds), test[name].astype(kinds)
+    target = train[response]
+    if levels:
+        target = target.astype(str).map({level: code for code, level in enumerate(levels)})
+    elif kind == "sklearn_mlp":
+        center, spread = target.mean(), target.std()
+        target = (target - center) / spread
+    model = make(kind, bool(levels), seed, texts, features)
+    model.fit(train[features], target)
+    found = model.predict_proba(test[features]) if levels else model.predict(test[features])
+    if not levels and kind == "sklearn_mlp":
+        found = found * spread + center
+    np.savetxt(directory / "predicted.csv", found, delimiter=",")
+
+
+def make(kind: str, classes: bool, seed: int, texts: list[str], features: list[str]) -> Any:
+    if kind == "lightgbm":
+        return (LGBMClassifier if classes else LGBMRegressor)(random_state=seed, n_jobs=1)
+    if kind == "sklearn_gbm":
+        boosting = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
+        return boosting(random_state=seed, categorical_features="from_dtype")
+    numbers = [name for name in features if name not in texts]
+    prepared = make_column_transformer(
+        (make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), numbers),
+        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), texts),
+    )
+    network = MLPClassifier if classes else MLPRegressor
+    return make_pipeline(prepared, network(random_state=seed))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Get the tables and the peers of bench/quality into .environment/quality, and print the variables that run.R needs.
+set -euo pipefail
+
+root="$(cd "$(dirname "$0")/../.." && pwd)/.environment/quality"
+mkdir -p "$root/debian"
+cd "$root/debian"
+apt-get download -q r-cran-modeldata r-cran-mlbench r-cran-cardata >&2
+for package in *.deb; do dpkg-deb -x "$package" "$root/debian"; done
+[ -d "$root/python" ] || python3 -m venv "$root/python"
+"$root/python/bin/pip" install -q lightgbm pandas scikit-learn >&2
+"$root/python/bin/python" - "$root/diabetes.csv" <<'PYTHON'
+import sys
+
+from sklearn.datasets import load_diabetes
+
+frame = load_diabetes(as_frame=True, scaled=False).frame
+frame[["target", *frame.columns.drop("target")]].to_csv(sys.argv[1], index=False)
+PYTHON
+echo "export DIABETES_CSV=$root/diabetes.csv PEERS_PYTHON=$root/python/bin/python"
+echo "export R_LIBS_SITE=$root/debian/usr/lib/R/site-library:$(Rscript -e 'cat(.Library.site, .Library, sep = ":")')"

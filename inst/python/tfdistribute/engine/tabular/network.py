@@ -1,0 +1,176 @@
+"""Layers of a tabular model, and the linear model that competes with them.
+
+Source:
+    RealMLP: https://arxiv.org/abs/2407.04491, "Better by Default: Strong Pre-Tuned MLPs and Boosted Trees on Tabular
+    Data".
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+from tensorflow_estimator.python.estimator.canned import linear
+
+from tfdistribute.engine.tabular.schedule import Cycles, Progress, TabularAdam
+
+v1 = tf.compat.v1
+# Numbers are clipped smoothly at this many robust scales.
+_CLIP = 3.0
+_FREQUENCIES, _EMBEDDED = 16, 3
+# Factors of the rate for variables that learn slower or faster than weights.
+_FACTORS = {"bias": 0.1, "scale": 6.0, "plr": 0.1, "act": 0.1}
+# Rate of the linear model, whose weights are not divided by the root of their number.
+_LINEAR_RATE = 0.02
+
+
+@dataclass(frozen=True)
+class Network:
+    """Columns, constants and sizes of the layers.
+
+    Args:
+        numbers: Standardized numeric columns.
+        categories: Dense columns of categories.
+        linear: Columns of the same categories for the linear model.
+        shift, stretch: Center and scale of each number relative to its mean and standard deviation.
+        incomplete: Positions of numbers that were missing in rows of the training.
+        cycles: Position of a date, and the factor and the offset that turn its number into a phase.
+    """
+
+    numbers: Sequence[Any]
+    categories: Sequence[Any]
+    linear: Sequence[Any]
+    shift: Sequence[float]
+    stretch: Sequence[float]
+    incomplete: Sequence[int]
+    cycles: Sequence[tuple[int, float, float]]
+    hidden_units: Sequence[int]
+    activation: Callable[[Any], Any]
+    dropout: float
+    weight_decay: float
+    learning_rate: float
+    steps: int
+
+
+def make_model_fn(network: Network, head: Any) -> Callable[..., Any]:
+    # Estimator requires these parameter names.
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        training = mode == tf.estimator.ModeKeys.TRAIN
+        step = v1.train.get_or_create_global_step()
+        # Afterwards, the model is what the last step trained.
+        progress = Progress(network.steps, tf.convert_to_tensor(step) - (0 if training else 1))
+        with v1.variable_scope("tabular"):
+            logits = _logits(network, features, head.logits_dimension, progress, training)
+        optimizer = _optimizer(network, step) if training else None
+        return head.create_estimator_spec(
+            features=features,
+            mode=mode,
+            labels=labels,
+            logits=logits,
+            optimizer=optimizer,
+            trainable_variables=v1.trainable_variables(),
+        )
+
+    return model_fn
+
+
+def _optimizer(network: Network, step: Any) -> Any:
+    factors = {**_FACTORS, "linear": _LINEAR_RATE / network.learning_rate}
+    rate = Cycles(network.learning_rate, network.steps)
+    optimizer = TabularAdam(rate, network.weight_decay, network.steps, factors)
+    optimizer.iterations = step
+    return optimizer
+
+
+def _logits(network: Network, features: Any, width: int, progress: Progress, training: bool) -> Any:
+    logits: list[Any] = []
+    deep: list[Any] = []
+    if network.numbers:
+        plain, clipped = _read_numbers(network, features)
+        weights = _variable("linear_weights", [plain.shape[1], width], 0.0)
+        bias = _variable("linear_bias", [width], 0.0)
+        logits.append(tf.nn.bias_add(tf.matmul(plain, weights), bias))
+        deep.append(_embed(clipped))
+    if network.categories:
+        deep.append(tf.keras.layers.DenseFeatures(network.categories)(features))
+        logits.append(linear.LinearModel(network.linear, width, name="linear")(features))
+    hidden = tf.concat(deep, 1)
+    hidden *= _variable("scale", [1, hidden.shape[1]], 1.0)
+    rate = network.dropout * progress.regularization
+    for index, units in enumerate(network.hidden_units):
+        hidden = _activate(network, _dense(hidden, units, index + 1), index + 1)
+        if training and network.dropout > 0:
+            hidden = tf.nn.dropout(hidden, rate)
+    layers = _dense(hidden, width, len(network.hidden_units) + 1, is_last=True)
+    return tf.where(progress.is_linear, _sum_of_pairs(logits), layers)
+
+
+def _read_numbers(network: Network, features: Any) -> tuple[Any, Any]:
+    """Return the standardized numbers, and the robustly scaled ones, both with indicators of missing numbers."""
+    values = tf.keras.layers.DenseFeatures(network.numbers)(features)
+    missing = tf.math.is_nan(values)
+    # A missing number counts as the median.
+    values = tf.where(missing, tf.zeros_like(values) + list(network.shift), values)
+    robust = (values - list(network.shift)) * list(network.stretch)
+    robust /= tf.sqrt(1 + tf.square(robust / _CLIP))
+    added: list[Any] = []
+    if network.incomplete:
+        added.append(tf.cast(tf.gather(missing, list(network.incomplete), axis=1), tf.float32))
+    if network.cycles:
+        places, factors, offsets = (list(each) for each in zip(*network.cycles, strict=True))
+        phases = 2 * math.pi * (tf.gather(values, places, axis=1) * factors + offsets)
+        added += [tf.sin(phases), tf.cos(phases)]
+    return tf.concat([values, *added], 1), tf.concat([robust, *added], 1)
+
+
+def _embed(numbers: Any) -> Any:
+    """Embed each number by a periodic layer and a linear one, and keep the number itself ("PBLD" of RealMLP)."""
+    count = numbers.shape[1]
+    frequencies = _variable(
+        "plr_w1", [1, count, _FREQUENCIES], v1.random_normal_initializer(0, 0.1)
+    )
+    phases = _variable("plr_b1", [1, count, _FREQUENCIES], _uniform(math.pi))
+    weights = _variable("plr_w2", [count, _FREQUENCIES, _EMBEDDED], _uniform(0.25))
+    biases = _variable("plr_b2", [1, count, _EMBEDDED], _uniform(0.25))
+    each = tf.expand_dims(numbers, 2)
+    waves = tf.cos(2 * math.pi * each * frequencies + phases)
+    embedded = tf.concat([tf.einsum("bnk,nkh->bnh", waves, weights) + biases, each], 2)
+    return tf.reshape(embedded, [-1, count * (_EMBEDDED + 1)])
+
+
+def _dense(inputs: Any, units: int, index: int, is_last: bool = False) -> Any:
+    """A layer in NTK form. The last one begins with 0, as does the linear model."""
+    width = inputs.shape[1]
+    initial: Any = 0.0 if is_last else v1.random_normal_initializer(0, 1)
+    weights = _variable(f"weight_{index}", [width, units], initial)
+    bias = _variable(f"bias_{index}", [units], initial)
+    return tf.nn.bias_add(tf.matmul(inputs, weights / math.sqrt(width)), bias)
+
+
+def _activate(network: Network, values: Any, index: int) -> Any:
+    share = _variable(f"act_{index}", [1, values.shape[1]], 1.0)
+    # Two consumers of each tensor: see _sum_of_pairs().
+    return _sum_of_pairs([(1 - share) * values, share * network.activation(tf.identity(values))])
+
+
+def _sum_of_pairs(values: Sequence[Any]) -> Any:
+    """Add tensors two at a time.
+
+    A sum of three, such as the gradient of a tensor with three consumers, is added in an order that depends on which
+    memory is free ("AddN" in tensorflow/core/kernels/aggregate_ops.cc), so its last digits would differ between runs.
+    """
+    return functools.reduce(tf.add, values)
+
+
+def _variable(name: str, shape: Sequence[int], initial: Any) -> Any:
+    if isinstance(initial, float):
+        initial = v1.constant_initializer(initial)
+    return v1.get_variable(name, shape, tf.float32, initial)
+
+
+def _uniform(bound: float) -> Any:
+    return v1.random_uniform_initializer(-bound, bound)

@@ -1,0 +1,164 @@
+"""Columns and length of a tabular model, which its first training learns from the rows."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.errors import InputError
+from tfdistribute.models.feature_columns.categorical import VocabularyList
+from tfdistribute.models.feature_columns.derived import Embedding, Indicator
+from tfdistribute.models.feature_columns.description import FeatureColumn, safe_key
+from tfdistribute.models.feature_columns.initializers import NamedInitializer
+from tfdistribute.models.feature_columns.numeric import Numeric
+
+# More levels than these get an embedding.
+_MOST_INDICATED, _EMBEDDED = 9, 8
+_DAY_S = 86_400.0
+_WEEK, _YEAR = 7.0, 365.2425
+_PERIODS = {
+    "date": (_WEEK, _YEAR),
+    "datetime": (_DAY_S, _WEEK * _DAY_S, _YEAR * _DAY_S),
+}
+_Values = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Number:
+    """A feature of numbers or dates: its mean and standard deviation, and its median and a robust scale."""
+
+    name: str
+    mean: float
+    spread: float
+    median: float
+    scale: float
+    incomplete: bool  # Whether rows of the training lacked it.
+    periods: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, column: ColumnFacts, values: Any) -> Number:
+        held = values.astype(np.float64)
+        known = held[~np.isnan(held)]
+        incomplete = len(known) < len(held)
+        if len(known) == 0:
+            return cls(column.name, 0.0, 1.0, 0.0, 1.0, incomplete)
+        low, median, high = (float(each) for each in np.quantile(known, (0.25, 0.5, 0.75)))
+        width = float(np.ptp(known))
+        scale = (high - low) or width / 2 or 1.0
+        periods = tuple(each for each in _PERIODS.get(column.type, ()) if width >= each)
+        spread = float(known.std()) or 1.0
+        return cls(column.name, float(known.mean()), spread, median, scale, incomplete, periods)
+
+    def column(self) -> Numeric:
+        # A record without the number lacks it, as a row with NaN does.
+        return Numeric(
+            self.name, default_value=(math.nan,), center=(self.mean,), scale=(self.spread,)
+        )
+
+
+@dataclass(frozen=True)
+class Category:
+    name: str
+    levels: tuple[str, ...]
+
+    def column(self, ignores_new: bool, linear: bool = False) -> FeatureColumn:
+        listed = VocabularyList(
+            self.name,
+            vocabulary_list=self.levels,
+            dtype="string",
+            default_value=-1 if ignores_new else None,
+        )
+        if linear or len(self.levels) <= _MOST_INDICATED:
+            return Indicator(listed)
+        normal = NamedInitializer("random_normal", {"mean": 0.0, "stddev": 1.0})
+        return Embedding(listed, dimension=_EMBEDDED, initializer=normal)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns by the order of their names in TensorFlow, and the length of the training.
+
+    Args:
+        limits: Least and largest response, which bound predictions; None for classes.
+        batch_size: Rows of a step.
+        steps: Steps after which the last cycle of the rate would end.
+        end: Step at which the training ends; None if it is not chosen yet.
+        losses: Loss of the validation part at the ends of cycles.
+        n_classes, label_vocabulary: Classes; None for numbers.
+    """
+
+    numbers: tuple[Number, ...]
+    categories: tuple[Category, ...]
+    limits: tuple[float, float] | None
+    batch_size: int
+    steps: int
+    end: int | None = None
+    losses: tuple[float, ...] = ()
+    n_classes: int | None = None
+    label_vocabulary: tuple[str, ...] | None = None
+
+    def as_text(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    @lru_cache(maxsize=8)
+    def from_text(cls, text: str) -> Table:
+        read = json.loads(text)
+        numbers = (
+            Number(**{**each, "periods": tuple(each["periods"])}) for each in read["numbers"]
+        )
+        categories = (Category(each["name"], tuple(each["levels"])) for each in read["categories"])
+        plain = {
+            name: tuple(each) if isinstance(each, list) else each for name, each in read.items()
+        }
+        return cls(**{**plain, "numbers": tuple(numbers), "categories": tuple(categories)})
+
+
+def learn_columns(
+    facts: InputFacts, others: Collection[str | None]
+) -> tuple[tuple[Number, ...], tuple[Category, ...]]:
+    """Learn the features of rows in memory, except ``others``; InputError for rows elsewhere, or several numbers."""
+    if facts.features is None or facts.values is None:
+        raise InputError(
+            "A tabular model learns its columns from rows in memory, and these rows are not.",
+            "Read the file into a data frame, or use dnn_regressor() or dnn_classifier(), which read files. "
+            "Give weights as `weight_column` of the model.",
+            argument="input_fn",
+        )
+    numbers: list[Number] = []
+    categories: list[Category] = []
+    for column in sorted(facts.features.values(), key=lambda each: safe_key(each.name)):
+        if column.name in others:
+            continue
+        _check_width(column)
+        values = facts.values(column.name).reshape(-1)
+        if column.type == "string":
+            categories.append(Category(column.name, _levels(column, values)))
+        else:
+            numbers.append(Number.of(column, values))
+    return tuple(numbers), tuple(categories)
+
+
+def _levels(column: ColumnFacts, values: npt.NDArray[Any]) -> tuple[str, ...]:
+    """Return the labels that occur, in the order of a factor's levels, else sorted."""
+    found = {str(each) for each in set(values.tolist())}
+    known = [level for level in column.levels or () if level in found]
+    return tuple(known or sorted(found))
+
+
+def _check_width(column: ColumnFacts) -> None:
+    if column.width != 1:
+        raise InputError(
+            f"The feature `{column.name}` has {column.width} values per row, and a tabular model reads one.",
+            "Give each of them a column of its own.",
+            argument="features",
+            value=column.name,
+        )

@@ -1,0 +1,192 @@
+"""Tabular models, which learn their columns and the length of their training from the data."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from tfdistribute import engine
+from tfdistribute.columns import InputFacts
+from tfdistribute.descriptions.constraints import Count, Fact, Ge, Len
+from tfdistribute.models.canned.activations import find_activation
+from tfdistribute.models.canned.description import Canned, Classifier, Regressor
+from tfdistribute.models.canned.parts import Dropout, build_columns, build_linear_columns
+from tfdistribute.models.canned.table import Table, learn_columns
+from tfdistribute.models.description import Model
+from tfdistribute.models.feature_columns.description import FeatureColumn
+
+# Unless they are given. More steps improve large tables little.
+_EPOCHS, _MOST_STEPS, _BATCH = 256, 20_000, 256
+
+
+@dataclass(frozen=True)
+class Tabular(Canned):
+    """A model that learns from rows in memory what the others are told.
+
+    Args:
+        learning_rate, batch_size, epochs: None for values that depend on the kind of the response and on the rows.
+            With ``epochs``, no rows are set apart for validation.
+        validation: Share of the rows that choose the end of the training.
+        time_limit_s: Seconds that the training should take at most; None for no limit.
+        learned: What the first training learned, as ``Table.as_text()``; None before.
+    """
+
+    hidden_units: Annotated[tuple[Count, ...], Len(1)] = (128, 128, 128)
+    dropout: Dropout = 0.15
+    weight_decay: Annotated[float, Ge(0)] = 0.02
+    learning_rate: Annotated[float, Ge(0)] | None = None
+    batch_size: Count | None = None
+    epochs: Count | None = None
+    validation: Dropout = 0.2
+    new_levels: Literal["error", "ignore"] = "error"
+    time_limit_s: Annotated[float, Ge(0)] | None = None
+    learned: Annotated[str | None, Fact.INTERNAL, Fact.NAME] = None
+
+    activation = "selu"
+    usual_rate = 0.04
+
+    @property
+    def table(self) -> Table | None:
+        return None if self.learned is None else Table.from_text(self.learned)
+
+    @property
+    def validates(self) -> bool:
+        return self.epochs is None and self.validation > 0
+
+    def steps_of(self, rows: int) -> int:
+        """Return the steps of all cycles of the rate for a number of rows."""
+        of_epoch = math.ceil(rows / self._batch(rows))
+        if self.epochs is not None:
+            return of_epoch * self.epochs
+        return engine.tabular.with_linear_steps(min(of_epoch * _EPOCHS, _MOST_STEPS))
+
+    def _batch(self, rows: int) -> int:
+        return self.batch_size or min(_BATCH, rows)
+
+    def with_table(self, **changes: Any) -> Tabular:
+        assert self.table is not None
+        return replace(self, learned=replace(self.table, **changes).as_text())
+
+    def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
+        table, ignores = self.table, self.new_levels == "ignore"
+        if table is None:
+            return {"feature_columns": ()}
+        numbers = tuple(each.column() for each in table.numbers)
+        return {"feature_columns": (*numbers, *(each.column(ignores) for each in table.categories))}
+
+    def arguments(self) -> dict[str, Any]:
+        table, ignores = self.table, self.new_levels == "ignore"
+        assert table is not None
+        return {
+            "numbers": build_columns([each.column() for each in table.numbers]),
+            "categories": build_columns([each.column(ignores) for each in table.categories]),
+            "linear": build_linear_columns(
+                [each.column(ignores, linear=True) for each in table.categories], "sum"
+            ),
+        }
+
+    def built_columns(self, arguments: Mapping[str, Any]) -> list[Any]:
+        return [column for part in arguments.values() for column in part]
+
+    def new_estimator(self, head: Mapping[str, Any], **arguments: Any) -> Any:
+        table = self.table
+        assert table is not None
+        numbers = table.numbers
+        network = engine.tabular.Network(
+            **{name: arguments.pop(name) for name in ("numbers", "categories", "linear")},
+            shift=[(each.median - each.mean) / each.spread for each in numbers],
+            stretch=[each.spread / each.scale for each in numbers],
+            incomplete=[place for place, each in enumerate(numbers) if each.incomplete],
+            cycles=[
+                (place, each.spread / period, each.mean / period % 1)
+                for place, each in enumerate(numbers)
+                for period in each.periods
+            ],
+            hidden_units=self.hidden_units,
+            activation=find_activation(self.activation),
+            dropout=self.dropout,
+            weight_decay=self.weight_decay,
+            learning_rate=self.learning_rate or self.usual_rate,
+            steps=table.steps,
+        )
+        model_fn = engine.tabular.make_model_fn(network, self.head(head, table))
+        return engine.tf.estimator.Estimator(model_fn, **arguments)
+
+    def head(self, arguments: Mapping[str, Any], table: Table) -> Any:
+        raise NotImplementedError
+
+    def complete_from_input(self, facts: InputFacts) -> Model:
+        completed: Any = super().complete_from_input(facts)
+        if self.learned is not None:
+            return completed
+        label = None if facts.label is None else facts.label.name
+        numbers, categories = learn_columns(facts, {label, self.weight_column})
+        rows, limits = facts.rows or 1, None
+        if isinstance(self, Regressor) and facts.label is not None and facts.label.type != "string":
+            limits = facts.label_range
+        steps = self.steps_of(rows)
+        table = Table(numbers, categories, limits, self._batch(rows), steps)
+        if not self.validates:
+            table = replace(table, end=steps)
+        return replace(completed, learned=table.as_text())
+
+    def complete_from_signature(self, signature: Mapping[str, Any] | None) -> Model:
+        completed: Any = super().complete_from_signature(signature)
+        learned = (signature or {}).get("learned")
+        return completed if learned is None else replace(completed, learned=json.dumps(learned))
+
+    def own_structure(self) -> dict[str, Any]:
+        learned = None if self.learned is None else json.loads(self.learned)
+        return {"hidden_units": list(self.hidden_units), "learned": learned}
+
+
+@dataclass(frozen=True)
+class TabularRegressor(Tabular, Regressor, kind="tabular_regressor"):
+    standardize_response: bool | None = True
+
+    activation = "mish"
+    usual_rate = 0.2
+
+    def head(self, arguments: Mapping[str, Any], table: Table) -> Any:
+        scale = self.response_scale or ((0.0, 1.0),)
+        return engine.heads.StandardizedRegressionHead(scale, table.limits, **arguments)
+
+
+@dataclass(frozen=True)
+class TabularClassifier(Tabular, Classifier, kind="tabular_classifier"):
+    def head(self, arguments: Mapping[str, Any], table: Table) -> Any:
+        if self.n_classes > 2:
+            return engine.tf.estimator.MultiClassHead(**arguments)
+        binary = {name: each for name, each in arguments.items() if name != "n_classes"}
+        return engine.tf.estimator.BinaryClassHead(**binary)
+
+    def complete_from_input(self, facts: InputFacts) -> Model:
+        known = self if self.learned is not None else self._with_classes(facts)
+        completed = super(TabularClassifier, known).complete_from_input(facts)
+        if self.learned is not None or not isinstance(completed, TabularClassifier):
+            return completed
+        return completed.with_table(
+            n_classes=completed.n_classes, label_vocabulary=completed.label_vocabulary
+        )
+
+    def __post_init__(self) -> None:
+        table = self.table
+        if table is not None and table.n_classes is not None:
+            object.__setattr__(self, "n_classes", table.n_classes)
+            object.__setattr__(self, "label_vocabulary", table.label_vocabulary)
+        super().__post_init__()
+
+    def _with_classes(self, facts: InputFacts) -> TabularClassifier:
+        label = facts.label
+        if label is None or facts.values is None or label.type == "logical":
+            return self
+        values = facts.values(label.name)
+        if label.type != "string":
+            return replace(self, n_classes=max(2, int(np.max(values)) + 1))
+        names = label.levels or tuple(sorted(set(values.tolist())))
+        return replace(self, n_classes=max(2, len(names)), label_vocabulary=names)

@@ -1,0 +1,137 @@
+"""The choice of a tabular model's end: on a part of the rows, before the training on all of them."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tfdistribute import engine
+from tfdistribute.errors import ModelError
+from tfdistribute.inputs import Input
+from tfdistribute.models import Model, Tabular
+from tfdistribute.run_config import RunSettings
+from tfdistribute.training.history import Listener
+from tfdistribute.training.model_directory import ModelDirectory
+from tfdistribute.training.tabular.validation import split
+
+# The checkpoint at the end of each training is enough.
+_RARELY_S = 86_400.0
+
+Train = Callable[..., Any]
+Evaluate = Callable[..., dict[str, float]]
+
+
+def choose_end(
+    model: Tabular,
+    settings: RunSettings,
+    source: Input,
+    train: Train,
+    evaluate: Evaluate,
+    listener: Listener | None = None,
+    alone: bool = True,
+) -> Tabular:
+    """Complete a model from its directory or from the rows, with the step at which its training ends.
+
+    A model in a temporary directory trains on a part of the rows, first as a linear model, then one cycle of the rate
+    after the other, until a cycle ends worse than one before. ``alone`` is whether this process may do that.
+
+    Raises InputError if the rows are not in memory, and ModelError if this process is a task of a cluster.
+    """
+    known: Model = model.complete_from_signature(ModelDirectory(model.model_dir).structure)
+    completed = known.complete_from_input(source.facts())
+    assert isinstance(completed, Tabular)
+    completed.check(source.facts())
+    table = completed.table
+    assert table is not None
+    if table.end is not None:
+        return completed
+    if not alone:
+        raise ModelError(
+            "This task of a cluster cannot choose the end of the training: a validation needs one process.",
+            "Train with `cluster` in run_config() from R, or give the model its `epochs`.",
+            argument="epochs",
+            value="NULL",
+        )
+    return _choose(completed, settings, source, train, evaluate, listener)
+
+
+def _choose(
+    model: Tabular,
+    settings: RunSettings,
+    source: Input,
+    train: Train,
+    evaluate: Evaluate,
+    listener: Listener | None,
+) -> Tabular:
+    facts, table = source.facts(), model.table
+    assert table is not None and facts.label is not None and facts.rows is not None
+    classes = None if facts.values is None or table.limits else facts.values(facts.label.name)
+    trained, held = split(facts.rows, model.validation, settings.seed or 0, classes)
+    part, judges = source.subset(trained).repeated(table.batch_size), source.subset(held)
+    steps = model.steps_of(len(trained))
+    ends = engine.tabular.ends_of_cycles(steps)
+    losses: list[float] = []
+    clock = _Clock(model.time_limit_s, ends, table.steps / steps)
+    with tempfile.TemporaryDirectory(prefix="tfdistribute-validation-") as directory:
+        candidate = replace(model.with_table(steps=steps), model_dir=directory)
+        for end in ends:
+            train(candidate, _quiet(settings), part, max_steps=end, listener=listener)
+            losses.append(_loss(evaluate(candidate, _quiet(settings), judges)))
+            # The layers may need more than one cycle to be better than the linear model, which is the first.
+            if losses[-1] > min(losses[1:] or losses) or not clock.allows_another(len(losses)):
+                break
+    best = losses.index(min(losses))
+    end = engine.tabular.ends_of_cycles(table.steps)[best]
+    return model.with_table(end=end, losses=tuple(losses))
+
+
+def _loss(metrics: dict[str, float]) -> float:
+    loss = metrics["average_loss"]
+    return loss if math.isfinite(loss) else math.inf
+
+
+def _quiet(settings: RunSettings) -> RunSettings:
+    return replace(
+        settings,
+        model_dir=None,
+        track=None,
+        save_summary_steps=None,
+        log_step_count_steps=None,
+        save_checkpoints_steps=None,
+        save_checkpoints_secs=_RARELY_S,
+        keep_checkpoint_max=1,
+    )
+
+
+class _Clock:
+    """Decides whether another cycle, and then the training on all rows to its end, fit into the time limit."""
+
+    def __init__(self, limit_s: float | None, ends: list[int], growth: float) -> None:
+        self._limit_s, self._ends, self._growth = limit_s, ends, growth
+        self._began = time.monotonic()
+
+    def allows_another(self, done: int) -> bool:
+        if self._limit_s is None or done == len(self._ends):
+            return True
+        spent = time.monotonic() - self._began
+        step_s = spent / self._ends[done - 1]
+        following = self._ends[done]
+        return step_s * following * (1 + self._growth) <= self._limit_s
+
+
+def steps_note(model: Tabular) -> str:
+    """Return a sentence about the chosen length of a training."""
+    table = model.table
+    assert table is not None and table.end is not None
+    length = f"The model trains {table.end:,} steps of {table.batch_size} rows"
+    if not table.losses:
+        return f"{length}."
+    shown = ", ".join(f"{loss:.4g}" for loss in table.losses)
+    return (
+        f"{length}, because of the losses on {model.validation:.0%} of the rows after {len(table.losses)} of "
+        f"{len(engine.tabular.ends_of_cycles(table.steps))} cycles: {shown}."
+    )

@@ -1,0 +1,286 @@
+"""Tabular models, which learn their columns and the length of their training from the rows."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.inputs import Factor, from_function, in_memory
+from support.models import model
+from support.strategies import settings
+
+from tfdistribute import engine
+from tfdistribute.columns import ColumnFacts
+from tfdistribute.errors import ArgumentError, InputError, ModelError
+from tfdistribute.inputs import Input
+from tfdistribute.models import Tabular
+from tfdistribute.models.canned.table import Category, Number, Table
+from tfdistribute.run_config import RunSettings
+from tfdistribute.training import concatenate, export_savedmodel, predict
+from tfdistribute.training.evaluate import evaluate
+from tfdistribute.training.model_directory import ModelDirectory
+from tfdistribute.training.tabular import choice
+from tfdistribute.training.tabular.validation import split
+from tfdistribute.training.train import train
+from tfdistribute.training.variables import global_step, variable_value
+
+ROWS = 200
+RANDOM = np.random.default_rng(4)
+X = RANDOM.normal(size=ROWS).astype("float32")
+Z = RANDOM.normal(size=ROWS).astype("float32")
+Z[::9] = np.nan
+CITY = RANDOM.integers(0, 12, size=ROWS)
+CITIES = [f"city {each}" for each in range(12)]
+PRICE = (200_000 + 30_000 * X + 5_000 * CITY + 20_000 * np.isnan(Z)).astype("float32")
+SEED = RunSettings(seed=3)
+SMALL: dict[str, Any] = {"hidden_units": [16, 16], "batch_size": 64}
+
+
+def rows(response: Any = PRICE, **columns: Any) -> Input:
+    data = {"x": X, "z": Z, "city": Factor(CITY, CITIES), "y": response, **columns}
+    return in_memory({name: each for name, each in data.items() if each is not None})
+
+
+def regressor(directory: Path, **fields: Any) -> Any:
+    return model("tabular_regressor", directory, **{**SMALL, **fields})
+
+
+def prices(described: Any, source: Input | None = None) -> Any:
+    found = predict(described, RunSettings(), source or rows())
+    return concatenate(found)["predictions"][:, 0]
+
+
+def learned(directory: Path) -> Table:
+    found = model("tabular_regressor", directory).complete_from_signature(
+        ModelDirectory(str(directory)).structure
+    )
+    assert found.table is not None
+    return found.table
+
+
+@pytest.mark.versions
+def test_rows_are_enough_for_a_regressor(tensorflow: Any, tmp_path: Path) -> None:
+    described = regressor(tmp_path)
+    history = train(described, SEED, rows())
+    table = learned(tmp_path)
+    assert global_step(str(tmp_path)) == table.end
+    assert f"trains {table.end:,} steps of 64 rows" in history.notes[0]
+    assert 1 < len(table.losses) <= 5
+    predicted = prices(described)
+    residuals = predicted - PRICE
+    assert np.sqrt(np.mean(residuals**2)) < 0.3 * PRICE.std()
+    # Predictions stay within the responses of the training.
+    far = prices(described, rows(x=100 * X))
+    assert PRICE.min() <= far.min() <= far.max() <= PRICE.max()
+    metrics = evaluate(described, RunSettings(), rows())
+    assert metrics["average_loss"] == pytest.approx(np.mean(residuals**2), rel=1e-3)
+
+
+def test_a_trained_model_stays_at_its_end(tensorflow: Any, tmp_path: Path) -> None:
+    described = regressor(tmp_path, epochs=3)
+    train(described, SEED, rows())
+    before = prices(described)
+    train(described, SEED, rows(PRICE + 1))
+    np.testing.assert_array_equal(prices(described), before)
+
+
+@pytest.mark.parametrize("names", [None, ["no", "perhaps", "yes"], ["no", "yes"]])
+def test_rows_are_enough_for_a_classifier(
+    tensorflow: Any, tmp_path: Path, names: list[str] | None
+) -> None:
+    classes = np.digitize(X, [-0.5, 0.5]).astype("int32")
+    if names is not None:
+        classes = np.minimum(classes, len(names) - 1)
+    response = classes if names is None else Factor(classes, names)
+    described = model("tabular_classifier", tmp_path, epochs=40, **SMALL)
+    train(described, SEED, rows(response))
+    metrics = evaluate(described, RunSettings(), rows(response))
+    assert metrics["accuracy"] > 0.9
+    # Fewer classes in other rows change nothing.
+    few = rows(np.zeros(ROWS, "int32") if names is None else Factor(0 * classes, names))
+    assert evaluate(described, RunSettings(), few)["accuracy"] > 0.1
+    labels = concatenate(predict(described, RunSettings(), rows(response)))["classes"]
+    assert str(labels[0][0]) in ([str(each) for each in range(3)] if names is None else names)
+
+
+def test_the_same_seed_trains_the_same_weights(tensorflow: Any, tmp_path: Path) -> None:
+    # All of dropout, weight decay, embeddings and steps in a loop.
+    directories = [tmp_path / each for each in ("one", "two", "three")]
+    for directory in directories:
+        train(regressor(directory, epochs=40), SEED, rows())
+    found = [prices(regressor(directory)) for directory in directories]
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_two_devices_train_the_same_weights_without_dropout(
+    tensorflow: Any, tmp_path: Path
+) -> None:
+    one, two = (regressor(tmp_path / each, epochs=2, dropout=0) for each in ("one", "two"))
+    train(one, SEED, rows())
+    train(two, settings("mirrored", seed=3), rows())
+    np.testing.assert_allclose(prices(two), prices(one), rtol=1e-4)
+
+
+def test_the_linear_model_learns_first(tensorflow: Any, tmp_path: Path) -> None:
+    described = regressor(tmp_path, epochs=50)
+    steps = 50 * math.ceil(ROWS / 64)
+    first = engine.tabular.ends_of_cycles(steps)[0]
+    train(described, SEED, rows(), hooks=[_stop_at(tensorflow, first)])
+    assert global_step(str(tmp_path)) == first
+    assert np.all(variable_value(str(tmp_path), "tabular/weight_3") == 0)
+    assert np.all(variable_value(str(tmp_path), "tabular/linear_weights") != 0)
+    # The checkpoint at its end predicts as the linear model.
+    assert prices(described).std() > 0.1 * PRICE.std()
+
+
+def test_an_interrupted_training_continues_to_the_end_that_was_chosen(
+    tensorflow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    train(regressor(whole), SEED, rows())
+    train(regressor(parts), SEED, rows(), hooks=[_stop_at(tensorflow, 20)])
+    assert global_step(str(parts)) == 20
+    # The second training chooses nothing.
+    monkeypatch.setattr(choice, "_choose", None)
+    train(regressor(parts), SEED, rows())
+    assert global_step(str(parts)) == learned(whole).end == learned(parts).end
+    np.testing.assert_allclose(prices(regressor(parts)), prices(regressor(whole)), rtol=0.05)
+
+
+def test_a_worse_cycle_ends_the_choice(tmp_path: Path) -> None:
+    steps = iter([5.0, 3.0, 4.0, 1.0])
+    trained: list[int] = []
+
+    def train_to(candidate: Any, *_: Any, max_steps: int, **__: Any) -> None:
+        assert candidate.model_dir != str(tmp_path)
+        trained.append(max_steps)
+
+    chosen = choice.choose_end(
+        regressor(tmp_path), SEED, rows(), train_to, lambda *_: {"average_loss": next(steps)}
+    )
+    assert chosen.table is not None
+    assert chosen.table.losses == (5.0, 3.0, 4.0)
+    assert chosen.table.end == engine.tabular.ends_of_cycles(chosen.table.steps)[1]
+    assert trained == engine.tabular.ends_of_cycles(chosen.steps_of(ROWS - 40))[:3]
+
+
+def test_a_time_limit_ends_the_choice_after_its_first_part(tmp_path: Path) -> None:
+    losses = iter([5.0, 4.0, 3.0])
+    chosen = choice.choose_end(
+        regressor(tmp_path, time_limit_s=1e-9),
+        SEED,
+        rows(),
+        lambda *_, **__: None,
+        lambda *_: {"average_loss": next(losses)},
+    )
+    assert chosen.table is not None
+    assert chosen.table.losses == (5.0,)
+
+
+def test_the_validation_part_has_the_same_share_of_each_class() -> None:
+    classes = np.repeat(["a", "b", "c"], [150, 49, 1])
+    trained, held = split(200, 0.2, 7, classes)
+    assert sorted([*trained, *held]) == list(range(200))
+    # The only row of a class trains.
+    assert [np.sum(classes[held] == each) for each in "abc"] == [30, 10, 0]
+    assert split(200, 0.2, 7, classes)[1].tolist() == held.tolist()
+    assert split(200, 0.2, 8, classes)[1].tolist() != held.tolist()
+    assert len(split(2, 0.1, 1)[1]) == 1
+
+
+def test_numbers_are_described_by_their_known_values() -> None:
+    values = np.array([1, 2, 3, 4, 100, np.nan], "float32")
+    number = Number.of(ColumnFacts("x", "float"), values)
+    assert (number.median, number.scale, number.incomplete) == (3, 2, True)
+    assert (number.mean, number.spread) == (22, pytest.approx(values[:5].std()))
+    # Constant columns and columns without a value.
+    assert Number.of(ColumnFacts("x", "float"), np.full(3, 7.0)).scale == 1
+    assert Number.of(ColumnFacts("x", "float"), np.full(3, np.nan)).spread == 1
+    days = Number.of(ColumnFacts("x", "date"), np.arange(30.0))
+    assert days.periods == (7.0,)
+
+
+def test_a_table_survives_as_text() -> None:
+    number = Number("x", 1.5, 2.0, 1.0, 0.5, True, (7.0,))
+    table = Table((number,), (Category("c", ("a", "b")),), (0.0, 9.5), 256, 100, 50, (2.0, 1.0))
+    assert Table.from_text(table.as_text()) == table
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"x": None, "z": None},
+        {"z": None, "city": None},
+        {"z": np.full(ROWS, np.nan, "float32")},
+        {"z": np.full(ROWS, 7, "int32")},
+        {"city": Factor(np.arange(ROWS), [f"level {each}" for each in range(ROWS)])},
+        {"z": (1e6 + np.arange(ROWS)).astype("float32")},
+    ],
+    ids=["only factors", "one number", "all missing", "constant", "levels for each row", "far"],
+)
+def test_unusual_columns_train(tensorflow: Any, tmp_path: Path, columns: dict[str, Any]) -> None:
+    described = regressor(tmp_path, epochs=2)
+    train(described, SEED, rows(**columns))
+    assert np.all(np.isfinite(prices(described, rows(**columns))))
+
+
+def test_a_new_label_is_an_error_unless_the_model_ignores_it(
+    tensorflow: Any, tmp_path: Path
+) -> None:
+    train(regressor(tmp_path, epochs=2), SEED, rows())
+    other = rows(city=Factor(CITY, ["elsewhere", *CITIES[1:]]))
+    with pytest.raises(InputError, match='"elsewhere"'):
+        prices(regressor(tmp_path), other)
+    assert np.all(np.isfinite(prices(regressor(tmp_path, new_levels="ignore"), other)))
+
+
+def test_an_export_equals_the_predictions(tensorflow: Any, tmp_path: Path) -> None:
+    described = regressor(tmp_path / "model", epochs=2)
+    train(described, SEED, rows())
+    exported = export_savedmodel(described, RunSettings(), str(tmp_path / "export"))
+    example = tensorflow.train.Example()
+    # The number z is missing, as in the first row.
+    example.features.feature["x"].float_list.value.append(float(X[0]))
+    example.features.feature["city"].bytes_list.value.append(CITIES[CITY[0]].encode())
+    serve = tensorflow.saved_model.load(exported).signatures["predict"]
+    answer = serve(examples=tensorflow.constant([example.SerializeToString()]))
+    np.testing.assert_allclose(answer["predictions"][0], prices(described)[:1], rtol=1e-5)
+
+
+def test_what_a_tabular_model_cannot_do_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="chooses the end of its training"):
+        train(regressor(tmp_path), SEED, rows(), steps=10)
+    with pytest.raises(ArgumentError, match="chooses the end of its training"):
+        train(regressor(tmp_path), SEED, rows(), max_steps=10)
+    with pytest.raises(InputError, match="learns its columns from rows in memory"):
+        train(regressor(tmp_path), SEED, from_function(lambda: None))
+    with pytest.raises(InputError, match="`pair` has 2 values per row"):
+        train(regressor(tmp_path), SEED, rows(pair=np.zeros((ROWS, 2), "float32")))
+    with pytest.raises(InputError, match="holds strings, but a regressor predicts numbers"):
+        train(regressor(tmp_path), SEED, rows(Factor(CITY, CITIES)))
+    with pytest.raises(ArgumentError, match="`validation` must be at least 0 and below 1"):
+        regressor(tmp_path, validation=1)
+    with pytest.raises(ModelError, match="one process"):
+        choice.choose_end(regressor(tmp_path), SEED, rows(), train, evaluate, alone=False)
+    known = choice.choose_end(
+        regressor(tmp_path, epochs=4), SEED, rows(), train, evaluate, None, False
+    )
+    assert isinstance(known, Tabular)
+    assert known.table is not None
+    assert known.table.end == 4 * math.ceil(ROWS / 64)
+
+
+def _stop_at(tensorflow: Any, step: int) -> Any:
+    class Stop(tensorflow.estimator.SessionRunHook):
+        def before_run(self, run_context: Any) -> Any:
+            return tensorflow.estimator.SessionRunArgs(tensorflow.compat.v1.train.get_global_step())
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            if run_values.results >= step - 1:
+                run_context.request_stop()
+
+    return Stop()

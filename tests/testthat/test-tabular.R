@@ -1,0 +1,91 @@
+tabular_cars <- function() {
+  cars <- mtcars
+  cars$cyl <- factor(cars$cyl)
+  cars$am <- cars$am == 1
+  cars$gear <- as.integer(cars$gear)
+  cars$when <- as.Date("2020-01-01") + seq_len(nrow(cars)) * 20
+  cars$hp[c(1, 5)] <- NA
+  cars$gear[[2]] <- NA
+  cars$cyl[[3]] <- NA
+  cars$am[[4]] <- NA
+  cars
+}
+
+small_tabular <- function(..., frame = parent.frame()) {
+  tabular_regressor(
+    hidden_units = c(16, 16),
+    model_dir = withr::local_tempdir(.local_envir = frame),
+    ...
+  )
+}
+
+test_that("a formula and a data frame with missing values are enough", {
+  skip_if_no_tensorflow()
+  cars <- tabular_cars()
+  model <- small_tabular()
+  history <- train(model, mpg ~ ., data = cars)
+  expect_match(history$notes, "because of the losses on 20% of the rows", all = FALSE)
+  predicted <- predict(model, cars)$predictions
+  expect_gt(cor(predicted, cars$mpg), 0.8)
+  # A row is predicted alike in any company, and needs no response.
+  alone <- predict(model, cars[3, names(cars) != "mpg"])$predictions
+  expect_equal(alone, predicted[[3]], tolerance = 1e-5)
+  expect_equal(evaluate(model, cars)$average_loss, mean((predicted - cars$mpg)^2), tolerance = 1e-4)
+})
+
+test_that("a factor needs no number of classes", {
+  skip_if_no_tensorflow()
+  model <- tabular_classifier(
+    hidden_units = c(16, 16),
+    epochs = 30,
+    model_dir = withr::local_tempdir()
+  )
+  train(model, Species ~ ., data = iris)
+  expect_gt(evaluate(model, iris)$accuracy, 0.8)
+  expect_true(all(predict(model, iris)$classes %in% levels(iris$Species)))
+})
+
+test_that("the processes of a cluster train to the end that the session chooses", {
+  skip_if_no_tensorflow()
+  config <- run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2))
+  alone <- small_tabular(dropout = 0, batch_size = 16, epochs = 4)
+  together <- small_tabular(dropout = 0, batch_size = 16, epochs = 4, config = config)
+  cars <- tabular_cars()
+  train(alone, mpg ~ ., data = cars)
+  train(together, mpg ~ ., data = cars)
+  predicted <- lapply(list(alone, together), function(model) predict(model, cars)$predictions)
+  expect_equal(predicted[[2]], predicted[[1]], tolerance = 1e-4)
+  chosen <- small_tabular(batch_size = 16, config = config)
+  train(chosen, mpg ~ ., data = cars)
+  found <- summary(chosen)
+  expect_identical(found$global_step, as.integer(found$length$end))
+  expect_gt(length(found$length$losses), 1)
+  expect_match(format(found), "steps of 16 rows, losses of the validation: ", all = FALSE)
+})
+
+test_that("missing values become NaN, or a label of their own", {
+  columns <- lapply(tabular_cars(), with_missing)
+  expect_identical(columns$gear[2:3], c(NA, 4))
+  expect_identical(levels(columns$am), c("FALSE", "TRUE", NA))
+  expect_identical(with_missing(c("a", NA)), c("a", "NA"))
+  expect_s3_class(columns$when, "Date")
+  input <- input_fn(mpg ~ ., tabular_cars(), impute = keep_missing)
+  expect_identical(input$columns$cyl$levels, c("4", "6", "8", "NA"))
+  expect_identical(input$columns$gear$type, "float")
+  cars <- mtcars
+  cars$mpg[[1]] <- NA
+  expect_error(
+    input_fn(mpg ~ ., cars, impute = keep_missing),
+    "also in the response",
+    class = "tfdistribute_input_error"
+  )
+})
+
+test_that("arguments and prints of tabular models", {
+  local_reproducible_output(width = 100)
+  expect_snapshot(tabular_regressor(model_dir = "/m", time_limit_s = 60))
+  expect_snapshot(tabular_classifier(model_dir = "/m", epochs = 5, new_levels = "ignore"))
+  expect_snapshot(tabular_regressor(validation = 1), error = TRUE)
+  expect_snapshot(tabular_regressor(new_levels = "drop"), error = TRUE)
+  expect_snapshot(train(small_tabular(), mpg ~ ., data = mtcars, epochs = 5), error = TRUE)
+})
