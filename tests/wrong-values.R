@@ -63,6 +63,9 @@ valid_arguments <- function(name) {
 }
 
 error_of <- function(call) {
+  if (!call$argument %in% names(formals(call$constructor))) {
+    return("no argument")
+  }
   arguments <- valid_arguments(call$constructor)
   arguments[call$argument] <- list(eval(str2lang(call$value)))
   error <- tryCatch(

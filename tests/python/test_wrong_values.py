@@ -201,6 +201,10 @@ DIFFERENT = {
         for code in ("NULL", "character()", "list()", '"[1:2]:1"')
     },
 }
+DIFFERENT |= {
+    ("column_numeric", "default_value", code): "tabular models mark missing numbers by NaN"
+    for code in ("NaN", "Inf", "-Inf", "c(1, Inf)")
+}
 # Of R alone or Python alone.
 NOT_CONSTRUCTED = {
     *("input_in_memory", "input_mapped", "input_dataset_function", "input_serialized_dataset"),
@@ -296,6 +300,8 @@ def root(argument: str | None) -> str | None:
 def differences(calls: list[Call], tmp_path: Path) -> list[str]:
     found: list[str] = []
     for call, in_r in zip(calls, errors_in_r(calls, tmp_path), strict=True):
+        if in_r == "no argument":
+            continue
         error = error_in_python(call)
         in_python = None if error is None else (error.kind, root(error.argument))
         expected = None if in_r is None else (in_r["kind"], root(in_r.get("argument")))
@@ -351,7 +357,12 @@ ODD: tuple[Any, ...] = (
 
 def odd_calls(number: int) -> Iterator[Call]:
     """Draw a field of a description and an odd value."""
-    pairs = [(name, of, field) for name, of in constructors() for field in fields_of(of)]
+    pairs = [
+        (name, of, field.name)
+        for name, of in constructors()
+        for field in fields_of(of).values()
+        if Fact.INTERNAL not in field.facts
+    ]
     draw = random.Random(7)
     for _ in range(number):
         name, of, field = draw.choice(pairs)

@@ -156,6 +156,7 @@ def test_data_without_a_formula_has_the_columns_of_the_training(
         "response": "y",
         "weights": None,
         "replacements": {},
+        "terms": {},
     }
 
 

@@ -262,7 +262,9 @@ def test_what_a_tabular_model_cannot_do_is_an_error(tmp_path: Path) -> None:
         train(regressor(tmp_path), SEED, rows(pair=np.zeros((ROWS, 2), "float32")))
     with pytest.raises(InputError, match="holds strings, but a regressor predicts numbers"):
         train(regressor(tmp_path), SEED, rows(Factor(CITY, CITIES)))
-    with pytest.raises(ArgumentError, match="`validation` must be at least 0 and below 1"):
+    with pytest.raises(
+        ArgumentError, match="`validation` must be a number of at least 0 and below 1"
+    ):
         regressor(tmp_path, validation=1)
     with pytest.raises(ModelError, match="one process"):
         choice.choose_end(regressor(tmp_path), SEED, rows(), train, evaluate, alone=False)

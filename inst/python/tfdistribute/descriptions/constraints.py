@@ -85,6 +85,8 @@ Text = Annotated[str, MinLen(1)]
 Line = Annotated[str, MinLen(1), ONE_LINE]
 Count = Annotated[int, Ge(1)]
 Seconds = Annotated[float, Gt(0)]
+# Also NaN and infinite, which R does not send.
+AnyFloat = Annotated[float, "any"]
 Given = Annotated[Any, Not(None)]
 # An object of TensorFlow that R users make with Python, which is passed on unchanged.
 PythonObject = Annotated[Any, Not(None), "python"]

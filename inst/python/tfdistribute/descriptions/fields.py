@@ -20,14 +20,13 @@ from typing import Annotated, Any, Literal, Union, cast
 
 from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions.constraints import Expected, Fact, Limit, Never, Not, Pattern
+from tfdistribute.descriptions.words import in_words
 from tfdistribute.errors import TfdistributeError, error_of
 
 Option = dict[str, Any]
 
 # Names of fields that hold R functions, where users know them by another name.
 _IN_WORDS = {"function": "fn"}
-# Measured numbers, which R does not send.
-_MAY_BE_INFINITE = ("bytes_per_s",)
 _TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 _TESTS: dict[str, Callable[[Any, Any], bool]] = {
     "minimum": operator.ge,
@@ -160,7 +159,7 @@ def options_of(hint: Any) -> list[Option]:
     patterns = [each for each in limits if isinstance(each, Pattern)]
     for excluded in (each.hint for each in limits if isinstance(each, Not)):
         option |= {"not": {"anyOf": options_of(excluded)}}
-    option |= {"python": True} if "python" in limits else {}
+    option |= {marker: True for marker in ("python", "any") if marker in limits}
     return [option | ({"allOf": patterns} if patterns else {})]
 
 
@@ -226,8 +225,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _read_number(value: Any, _: Option, place: str) -> float:
-    is_fit = _is_number(value) and (math.isfinite(value) or place in _MAY_BE_INFINITE)
+def _read_number(value: Any, option: Option, _place: str) -> float:
+    is_fit = _is_number(value) and (math.isfinite(value) or "any" in option)
     return float(_fit_if(value, is_fit))
 
 
@@ -316,47 +315,4 @@ def is_closed(options: list[Option]) -> bool:
         or each.get("type") in plain
         or (each.get("type") == "array" and is_closed(each["items"]["anyOf"]))
         for each in options
-    )
-
-
-def in_words(options: list[Option]) -> str:
-    """Return what a value must be, such as "a whole number of at least 1 or NULL"."""
-    last = [each for each in options if each.get("type") == "null"]
-    words = [_words(each) for each in options if each not in last] + ["NULL"] * len(last)
-    parts = ", ".join(words).replace("TRUE or FALSE,", "TRUE, FALSE,").rsplit(", ", 1)
-    return words[0] if len(words) == 1 else " or ".join(parts)
-
-
-def _words(option: Option) -> str:
-    if "enum" in option:
-        choices = ", ".join(f'"{each}"' for each in option["enum"])
-        return choices if len(option["enum"]) == 1 else f"one of {choices}"
-    if "$ref" in option:
-        return option["$ref"].in_words or f"a {option['$ref'].__name__}"
-    if "type" not in option:
-        return (
-            f"a function of ({', '.join(option['takes'])})" if option.get("takes") else "a function"
-        )
-    if option["type"] == "array":
-        item = _words(option["items"]["anyOf"][0])
-        return re.sub("^an? ((?:non-empty |feature )?[a-z]+(?: number)?)", r"\1s", item)
-    if option["type"] == "object":
-        value = option["additionalProperties"]["anyOf"][0]
-        if "enum" in value:
-            return f"a named list of {_words(value).removeprefix('one of ')}"
-        is_text = value.get("type") == "string"
-        return "strings in UTF-8 with different names" if is_text else "a named list"
-    plain = {"boolean": "TRUE or FALSE", "integer": "a whole number", "number": "a number"}
-    text = "a non-empty string" if "minLength" in option else "a string"
-    bounds = {name: f"{limit:.15g}" for name, limit in option.items() if name in list(_TESTS)[:4]}
-    if {"minimum", "maximum"} <= bounds.keys():
-        return f"{plain[option['type']]} from {bounds['minimum']} to {bounds['maximum']}"
-    words = {
-        "minimum": " of at least ",
-        "exclusiveMinimum": " above ",
-        "maximum": " of at most ",
-        "exclusiveMaximum": " and below ",
-    }
-    return plain.get(option["type"], text) + "".join(
-        words[name] + bound for name, bound in bounds.items()
     )

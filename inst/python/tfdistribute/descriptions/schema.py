@@ -65,7 +65,11 @@ def _plain(value: Any, names: Mapping[Any, str]) -> Any:
         items = cast("dict[str, Any]", value).items()
         # Plain lists in R, which their constructors check.
         known = {name: each for name, each in items if name != "$ref" or each in names}
-        return {name: _plain(each, names) for name, each in known.items() if name != "instance"}
+        return {
+            name: _plain(each, names)
+            for name, each in known.items()
+            if name not in ("instance", "any")
+        }
     if isinstance(value, (list, tuple)):
         return [_plain(each, names) for each in cast("list[Any]", value)]
     return names[value] if isinstance(value, type) else value

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tfdistribute import storage
 from tfdistribute.descriptions import Description, read
+from tfdistribute.descriptions.constraints import AnyFloat
 
 # File in the model directory of a measured training.
 STEP_COST = "step-cost.json"
@@ -48,7 +49,7 @@ def read_cost(model_dir: str, examples: int) -> Cost:
 @dataclass(frozen=True)
 class Network(Description):
     round_trip_s: float
-    bytes_per_s: float
+    bytes_per_s: AnyFloat
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def _blocking_setting(run: RunContext) -> str | None:
 CLUSTER_RULES: tuple[SettingsRule, ...] = (
     SettingsRule(
         field="strategy",
-        rule="The tasks of a cluster train with the strategy of its roles: the chief would train alone with another one, "
+        rule="The tasks of a cluster train with the strategy of its roles: the chief would train alone with another, "
         "and all others wait for ever.",
         broken=lambda run: (
             run.trains

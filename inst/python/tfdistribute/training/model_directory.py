@@ -253,24 +253,27 @@ class ModelDirectory:
             ]
             signed["response"] = facts.label and facts.label.name
             signed["weights"] = facts.weights and facts.weights.name
-        typed = facts.features or {} if facts is not None and facts.typed else {}
-        if kinds := {name: KINDS[each.type] for name, each in typed.items()} | self.kinds:
-            signed["kinds"] = kinds
-        known = facts.features or {} if facts is not None else {}
-        fills = {name: each.fill for name, each in known.items() if each.fill is not None}
-        if fills or self.replacements:
-            signed["replacements"] = {**fills, **self.replacements}
-        label = facts.label if facts is not None else None
-        columns = [*known.values(), *([label] if label is not None else [])]
-        terms = {each.name: each.term for each in columns if each.term is not None}
-        if terms or self.terms:
-            signed["terms"] = {**terms, **self.terms}
+        signed |= self._learned(facts or InputFacts())
         if codes is not None and codes != FactorCodes():
             signed["codes"] = codes.as_values()
         text = json.dumps(signed, indent=1, sort_keys=True)
         path = os.path.join(self.path, SIGNATURE)
         storage.of(path).write(path, text.encode())
         self._signed = signed
+
+    def _learned(self, facts: InputFacts) -> dict[str, Any]:
+        """Return what the first training learned from its columns, which later ones keep."""
+        known = facts.features or {}
+        columns = [*known.values(), *([facts.label] if facts.label is not None else [])]
+        kinds = {name: KINDS[each.type] for name, each in known.items() if facts.typed}
+        fills = {name: each.fill for name, each in known.items() if each.fill is not None}
+        terms = {each.name: each.term for each in columns if each.term is not None}
+        learned = {
+            "kinds": {**kinds, **self.kinds},
+            "replacements": {**fills, **self.replacements},
+            "terms": {**terms, **self.terms},
+        }
+        return {name: values for name, values in learned.items() if values}
 
 
 def directory_error(text: str, model_dir: str) -> ModelDirectoryError | None:

@@ -9,7 +9,17 @@ from itertools import pairwise
 from typing import Annotated, Any, ClassVar
 
 from tfdistribute import engine
-from tfdistribute.descriptions.constraints import Count, Expected, Fact, Given, Gt, Len, Never, Text
+from tfdistribute.descriptions.constraints import (
+    AnyFloat,
+    Count,
+    Expected,
+    Fact,
+    Given,
+    Gt,
+    Len,
+    Never,
+    Text,
+)
 from tfdistribute.errors import ArgumentError, ModelError
 from tfdistribute.models.feature_columns.description import (
     NUMBERS,
@@ -40,7 +50,7 @@ class Numeric(FeatureColumn, kind="numeric"):
     key: Annotated[Text, Fact.NAME]
     shape: Annotated[tuple[Count, ...], Len(1)] = (1,)
     # For parsed examples without the feature; None makes them an error.
-    default_value: _PerNumber | None = None
+    default_value: Annotated[tuple[AnyFloat, ...], Len(1)] | None = None
     dtype: NumberDtype = "float32"
     normalizer_fn: Annotated[Callable[..., Any] | None, Fact.CODE] = None
     center: _PerNumber | None = None
