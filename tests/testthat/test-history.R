@@ -127,8 +127,13 @@ test_that("one evaluation is plotted without a message of ggplot2", {
   skip_if_not_installed("ggplot2")
   history <- a_history(c(3, 2, 1), list(list(loss = 2, accuracy = 0.5, global_step = 3)))
   withr::local_pdf(NULL)
-  expect_no_message(print(plot(history, metrics = c("loss", "accuracy"), method = "ggplot2")))
-  expect_no_message(print(plot(a_history(3), method = "ggplot2")))
+  # ggplot2 reports a line of one point, which tests do not see in every version of testthat.
+  for (plot in list(plot(history, metrics = c("loss", "accuracy")), plot(a_history(3)))) {
+    for (layer in Filter(function(layer) inherits(layer$geom, "GeomLine"), plot$layers)) {
+      expect_false(1L %in% table(as.character(layer$data$metric)))
+    }
+    expect_no_message(print(plot))
+  }
 })
 
 test_that("a plot leaves out what is constant, drawn already, or only describes the data", {
