@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tfdistribute.callbacks import Callback
 from tfdistribute.columns import AcceptedValues, ColumnFacts, InputFacts
@@ -16,6 +16,16 @@ from tfdistribute.models.feature_columns.description import FeatureRequirement
 from tfdistribute.models.serving import tensors_receiver
 
 LOSS_REDUCTIONS = ("sum_over_batch_size", "sum")
+
+
+class TrainedFeatures(NamedTuple):
+    """Knowledge of a training: features, levels of the factors that are read as codes, and replacements."""
+
+    facts: Mapping[str, ColumnFacts] | None
+    levels: Mapping[str, Sequence[str]]
+    replacements: Mapping[str, Any]
+    is_portable: bool = False  # Whether a conversion may use only operations that ONNX has.
+
 
 # Makes session hooks from hooks (descriptions or TensorFlow's objects) and a mode.
 MakeHooks = Callable[[Sequence[Any], str], list[Any]]
@@ -50,6 +60,18 @@ class Model(Description):
     def structure(self) -> dict[str, Any]:
         """Describe the content of the model's checkpoints for JSON; its ``optimizer`` matters for training only."""
         raise NotImplementedError
+
+    def as_keras_model(self, known: TrainedFeatures, read: Callable[[str], Any]) -> Any:
+        """Make the model of Keras with the variables that ``read`` reads from a checkpoint.
+
+        UnsupportedError if Keras has no layers that do the same.
+        """
+        raise UnsupportedError(
+            f'A model of kind "{self.kind}" cannot be converted to Keras, because its layers are not known.',
+            "Use export_savedmodel().",
+            argument="object",
+            value=self.kind,
+        )
 
     def serving_input_receiver_fn(
         self, features: Mapping[str, ColumnFacts] | None = None

@@ -8,7 +8,11 @@ from typing import Any
 
 from tfdistribute.descriptions import check_choice
 from tfdistribute.errors import ModelError
-from tfdistribute.models.canned.activations import activation_name, find_activation
+from tfdistribute.models.canned.activations import (
+    activation_name,
+    find_activation,
+    keras_activation,
+)
 from tfdistribute.models.canned.description import COMBINERS, Canned, Classifier, Regressor
 from tfdistribute.models.canned.parts import (
     Activation,
@@ -17,6 +21,9 @@ from tfdistribute.models.canned.parts import (
     check_columns,
     check_layers,
 )
+from tfdistribute.models.conversion.features import Features
+from tfdistribute.models.conversion.parts import deep, linear
+from tfdistribute.models.conversion.program import Result
 from tfdistribute.models.feature_columns.description import FeatureColumn
 from tfdistribute.models.optimizers import ADAGRAD, FTRL, Optimizer
 
@@ -76,6 +83,17 @@ class Combined(Canned):
             "batch_norm": self.batch_norm,
             "linear_sparse_combiner": self.linear_sparse_combiner,
         }
+
+    def logits(self, features: Features) -> Result:
+        parts: list[Result] = []
+        if self.dnn_feature_columns:
+            activation = keras_activation(self.dnn_activation_fn)
+            settings = self.dnn_hidden_units, activation, self.dnn_dropout, self.batch_norm
+            parts.append(deep(features, self.dnn_feature_columns, self.units, *settings))
+        if self.linear_feature_columns:
+            columns, combiner = self.linear_feature_columns, self.linear_sparse_combiner
+            parts.append(linear(features, columns, self.units, combiner))
+        return features.program.add(parts)
 
     def own_structure(self) -> dict[str, Any]:
         linear = self.linear_optimizer.structure() if self.linear_feature_columns else None

@@ -10,7 +10,10 @@ from tfdistribute import engine
 from tfdistribute.columns import AcceptedValues, ColumnFacts, InputFacts
 from tfdistribute.descriptions import check_choice, check_minimum
 from tfdistribute.errors import ModelError
-from tfdistribute.models.description import LOSS_REDUCTIONS, Model
+from tfdistribute.models.conversion.features import Features
+from tfdistribute.models.conversion.parts import class_outputs
+from tfdistribute.models.conversion.program import Program, Result
+from tfdistribute.models.description import LOSS_REDUCTIONS, Model, TrainedFeatures
 from tfdistribute.models.feature_columns.description import (
     NUMBERS,
     TEXT,
@@ -63,8 +66,30 @@ class Canned(Model):
     def own_structure(self) -> dict[str, Any]:
         raise NotImplementedError
 
-    def head_arguments(self) -> dict[str, Any]:
+    @property
+    def units(self) -> int:
+        """Numbers per row before the loss."""
         raise NotImplementedError
+
+    def logits(self, features: Features) -> Result:
+        raise NotImplementedError
+
+    def outputs(self, program: Program, logits: Result) -> dict[str, Result]:
+        raise NotImplementedError
+
+    def keras_program(self, known: TrainedFeatures) -> Program:
+        program = Program(known.is_portable)
+        features = Features(program, self.required_features(), *known[:3])
+        program.outputs.update(self.outputs(program, self.logits(features)))
+        return program
+
+    def as_keras_model(self, known: TrainedFeatures, read: Callable[[str], Any]) -> Any:
+        keras = engine.keras.keras_3()
+        program = self.keras_program(known)
+        with engine.keras.fresh_names():
+            model = program.make_model(keras)
+        program.set_weights(model, read)
+        return model
 
     def all_columns(self) -> list[FeatureColumn]:
         return [column for columns in self.columns().values() for column in columns]
@@ -171,6 +196,13 @@ class Regressor(Canned):
     def head_arguments(self) -> dict[str, Any]:
         return {"label_dimension": self.label_dimension}
 
+    @property
+    def units(self) -> int:
+        return self.label_dimension
+
+    def outputs(self, program: Program, logits: Result) -> dict[str, Result]:
+        return {"predictions": logits}
+
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         super().check(facts, needs_label)
         if needs_label:
@@ -201,6 +233,13 @@ class Classifier(Canned):
             "whole_labels": self.label_vocabulary is None,
             "classes": self.label_vocabulary or self.n_classes,
         }
+
+    @property
+    def units(self) -> int:
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    def outputs(self, program: Program, logits: Result) -> dict[str, Result]:
+        return class_outputs(program, logits, self.n_classes)
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         super().check(facts, needs_label)

@@ -5,13 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tfdistribute.models.canned.activations import activation_name, find_activation
+from tfdistribute.models.canned.activations import (
+    activation_name,
+    find_activation,
+    keras_activation,
+)
 from tfdistribute.models.canned.description import Canned, Classifier, Regressor
 from tfdistribute.models.canned.parts import (
     Activation,
     build_columns,
     check_layers,
 )
+from tfdistribute.models.conversion.features import Features
+from tfdistribute.models.conversion.parts import deep
+from tfdistribute.models.conversion.program import Result
 from tfdistribute.models.feature_columns.description import FeatureColumn
 from tfdistribute.models.optimizers import ADAGRAD, Optimizer
 
@@ -42,6 +49,11 @@ class Deep(Canned):
             "dropout": self.dropout,
             "batch_norm": self.batch_norm,
         }
+
+    def logits(self, features: Features) -> Result:
+        activation = keras_activation(self.activation_fn)
+        settings = self.hidden_units, activation, self.dropout, self.batch_norm
+        return deep(features, self.feature_columns, self.units, *settings)
 
     def own_structure(self) -> dict[str, Any]:
         return {

@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from tfdistribute import engine
 from tfdistribute.descriptions import check_choice, check_minimum
 from tfdistribute.errors import ArgumentError, ModelError
+from tfdistribute.models.conversion.features import Features, no_layer
+from tfdistribute.models.conversion.program import Read, Result
 from tfdistribute.models.feature_columns.description import (
     NUMBER_DTYPES,
     NUMBERS,
@@ -16,7 +20,7 @@ from tfdistribute.models.feature_columns.description import (
     FeatureRequirement,
     safe_key,
 )
-from tfdistribute.models.feature_columns.initializers import Initializer
+from tfdistribute.models.feature_columns.initializers import Initializer, NamedInitializer
 from tfdistribute.models.warm_start import checkpoint_checksum
 
 COMBINERS = ("mean", "sqrtn", "sum")
@@ -68,6 +72,9 @@ class Weighted(WrapsCategories, kind="categorical_weighted"):
         )
         return (*super().requirements(), weights)
 
+    def categories(self, features: Features) -> Any:
+        raise no_layer(self, "layers do not weight categories")
+
     def build(self) -> Any:
         return engine.tf.feature_column.weighted_categorical_column(
             self.categorical_column.build(),
@@ -81,6 +88,10 @@ class Indicator(WrapsCategories, kind="indicator"):
     @property
     def name(self) -> str:
         return f"{self.categorical_column.name}_indicator"
+
+    def numbers(self, features: Features, part: str, scope: str) -> Result:
+        column = self.categorical_column
+        return features.once(self, lambda: features.counts(column.categories(features)))
 
     def build(self) -> Any:
         return engine.tf.feature_column.indicator_column(self.categorical_column.build())
@@ -125,6 +136,30 @@ class Embedding(WrapsCategories, kind="embedding"):
     @property
     def name(self) -> str:
         return f"{self.categorical_column.name}_embedding"
+
+    def numbers(self, features: Features, part: str, scope: str) -> Result:
+        variable, most = f"{scope}/{self.scope}/embedding_weights", self.max_norm
+        settings: dict[str, Any] = {"embeddings_initializer": self._keras_initializer()}
+        if most is not None:
+            config = {"max_value": most, "axis": 1}
+            settings["embeddings_constraint"] = {"class_name": "MaxNorm", "config": config}
+
+        def weights(read: Read) -> Any:
+            known = read(variable)
+            if most is None:
+                return known
+            norms = np.linalg.norm(known, axis=1, keepdims=True)
+            return known * np.minimum(1, most / np.maximum(norms, np.finfo("float32").tiny))
+
+        name, column = f"{part}_{self.scope}", self.categorical_column
+        settings["trainable"] = self.trainable
+        return features.combine(name, column, self.dimension, weights, self.combiner, **settings)
+
+    def _keras_initializer(self) -> Any:
+        if isinstance(self.initializer, NamedInitializer):
+            words = self.initializer.name.title().replace("_", "")
+            return {"class_name": words, "config": dict(self.initializer.settings)}
+        return {"class_name": "TruncatedNormal", "config": {"stddev": self.dimension**-0.5}}
 
     def build(self) -> Any:
         return engine.tf.feature_column.embedding_column(

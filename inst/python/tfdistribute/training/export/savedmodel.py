@@ -1,29 +1,26 @@
-"""The verbs that export a trained model, for serving or as one of Keras's own files."""
+"""The verb that exports a trained model for serving."""
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tfdistribute import engine, storage
+from tfdistribute import storage
 from tfdistribute.errors import ArgumentError, ModelDirectoryError, UnsupportedError
 from tfdistribute.files import absolute_path, is_remote
 from tfdistribute.inputs import Input
 from tfdistribute.models import (
     FeatureColumn,
-    KerasModel,
     Model,
     examples_receiver,
     filling_receiver,
     tensors_receiver,
 )
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.model_directory import require_checkpoint
 from tfdistribute.training.preparation import Prepared, prepare_use
 from tfdistribute.training.remote.lease import access_error
 from tfdistribute.training.tensorflow_errors import translate_errors
@@ -233,46 +230,3 @@ def _install(written: str, target: str, staging: str) -> None:
         if replaced:
             os.rename(before, target)
         raise
-
-
-def export_keras_model(
-    model: Model, path: str, checkpoint_path: str | None = None, overwrite: bool = False
-) -> str:
-    """Write a trained Keras model to a ``.keras`` file, which Keras loads without this package.
-
-    Raises ArgumentError if path does not end with ".keras", or exists, ModelDirectoryError if nothing was trained, and
-    UnsupportedError if it is not a Keras model.
-    """
-    if not isinstance(model, KerasModel):
-        raise UnsupportedError(
-            f'A model of kind "{model.kind}" cannot be written as a Keras model.',
-            "Use export_savedmodel().",
-            argument="object",
-            value=model.kind,
-        )
-    if not path.endswith(".keras"):
-        raise ArgumentError(
-            f'`path` "{path}" does not end with ".keras".',
-            "Keras recognises its files by that ending.",
-            argument="path",
-            value=path,
-        )
-    path = absolute_path(path)
-    if storage.exists(path) and not overwrite:
-        raise ArgumentError(
-            f'`path` "{path}" exists.', "Use `overwrite = TRUE`.", argument="path", value=path
-        )
-    checkpoint = require_checkpoint(model.model_dir, checkpoint_path, "export_keras_model")
-    read = functools.partial(engine.tf.train.load_variable, checkpoint)
-    storage.of(path).make_directory(os.path.dirname(path))
-    if not is_remote(path):
-        model.save_trained(read, path)
-        return path
-    with tempfile.TemporaryDirectory() as directory:
-        written = os.path.join(directory, os.path.basename(path))
-        model.save_trained(read, written)
-        try:
-            storage.copy(written, path)
-        except OSError as error:
-            raise access_error(path, "written", error, "path") from error
-    return path
