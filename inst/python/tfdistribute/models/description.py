@@ -66,12 +66,23 @@ class Model(Description):
 
         UnsupportedError if Keras has no layers that do the same.
         """
-        raise UnsupportedError(
+        raise self._no_layers()
+
+    def _no_layers(self) -> UnsupportedError:
+        return UnsupportedError(
             f'A model of kind "{self.kind}" cannot be converted to Keras, because its layers are not known.',
             "Use export_savedmodel().",
             argument="object",
             value=self.kind,
         )
+
+    def keras_code(self, known: TrainedFeatures, language: str) -> str:
+        """Return the program that makes and trains the model in Keras 3; UnsupportedError if there is none."""
+        raise self._no_layers()
+
+    def encoders(self, known: TrainedFeatures) -> Mapping[str, Any]:
+        """Return the encoders of a portable ``as_keras_model()`` by input, as in ``conversion.program``."""
+        return {}
 
     def serving_input_receiver_fn(
         self, features: Mapping[str, ColumnFacts] | None = None

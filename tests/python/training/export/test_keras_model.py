@@ -29,7 +29,7 @@ from support.inputs import Factor
 from support.sampling import sampled
 
 from tfdistribute.errors import UnsupportedError
-from tfdistribute.training import as_keras_model
+from tfdistribute.training import as_keras_model, keras_code
 from tfdistribute.training.export import export_keras_model
 
 COLUMNS = NUMBERS | CATEGORIES
@@ -90,9 +90,7 @@ MODELS: dict[str, tuple[dict[str, Any], Any]] = {
 
 
 @sampled("name", MODELS, check=list(MODELS)[1::2], versions=["both, of two classes"])
-def test_keras_predicts_what_the_model_predicts(
-    tensorflow: Any, tmp_path: Path, name: str
-) -> None:
+def test_keras_predicts_what_the_model_predicts(tensorflow: Any, tmp_path: Path, name: str) -> None:
     described, response = MODELS[name]
     if "linear" in name or "baseline" in name:
         described = {"optimizer": SGD, **described}
@@ -123,9 +121,7 @@ def test_a_column_without_a_layer_is_refused_by_name(
     tensorflow: Any, tmp_path_factory: Any, column: str
 ) -> None:
     folder = tmp_path_factory.mktemp("refused")
-    described = {
-        "kind": "linear_regressor", "feature_columns": [REFUSED[column]], "optimizer": SGD
-    }
+    described = {"kind": "linear_regressor", "feature_columns": [REFUSED[column]], "optimizer": SGD}
     with pytest.raises(UnsupportedError) as error:
         as_keras_model(trained(folder, described))
     assert " of x is not arithmetic" in str(error.value) or "has no layer" in str(error.value)
@@ -167,3 +163,38 @@ assert losses[1] < losses[0]
 model.save("{folder}/again.keras")
 assert "tfdistribute" not in sys.modules
 """
+
+
+CODED = {
+    "linear, of categories": {"feature_columns": [COLUMNS["hashed words"]], "label_dimension": 1},
+    "linear, of two classes": {"feature_columns": WIDE[:3]},
+    "deep, of three classes": {"activation_fn": "tanh"},
+    "both, of numbers": {"dnn_dropout": None, "batch_norm": False},
+}
+
+
+@sampled("name", CODED, check=["both, of numbers"])
+def test_the_code_trains_the_same_weights(tensorflow: Any, tmp_path: Path, name: str) -> None:
+    described, response = MODELS[name]
+    response = response[:, 0] if response is PAIR else response
+    described = {"optimizer": SGD, **described, **CODED[name]}
+    if "both" in name:
+        del described["optimizer"]
+    model = trained(tmp_path, described, response)
+    first = as_keras_model(model, f"{model.model_dir}/model.ckpt-0")
+    code = keras_code(model)
+    lines = code.splitlines()
+    variables: dict[str, Any] = {}
+    exec("\n".join(lines[:-1]), variables)  # noqa: S102
+    rebuilt = variables["model"]
+    rebuilt.set_weights(first.get_weights())
+    features = tensors(tensorflow, rebuilt.input)
+
+    for batch in np.split(np.arange(ROWS), 4):
+        rows = {name: tensorflow.gather(each, batch) for name, each in features.items()}
+        variables.update(features=rows, labels=np.asarray(response)[batch].reshape(-1, 1))
+        exec(lines[-1].replace(")", ", batch_size=250, verbose=0)"), variables)  # noqa: S102
+    wanted = as_keras_model(model).get_weights()
+    assert any(np.abs(a - b).max() > 1e-3 for a, b in zip(first.get_weights(), wanted, strict=True))
+    for found, known in zip(rebuilt.get_weights(), wanted, strict=True):
+        np.testing.assert_allclose(found, known, rtol=1e-5, atol=1e-5)

@@ -10,6 +10,7 @@ from tfdistribute.engine.keras import (
     keras3_estimator,
     keras3_models,
     models,
+    onnx,
     overrides,
 )
 from tfdistribute.engine.keras.keras3_models import fresh_names, keras_3

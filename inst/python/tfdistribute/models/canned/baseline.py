@@ -38,6 +38,9 @@ class Baseline(Canned):
     def estimator_options(self) -> dict[str, Any]:
         return {**super().estimator_options(), "only_row_count": True}
 
+    def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
+        return self.optimizer.in_keras(LEARNING_RATE)
+
     def logits(self, features: Features) -> Result:
         if not features.facts:
             raise UnsupportedError(

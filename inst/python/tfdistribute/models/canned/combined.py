@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute.descriptions import check_choice
-from tfdistribute.errors import ModelError
+from tfdistribute.errors import ModelError, UnsupportedError
 from tfdistribute.models.canned.activations import (
     activation_name,
     find_activation,
@@ -66,15 +66,12 @@ class Combined(Canned):
         }
 
     def arguments(self) -> dict[str, Any]:
-        # Without columns there is no linear part, and the rate is unused.
-        width = max(1, len(self.linear_feature_columns))
-        linear_rate = min(LINEAR_LEARNING_RATE, 1 / math.sqrt(width))
         return {
             "linear_feature_columns": build_linear_columns(
                 self.linear_feature_columns, self.linear_sparse_combiner
             )
             or None,
-            "linear_optimizer": self.linear_optimizer.factory(linear_rate),
+            "linear_optimizer": self.linear_optimizer.factory(self._linear_rate),
             "dnn_feature_columns": build_columns(self.dnn_feature_columns) or None,
             "dnn_optimizer": self.dnn_optimizer.factory(DNN_LEARNING_RATE),
             "dnn_hidden_units": list(self.dnn_hidden_units),
@@ -83,6 +80,27 @@ class Combined(Canned):
             "batch_norm": self.batch_norm,
             "linear_sparse_combiner": self.linear_sparse_combiner,
         }
+
+    @property
+    def _linear_rate(self) -> float:
+        # Without columns there is no linear part, and the rate is unused.
+        width = max(1, len(self.linear_feature_columns))
+        return min(LINEAR_LEARNING_RATE, 1 / math.sqrt(width))
+
+    def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
+        linear = self.linear_optimizer.in_keras(self._linear_rate)
+        deep = self.dnn_optimizer.in_keras(DNN_LEARNING_RATE)
+        if not self.dnn_feature_columns or not self.linear_feature_columns:
+            return deep if self.dnn_feature_columns else linear
+        if linear != deep:
+            raise UnsupportedError(
+                f"Keras trains all layers with one optimizer, but `linear_optimizer` is {linear[0]} and "
+                f"`dnn_optimizer` is {deep[0]}, or their settings differ.",
+                "Give both the same optimizer and settings.",
+                argument="linear_optimizer",
+                value=linear[0],
+            )
+        return deep
 
     def logits(self, features: Features) -> Result:
         parts: list[Result] = []

@@ -10,6 +10,7 @@ from tfdistribute import engine
 from tfdistribute.columns import AcceptedValues, ColumnFacts, InputFacts
 from tfdistribute.descriptions import check_choice, check_minimum
 from tfdistribute.errors import ModelError
+from tfdistribute.models.conversion.code import write_code
 from tfdistribute.models.conversion.features import Features
 from tfdistribute.models.conversion.parts import class_outputs
 from tfdistribute.models.conversion.program import Program, Result
@@ -77,6 +78,13 @@ class Canned(Model):
     def outputs(self, program: Program, logits: Result) -> dict[str, Result]:
         raise NotImplementedError
 
+    def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
+        raise NotImplementedError
+
+    def loss_in_keras(self) -> tuple[str, str, dict[str, Any]]:
+        """Return the output that the loss compares with the response, and Keras's class of the loss with settings."""
+        raise NotImplementedError
+
     def keras_program(self, known: TrainedFeatures) -> Program:
         program = Program(known.is_portable)
         features = Features(program, self.required_features(), *known[:3])
@@ -90,6 +98,21 @@ class Canned(Model):
             model = program.make_model(keras)
         program.set_weights(model, read)
         return model
+
+    def keras_code(self, known: TrainedFeatures, language: str) -> str:
+        output, loss, settings = self.loss_in_keras()
+        if self.loss_reduction != LOSS_REDUCTIONS[0]:
+            settings = {**settings, "reduction": self.loss_reduction}
+        training = {
+            "optimizer": self.optimizer_in_keras(),
+            "output": output,
+            "loss": (loss, settings),
+            "weights": self.weight_column is not None,
+        }
+        return write_code(self.keras_program(known), training, language)
+
+    def encoders(self, known: TrainedFeatures) -> Mapping[str, Any]:
+        return self.keras_program(known).encoders
 
     def all_columns(self) -> list[FeatureColumn]:
         return [column for columns in self.columns().values() for column in columns]
@@ -203,6 +226,9 @@ class Regressor(Canned):
     def outputs(self, program: Program, logits: Result) -> dict[str, Result]:
         return {"predictions": logits}
 
+    def loss_in_keras(self) -> tuple[str, str, dict[str, Any]]:
+        return "predictions", "MeanSquaredError", {}
+
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         super().check(facts, needs_label)
         if needs_label:
@@ -240,6 +266,10 @@ class Classifier(Canned):
 
     def outputs(self, program: Program, logits: Result) -> dict[str, Result]:
         return class_outputs(program, logits, self.n_classes)
+
+    def loss_in_keras(self) -> tuple[str, str, dict[str, Any]]:
+        kind = "Binary" if self.n_classes == 2 else "SparseCategorical"
+        return "logits", f"{kind}Crossentropy", {"from_logits": True}
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         super().check(facts, needs_label)

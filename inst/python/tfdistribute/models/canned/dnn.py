@@ -50,6 +50,9 @@ class Deep(Canned):
             "batch_norm": self.batch_norm,
         }
 
+    def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
+        return self.optimizer.in_keras(None)
+
     def logits(self, features: Features) -> Result:
         activation = keras_activation(self.activation_fn)
         settings = self.hidden_units, activation, self.dropout, self.batch_norm

@@ -39,6 +39,9 @@ class Linear(Canned):
             "sparse_combiner": self.sparse_combiner,
         }
 
+    def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
+        return self.optimizer.in_keras(LEARNING_RATE)
+
     def logits(self, features: Features) -> Result:
         return linear(features, self.feature_columns, self.units, self.sparse_combiner)
 

@@ -83,9 +83,10 @@ class Features:
     def _tensor(self, feature: str) -> Result:
         program, dtype, width = self.program, self.dtype(feature), self.width(feature)
         levels = self.levels.get(feature)
-        if levels is not None:
+        if levels is not None and not program.is_portable:
             labels = program.input(feature, "string", width)
-            found = lookup(program, labels, levels, None)
+            settings = {"num_oov_indices": 0, "mask_token": ""}
+            found = program.layer("StringLookup", labels, vocabulary=list(levels), **settings)
             return self.cast(program.op("subtract", found, 1), dtype)
         tensor = program.input(feature, dtype, width)
         fill = self.replacements.get(feature)
@@ -95,6 +96,39 @@ class Features:
 
     def cast(self, tensor: Result, dtype: str) -> Result:
         return self.once((tensor, dtype), lambda: self.program.op("cast", tensor, dtype))
+
+    def lookup(self, feature: str, vocabulary: Sequence[Any], unknown: Any, missing: Any) -> Result:
+        """Return the positions of values in a vocabulary, from 1, and 0 for no category.
+
+        Args:
+            unknown: None: unknown values are an error, but a missing value is no category. -1: they are no category.
+                Anything else is their number, from 1, or a result with these numbers.
+        """
+        program, is_ignored = self.program, unknown in (None, -1)
+        if program.is_portable:
+            default = 0 if is_ignored else unknown
+            return program.encoded(feature, self.width(feature), vocabulary, missing, default)
+        kind = "StringLookup" if isinstance(missing, str) else "IntegerLookup"
+        settings = {
+            "num_oov_indices": 0 if unknown is None else 1,
+            "mask_token": None if unknown == -1 else missing,
+        }
+        values = self.tensor(feature)
+        found = program.layer(kind, values, vocabulary=list(vocabulary), **settings)
+        if is_ignored:
+            return found
+        known = program.op("maximum", program.op("subtract", found, 1), 0)
+        return program.op("where", program.op("equal", found, 1), unknown, known)
+
+    def hashed(self, column: FeatureColumn, kind: str, source: Any, **settings: Any) -> Result:
+        if self.program.is_portable:
+            raise UnsupportedError(
+                f"The column {column.name} ({column.kind}) hashes values, for which ONNX has no operator.",
+                "Use export_savedmodel() with its default format, or train the model with a vocabulary.",
+                argument="format",
+                value=column.name,
+            )
+        return self.program.layer(kind, source, **settings)
 
     def counts(self, categories: Categories) -> Result:
         """Count the categories of each row, as an indicator column does."""
@@ -141,29 +175,6 @@ class Features:
             count = program.op("maximum", count, 1.0)
             count = program.op("sqrt", count) if combiner == "sqrtn" else count
         return program.op("divide", total, count)
-
-
-def lookup(
-    program: Program, values: Result, vocabulary: Sequence[Any], unknown: Any, missing: Any = ""
-) -> Result:
-    """Return the positions of values in a vocabulary, from 1, and 0 for no category.
-
-    Args:
-        unknown: None: unknown values are an error, but a missing value is no category. -1: they are no category.
-            Anything else is their number, from 1, or a result with these numbers.
-    """
-    kind = "StringLookup" if isinstance(vocabulary[0], str) else "IntegerLookup"
-    if unknown is None and not program.is_portable:
-        settings = {"num_oov_indices": 0, "mask_token": missing}
-    elif unknown in (None, -1):
-        settings = {"num_oov_indices": 1, "mask_token": None}
-    else:
-        settings = {"num_oov_indices": 1, "mask_token": missing}
-    found = program.layer(kind, values, vocabulary=list(vocabulary), **settings)
-    if unknown in (None, -1):
-        return found
-    known = program.op("maximum", program.op("subtract", found, 1), 0)
-    return program.op("where", program.op("equal", found, 1), unknown, known)
 
 
 def no_layer(column: FeatureColumn, why: str) -> UnsupportedError:

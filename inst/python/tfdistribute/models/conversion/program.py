@@ -37,6 +37,15 @@ class Statement:
         return str(self.function).startswith("layers.")
 
 
+@dataclass(frozen=True)
+class Encoder:
+    """The numbers of a feature's values, for an input of a portable program in place of the feature."""
+
+    feature: str
+    numbers: Mapping[Any, int]
+    default: int
+
+
 class Program:
     """Statements in order, the model's inputs by feature, and its outputs by name.
 
@@ -49,12 +58,21 @@ class Program:
         self.statements: list[Statement] = []
         self.inputs: dict[str, Result] = {}
         self.outputs: dict[str, Result] = {}
+        self.encoders: dict[str, Encoder] = {}
         self.weights: dict[str, Callable[[Read], list[Any]]] = {}
 
     def input(self, feature: str, dtype: str, width: int) -> Result:
         settings = {"shape": (width,), "dtype": dtype, "name": feature}
         self.inputs[feature] = self._add(f"input_{feature}", "Input", (), settings)
         return self.inputs[feature]
+
+    def encoded(
+        self, feature: str, width: int, vocabulary: Sequence[Any], missing: Any, default: int
+    ) -> Result:
+        name = f"{feature}_{len(self.encoders)}"
+        numbers = {missing: 0} | {value: number for number, value in enumerate(vocabulary, 1)}
+        self.encoders[name] = Encoder(feature, numbers, default)
+        return self.input(name, "int64", width)
 
     def op(self, function: str, *inputs: Any, **settings: Any) -> Result:
         return self._add(function, f"ops.{function}", inputs, settings)
@@ -72,7 +90,7 @@ class Program:
         return self._add(settings.get("name", words), f"layers.{kind}", (source,), settings)
 
     def user_function(self, function: Callable[..., Any], source: Result, name: str) -> Result:
-        return self._add(name, function, (source,), {})
+        return self._add(name, function, (source,), {"name": name})
 
     def concatenate(self, parts: Sequence[Result]) -> Result:
         return parts[0] if len(parts) == 1 else self.layer("Concatenate", list(parts))
@@ -114,7 +132,7 @@ def _value(value: Any, made: Mapping[Result, Any]) -> Any:
 
 def _perform(keras: Any, statement: Statement, inputs: list[Any]) -> Any:
     if callable(statement.function):
-        return _call_user(statement.function, inputs[0], statement.result.name)
+        return _call_user(statement.function, inputs[0], statement.settings["name"])
     function = operator.attrgetter(statement.function)(keras)
     if statement.is_layer:
         return function(**statement.settings)(*inputs)

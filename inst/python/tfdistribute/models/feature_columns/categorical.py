@@ -13,7 +13,8 @@ from tfdistribute.checksums import checksum
 from tfdistribute.columns import Accepted, show_values
 from tfdistribute.descriptions import check_choice, check_minimum
 from tfdistribute.errors import ArgumentError, InputError, ModelError
-from tfdistribute.models.conversion.features import Categories, Features, lookup, no_layer
+from tfdistribute.models.conversion.features import Categories, Features, no_layer
+from tfdistribute.models.conversion.program import Result
 from tfdistribute.models.feature_columns.description import (
     CATEGORY_DTYPES,
     TEXT,
@@ -68,21 +69,27 @@ class Categorical(FeatureColumn):
     def categories(self, features: Features) -> Categories:
         return features.once(self, lambda: self._categories(features))
 
+    def is_present(self, features: Features) -> Result:
+        """Return 0 for missing values, and 1 for others, with or without a category."""
+        tensor = features.tensor(self.key)
+        return features.program.layer("Hashing", tensor, num_bins=2, mask_value=self.missing)
+
     def _categories(self, features: Features) -> Categories:
         raise NotImplementedError
 
     def _listed(
         self, features: Features, vocabulary: Sequence[Any], oov_buckets: int, unknown: Any
     ) -> Categories:
-        program, values, size = features.program, features.tensor(self.key), len(vocabulary)
+        size = len(vocabulary)
         if self.missing in vocabulary:
             raise no_layer(self, f"its vocabulary has {self.missing!r}, which is a missing value")
         if oov_buckets > 1:
-            buckets = program.layer("Hashing", values, num_bins=oov_buckets)
-            unknown = program.op("add", buckets, size + 1)
+            values = features.tensor(self.key)
+            buckets = features.hashed(self, "Hashing", values, num_bins=oov_buckets)
+            unknown = features.program.op("add", buckets, size + 1)
         elif oov_buckets == 1 or unknown not in (None, _IGNORED):
             unknown = size + 1 if oov_buckets else unknown + 1
-        ids = lookup(program, values, vocabulary, unknown, self.missing)
+        ids = features.lookup(self.key, vocabulary, unknown, self.missing)
         return Categories(ids, size + oov_buckets)
 
     def accepted(self) -> Accepted | None:
@@ -232,7 +239,7 @@ class HashBucket(Categorical, kind="categorical_with_hash_bucket"):
         # The first bin of Keras's layer is for missing values.
         bins, values = self.hash_bucket_size + 1, features.tensor(self.key)
         settings = {"num_bins": bins, "mask_value": self.missing}
-        ids = features.program.layer("Hashing", values, **settings)
+        ids = features.hashed(self, "Hashing", values, **settings)
         return Categories(ids, self.hash_bucket_size)
 
     def build(self) -> Any:

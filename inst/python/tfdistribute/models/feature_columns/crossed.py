@@ -10,6 +10,7 @@ from tfdistribute import engine
 from tfdistribute.descriptions import check_minimum
 from tfdistribute.errors import ArgumentError, ModelError
 from tfdistribute.models.conversion.features import Categories, Features, no_layer
+from tfdistribute.models.feature_columns.categorical import Categorical
 from tfdistribute.models.feature_columns.description import (
     TEXT,
     WHOLE_NUMBERS,
@@ -81,18 +82,19 @@ class Crossed(FeatureColumn, kind="crossed"):
             raise no_layer(self, f"HashedCrossing crosses two values, not {len(leaves)}")
         if any(features.width(each.feature) > 1 for each in self.requirements()):
             raise no_layer(self, "a feature has several values per row")
-        known = [each.categories(features) for each in leaves if isinstance(each, FeatureColumn)]
+        columns = [each for each in leaves if isinstance(each, FeatureColumn)]
+        known = [each.categories(features) for each in columns]
         # TensorFlow also hashes columns before features.
         tensors = [
             program.op("subtract", each.ids, 1) if each.has_none else each.ids for each in known
         ]
         tensors += [features.tensor(each) for each in leaves if isinstance(each, str)]
-        ids = program.layer("HashedCrossing", tensors, num_bins=self.hash_bucket_size)
-        present = [program.op("greater", each.ids, 0) for each in known if each.has_none]
+        ids = features.hashed(self, "HashedCrossing", tensors, num_bins=self.hash_bucket_size)
+        present = [each.is_present(features) for each in columns if isinstance(each, Categorical)]
         if not present:
             return Categories(ids, self.hash_bucket_size, has_none=False)
-        both = functools.reduce(lambda a, b: program.op("logical_and", a, b), present)
-        ids = program.op("where", both, program.op("add", ids, 1), 0)
+        both = functools.reduce(lambda a, b: program.op("multiply", a, b), present)
+        ids = program.op("multiply", program.op("add", ids, 1), both)
         return Categories(ids, self.hash_bucket_size)
 
     def build(self) -> Any:
