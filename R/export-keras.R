@@ -21,7 +21,7 @@
 #' Layers of Keras compute the columns: `Rescaling`, `Discretization`, `StringLookup`, `IntegerLookup`, `Hashing`,
 #' `HashedCrossing` and `Embedding`. Columns for which Keras has no layer are rejected by name. These are weighted
 #' categories, crosses of more than two values, crosses with a `hash_key` or several values per row, and functions
-#' (`normalizer_fn`, `activation_fn`) that are not arithmetic.
+#' (`normalizer_fn`, `activation_fn`) of your own in R. Use `center` and `scale` of [column_numeric()] instead.
 #' @section Errors:
 #' * `tfdistribute_model_directory_error` if the model has not been trained.
 #' * `tfdistribute_unsupported_error` if Keras 3 is missing (it needs TensorFlow 2.16 or newer), or has no layers that

@@ -85,6 +85,9 @@ class Canned(Model):
         """Return the output that the loss compares with the response, and Keras's class of the loss with settings."""
         raise NotImplementedError
 
+    def head_arguments(self) -> dict[str, Any]:
+        raise NotImplementedError
+
     def keras_program(self, known: TrainedFeatures) -> Program:
         program = Program(known.is_portable)
         features = Features(program, self.required_features(), *known[:3])

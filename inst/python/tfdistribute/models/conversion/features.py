@@ -101,8 +101,8 @@ class Features:
         """Return the positions of values in a vocabulary, from 1, and 0 for no category.
 
         Args:
-            unknown: None: unknown values are an error, but a missing value is no category. -1: they are no category.
-                Anything else is their number, from 1, or a result with these numbers.
+            unknown: None if unknown values are an error and only missing values have no category, -1 if neither have
+                one, or otherwise the number of unknown values, from 1, or a result with their numbers.
         """
         program, is_ignored = self.program, unknown in (None, -1)
         if program.is_portable:

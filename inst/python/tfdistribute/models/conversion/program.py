@@ -149,6 +149,6 @@ def _call_user(function: Callable[..., Any], tensor: Any, name: str) -> Any:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
     raise UnsupportedError(
         f"The function {name} is not arithmetic that Keras can read: {reason}",
-        "Use only operators such as `+` and `/` in it, or export_savedmodel(), which calls no function.",
+        "Use `center` and `scale` of column_numeric() or a named `activation_fn` instead, or export_savedmodel().",
         argument=name,
     )
