@@ -1,20 +1,85 @@
-#' Write a trained Keras model to a file
+#' Make a Keras model of a trained model
 #'
-#' Copies the trained weights into the Keras model of [keras_model_to_estimator()], and writes the model to a `.keras`
-#' file. Keras can read the file without this package, with `keras.models.load_model()` or `load_model()` of the R
-#' package keras3. To load the weights into an existing model, use `model$load_weights(path)`. If the optimizer keeps
-#' moving averages of the weights (`use_ema`), the file contains the averages, as after `fit()`.
+#' Converts a trained linear, deep, wide and deep or baseline model to a functional model of Keras 3 with the same
+#' weights. It predicts the same numbers as `predict()`, and you can print it, train it on and save it with the R package
+#' keras3. `keras_code()` returns the program that makes the same model and trains it, for a project that moves to Keras.
+#' For a model of [keras_model_to_estimator()], `as_keras_model()` returns the Keras model with the trained weights.
 #'
-#' @param object An estimator that [keras_model_to_estimator()] returned.
-#' @param path Path of the file, a string that ends with `.keras`.
+#' @param object A trained estimator.
 #' @param checkpoint_path Prefix of a checkpoint, as returned by [latest_checkpoint()]. NULL uses the newest.
-#' @param overwrite Whether an existing file is replaced, TRUE or FALSE.
+#' @param language Language of the program, `"R"` (with the package keras3) or `"Python"`.
 #' @param ... Must be empty.
+#' @returns `as_keras_model()` returns a Keras model, a Python object. Its inputs are named as the features, and its
+#'   outputs as the predictions of `predict()`: `predictions` for a regressor, and `logits`, `logistic` (two classes),
+#'   `probabilities` and `class_ids` for a classifier. Class numbers count from 0, in the order of the levels.
+#'   `keras_code()` returns a string with the class `tfdistribute_code`, which prints as the program. The program reads
+#'   `features` (a named list of arrays), `labels` (class numbers for a classifier) and, if rows have weights, `weights`.
+#' @section Inputs:
+#' A factor is read by its labels, as strings. Whole numbers are `int64`, and numbers are `float32`, or `float64` if a
+#' column needs more digits. Keras converts arrays to 32 bits, so give numbers of 64 bits as tensors or in a dataset.
+#' @section Columns:
+#' Layers of Keras compute the columns: `Rescaling`, `Discretization`, `StringLookup`, `IntegerLookup`, `Hashing`,
+#' `HashedCrossing` and `Embedding`. Columns for which Keras has no layer are rejected by name. These are weighted
+#' categories, crosses of more than two values, crosses with a `hash_key` or several values per row, and functions
+#' (`normalizer_fn`, `activation_fn`) of your own in R. Use `center` and `scale` of [column_numeric()] instead.
+#' @section Errors:
+#' * `tfdistribute_model_directory_error` if the model has not been trained.
+#' * `tfdistribute_unsupported_error` if Keras 3 is missing (it needs TensorFlow 2.16 or newer), or has no layers that
+#'   compute the same as the model. `keras_code()` also raises it for an optimizer that Keras lacks, and if a wide and
+#'   deep model has two different optimizers.
+#' @references <https://keras.io/guides/functional_api/>
+#' @seealso [export_keras_model()], [export_savedmodel()]
+#' @examplesIf tfdistribute_available()
+#' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")), optimizer = "sgd")
+#' train(model, input_fn(mpg ~ wt + hp, mtcars, epochs = 1))
+#' cat(keras_code(model))
+#' \dontrun{
+#' keras_model <- as_keras_model(model)
+#' predict(keras_model, list(wt = mtcars$wt, hp = mtcars$hp))
+#' }
+#' @export
+as_keras_model <- function(object, checkpoint_path = NULL, ...) {
+  check_call()
+  call_backend(
+    "as_keras_model",
+    estimator = check_estimator(object),
+    checkpoint_path = check_string(checkpoint_path, null = TRUE)
+  )
+}
+
+#' @rdname as_keras_model
+#' @export
+keras_code <- function(object, language = c("R", "Python"), ...) {
+  check_call()
+  code <- call_backend(
+    "keras_code",
+    estimator = check_estimator(object),
+    language = check_default_choice(language, c("R", "Python"))
+  )
+  structure(code, class = "tfdistribute_code")
+}
+
+#' @export
+print.tfdistribute_code <- function(x, ...) {
+  cat(x)
+  invisible(x)
+}
+
+#' Write a trained model to a Keras file
+#'
+#' Writes the model of [as_keras_model()] to a `.keras` file. Keras can read the file without this package, with
+#' `keras.models.load_model()` or `load_model()` of the R package keras3. To load the weights into an existing model, use
+#' `model$load_weights(path)`. If the optimizer of a Keras model keeps moving averages of the weights (`use_ema`), the
+#' file contains the averages, as after `fit()`.
+#'
+#' @inheritParams as_keras_model
+#' @param path Path of the file, a string that ends with `.keras`.
+#' @param overwrite Whether an existing file is replaced, TRUE or FALSE.
 #' @returns `path`, invisibly.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if `path` does not end with `.keras`, or the file exists.
 #' * `tfdistribute_model_directory_error` if the model has not been trained.
-#' * `tfdistribute_unsupported_error` if the model is not a Keras model.
+#' * `tfdistribute_unsupported_error` as for [as_keras_model()].
 #' @references <https://keras.io/guides/serialization_and_saving/>
 #' @seealso [export_savedmodel()]
 #' @examples

@@ -18,18 +18,27 @@
 #'   feature that the model reads, by name, and the data is not used. With [feature_columns()], it contains serialized
 #'   `tf.train.Example` messages with the features of these columns. With NULL, it contains messages with the model's
 #'   own columns, or, if the model has none, one tensor per training feature.
-#' @returns The directory of the SavedModel, a string, which is returned invisibly.
+#' @param format Format of the export. `"savedmodel"` is TensorFlow's. `"onnx"` writes the file `model.onnx` into the
+#'   directory, for ONNX Runtime and other programs without TensorFlow.
+#' @returns The directory of the export, a string, which is returned invisibly.
 #' @section Requests:
 #' The signatures are the same as TensorFlow's. `predict` returns all predictions. The default signature
 #' (`serving_default`) also returns all predictions if requests are tensors. If requests are messages, in the input
 #' `inputs`, it returns `outputs` for a regressor, and `scores` and `classes` for a classifier. Messages store whole
 #' numbers as `int64_list`, other numbers as `float_list` and strings as `bytes_list`.
+#' @section ONNX:
+#' `format = "onnx"` needs Keras 3 (with TensorFlow 2.16 or newer) and the Python packages tf2onnx and onnx, for example
+#' `pip install tf2onnx onnx`. It exports the models of [as_keras_model()], with the same outputs. A request has one
+#' tensor per feature, with one or more columns. A factor that the model reads as codes is a whole number, and values
+#' that are not in a vocabulary have no category. Columns that hash values are rejected by name, because ONNX has no
+#' operator for them, as are `input`, `serving_input_receiver_fn`, `assets_extra` and `as_text`.
 #' @section Errors:
+#' * `tfdistribute_backend_error` if a package that the format needs is not installed.
 #' * `tfdistribute_model_directory_error` if the model has not been trained, or the directory contains an export (with
 #'   `overwrite = FALSE`) or other files.
 #' * `tfdistribute_input_error` if `input` lacks a feature.
 #' * `tfdistribute_model_error` if columns read the same feature in two ways.
-#' * `tfdistribute_unsupported_error` if the content of a request is unknown.
+#' * `tfdistribute_unsupported_error` if the content of a request is unknown, or ONNX has no operator for a column.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#export_saved_model>
 #' @seealso [classifier_parse_example_spec()]
 #' @examplesIf tfdistribute_available()
@@ -55,7 +64,8 @@ export_savedmodel.tfdistribute_estimator <- function(
   overwrite = TRUE,
   versioned = !overwrite,
   ...,
-  input = NULL
+  input = NULL,
+  format = c("savedmodel", "onnx")
 ) {
   check_call()
   overwrite <- check_flag(overwrite)
@@ -69,7 +79,8 @@ export_savedmodel.tfdistribute_estimator <- function(
     checkpoint_path = check_string(checkpoint_path, null = TRUE),
     overwrite = overwrite,
     versioned = check_flag(versioned),
-    input = check_request(input)
+    input = check_request(input),
+    format = check_default_choice(format, c("savedmodel", "onnx"))
   )
   invisible(path)
 }

@@ -28,7 +28,12 @@ from tfdistribute import engine, gpus, versions
 LOGICAL_CPUS = 3
 
 # These tests compare with TensorFlow 2.15, or use Keras 3, which TensorFlow 2.15 does not have.
-_NEWER_ONLY = ["engine/test_reference_trainings.py", "models/keras/test_keras3.py"]
+_NEWER_ONLY = [
+    "engine/test_reference_trainings.py",
+    "models/keras/test_keras3.py",
+    "training/export/test_keras_model.py",
+    "training/export/test_onnx.py",
+]
 # This one trains with TensorFlow's own coordinator of clusters, which TensorFlow 2.16 removed.
 _OLDER_ONLY = ["training/hooks/test_hooks_on_workers.py"]
 _is_newer = versions.is_newer(versions.tensorflow())
@@ -37,8 +42,8 @@ collect_ignore = _OLDER_ONLY if _is_newer else _NEWER_ONLY
 # Set by TensorFlow and pytest at startup, for the life of the process.
 LASTING_VARIABLES = ("KMP_", "TF2_", "TF_CPP_", "PYTEST_", "TPU_", "GRPC_", "MPL")
 
-# AutoGraph's files, which go when this process ends, and data that several tests share.
-LASTING_FILES = ("tfdistribute-generated-", "shared-")
+# AutoGraph's files, which go when this process ends, data that several tests share, and ONNX Runtime's own file.
+LASTING_FILES = ("tfdistribute-generated-", "shared-", ".ses")
 
 
 def _is_continuous_integration() -> bool:

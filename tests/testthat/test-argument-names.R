@@ -74,12 +74,14 @@ test_that("an idea has one name in the arguments of all functions", {
 
 test_that("verbs have their object first", {
   verbs <- c(
+    "as_keras_model",
     "check_distribution",
     "distribute",
     "evaluate",
     "export_keras_model",
     "export_savedmodel",
     "job_script",
+    "keras_code",
     "launch",
     "model_dir",
     "plan_training",

@@ -175,6 +175,10 @@ def _export_savedmodel(
     return training.export_savedmodel(model, settings, export_dir_base, request=request, **options)
 
 
+def _of_model(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda estimator, **options: function(read_estimator(estimator)[0], **options)
+
+
 def _distribute(estimator: Any, config: RunSettings) -> Any:
     # The model function of an estimator in R may call R.
     return training.distribute(estimator, config, calls_r=True)
@@ -240,6 +244,7 @@ engine.when_started(lambda: engine.tensorflow_1.explain_missing_names())
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "as_keras_model": _of_model(training.as_keras_model),
     "await_task": await_task,
     "build_run_config": build_run_config,
     "check_cluster": clusters.check_cluster,
@@ -255,9 +260,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "distribute": _distribute,
     "evaluate": _evaluate,
     "explain_difference": verification.explain_difference,
-    "export_keras_model": lambda estimator, path, **options: training.export_keras_model(
-        read_estimator(estimator)[0], path, **options
-    ),
+    "export_keras_model": _of_model(training.export_keras_model),
     "export_savedmodel": _export_savedmodel,
     "free_ports": free_ports,
     "idle_processes": session.waiting_states,
@@ -266,6 +269,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "job_news": jobs.job_news,
     "job_script": client.script_of,
     "job_state": job_handle.job_state,
+    "keras_code": _of_model(training.keras_code),
     "last_job": job_handle.last_job,
     "latest_checkpoint": newest_checkpoint,
     "load_model": model_files.load_model,
@@ -332,6 +336,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 # left without its handle.
 INTERRUPTIBLE = frozenset(
     {
+        "as_keras_model",
         "check_sharding",
         "compare_runs",
         "complete_tabular",

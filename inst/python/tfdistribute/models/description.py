@@ -6,7 +6,7 @@ import dataclasses
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from tfdistribute.callbacks import Callback
 from tfdistribute.columns import AcceptedValues, ColumnFacts, InputFacts
@@ -19,6 +19,16 @@ from tfdistribute.models.serving import tensors_receiver
 
 LossReduction = Literal["sum_over_batch_size", "sum"]
 LOSS_REDUCTIONS: tuple[str, ...] = typing.get_args(LossReduction)
+
+
+class TrainedFeatures(NamedTuple):
+    """Knowledge of a training: features, levels of the factors that are read as codes, and replacements."""
+
+    facts: Mapping[str, ColumnFacts] | None
+    levels: Mapping[str, Sequence[str]]
+    replacements: Mapping[str, Any]
+    is_portable: bool = False  # Whether a conversion may use only operations that ONNX has.
+
 
 # Makes session hooks from hooks (descriptions or TensorFlow's objects) and a mode.
 MakeHooks = Callable[[Sequence[Any], str], list[Any]]
@@ -57,6 +67,29 @@ class Model(Description):
     def structure(self) -> dict[str, Any]:
         """Describe the content of the model's checkpoints for JSON; its ``optimizer`` matters for training only."""
         raise NotImplementedError
+
+    def as_keras_model(self, known: TrainedFeatures, read: Callable[[str], Any]) -> Any:
+        """Make the model of Keras with the variables that ``read`` reads from a checkpoint.
+
+        UnsupportedError if Keras has no layers that do the same.
+        """
+        raise self._no_layers()
+
+    def _no_layers(self) -> UnsupportedError:
+        return UnsupportedError(
+            f'A model of kind "{self.kind}" cannot be converted to Keras, because its layers are not known.',
+            "Use export_savedmodel().",
+            argument="object",
+            value=self.kind,
+        )
+
+    def keras_code(self, known: TrainedFeatures, language: str) -> str:
+        """Return the program that makes and trains the model in Keras 3; UnsupportedError if there is none."""
+        raise self._no_layers()
+
+    def encoders(self, known: TrainedFeatures) -> Mapping[str, Any]:
+        """Return the encoders of a portable ``as_keras_model()`` by input, as in ``conversion.program``."""
+        return {}
 
     def serving_input_receiver_fn(
         self, features: Mapping[str, ColumnFacts] | None = None

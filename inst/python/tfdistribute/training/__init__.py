@@ -1,7 +1,12 @@
 """Verbs: training, evaluation, prediction and export, in one process or as a task of a cluster."""
 
 from tfdistribute.training.evaluate import evaluate
-from tfdistribute.training.export import export_keras_model, export_savedmodel
+from tfdistribute.training.export import (
+    as_keras_model,
+    export_keras_model,
+    export_savedmodel,
+    keras_code,
+)
 from tfdistribute.training.history import History, read_history
 from tfdistribute.training.model_directory import (
     class_names,

@@ -10,8 +10,10 @@ from tfdistribute.engine.keras import (
     keras3_estimator,
     keras3_models,
     models,
+    onnx,
     overrides,
 )
+from tfdistribute.engine.keras.keras3_models import fresh_names, keras_3
 from tfdistribute.engine.keras.models import KerasFacts, serving_input_receiver_fn
 from tfdistribute.engine.keras.parts import KerasParts
 from tfdistribute.errors import ModelError, TfdistributeError
@@ -19,7 +21,7 @@ from tfdistribute.errors import ModelError, TfdistributeError
 
 def build(function: Callable[[], Any], seed: int) -> Any:
     imported = keras3_models.is_imported()
-    with keras3_models.fresh_names():
+    with fresh_names():
         model = models.build(function, seed)
     # The first import of Keras 3 draws from the seed, so only a second model has the weights that it gives.
     return model if keras3_models.is_imported() == imported else build(function, seed)
@@ -61,8 +63,12 @@ def make_estimator(parts: KerasParts, config: Any) -> Any:
     return library.make_estimator(parts, config)
 
 
-def save_trained(known: KerasFacts, read: Callable[[str], Any], path: str) -> None:
-    """Write the model with trained weights to a ``.keras`` file; the model changes."""
+def trained_model(known: KerasFacts, read: Callable[[str], Any]) -> Any:
+    """Return the model with trained weights; the known model changes."""
     library = keras3_estimator if known.is_keras_3 else estimator
+    return library.trained_model(known, read)
+
+
+def outside_graphs(function: Callable[..., Any], *values: Any) -> Any:
     with context.eager_mode():
-        library.trained_model(known, read).save(path)
+        return function(*values)

@@ -15,7 +15,7 @@ from typing import Any
 
 from tfdistribute.engine.keras import overrides
 from tfdistribute.engine.keras.models import KerasFacts, read_facts, unusable
-from tfdistribute.errors import ModelError
+from tfdistribute.errors import ModelError, UnsupportedError
 
 # Layers that hold tables or tensors of eager mode, which a graph of TensorFlow 1 cannot read.
 _EAGER_ONLY = (
@@ -77,6 +77,23 @@ def variable_names(variables: Sequence[Any]) -> list[str]:
             name, number = f"{base}_{number}", number + 1
         names.append(name)
     return names
+
+
+def keras_3() -> Any:
+    """Return Keras 3; UnsupportedError if the environment does not have it."""
+    try:
+        keras = importlib.import_module("keras")
+    except ImportError as error:
+        keras, reason = None, f"it cannot be imported ({error})"
+    else:
+        reason = f"Keras {keras.__version__} is installed"
+    if keras is None or not keras.__version__.startswith("3."):
+        raise UnsupportedError(
+            f"A conversion to Keras needs Keras 3, but {reason}.",
+            'Use TensorFlow 2.16 or newer, with `pip install "keras>=3"` for the Python of this session.',
+            argument="object",
+        )
+    return keras
 
 
 def is_imported() -> bool:

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tfdistribute import engine
+from tfdistribute.errors import UnsupportedError
 from tfdistribute.models.canned.parts import Activation
 
 _OF_DIALS: dict[str, Callable[[Any], Any]] = {
@@ -30,6 +33,29 @@ def find_activation(value: Activation) -> Any:
         getattr(engine.tf.nn, value, None)
         or getattr(engine.tf.keras.activations, value, None)
         or _OF_DIALS[value]
+    )
+
+
+def keras_activation(value: Activation) -> Any:
+    """Return the name in Keras 3 of an activation, or a user's function; UnsupportedError if Keras lacks it."""
+    if not isinstance(value, str):
+        return value
+    activations, numbers = (
+        engine.keras.keras_3().activations,
+        np.linspace(-4, 4, 42, dtype="float32").reshape(21, 2),
+    )
+    wanted = np.asarray(find_activation(value)(engine.tf.constant(numbers)))
+    for name in dir(activations):
+        # Some functions of one name differ between TensorFlow and Keras 3.
+        if name.replace("_", "") == value.replace("_", "").lower():
+            found = np.asarray(activations.get(name)(numbers))
+            if found.shape == wanted.shape and np.allclose(found, wanted, atol=1e-6):
+                return name
+    raise UnsupportedError(
+        f'`activation_fn` "{value}" has no equal in Keras 3.',
+        "Use export_savedmodel().",
+        argument="activation_fn",
+        value=value,
     )
 
 

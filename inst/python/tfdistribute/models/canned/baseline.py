@@ -8,7 +8,11 @@ from typing import Any
 
 from tfdistribute import engine
 from tfdistribute.columns import ColumnFacts
+from tfdistribute.errors import UnsupportedError
 from tfdistribute.models.canned.description import Canned, Classifier, Regressor
+from tfdistribute.models.conversion.features import Features
+from tfdistribute.models.conversion.parts import bias
+from tfdistribute.models.conversion.program import Result
 from tfdistribute.models.feature_columns.description import FeatureColumn
 from tfdistribute.models.optimizers import FTRL, Optimizer
 
@@ -33,6 +37,22 @@ class Baseline(Canned):
 
     def estimator_options(self) -> dict[str, Any]:
         return {**super().estimator_options(), "only_row_count": True}
+
+    def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
+        return self.optimizer.in_keras(LEARNING_RATE)
+
+    def logits(self, features: Features) -> Result:
+        if not features.facts:
+            raise UnsupportedError(
+                "A baseline model counts rows, and the features of its training are not known.",
+                "Train it on an input_fn() with columns.",
+                argument="object",
+            )
+        program, name = features.program, next(iter(features.facts))
+        tensor = features.tensor(name)
+        if features.dtype(name) == "string":
+            tensor = program.layer("Hashing", tensor, num_bins=1)
+        return bias(program, tensor, self.units, "baseline/bias")
 
     def own_structure(self) -> dict[str, Any]:
         return {"optimizer": self.optimizer.structure()}

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute.descriptions.constraints import Count
-from tfdistribute.errors import ModelError
-from tfdistribute.models.canned.activations import activation_name, find_activation
+from tfdistribute.errors import ModelError, UnsupportedError
+from tfdistribute.models.canned.activations import (
+    activation_name,
+    find_activation,
+    keras_activation,
+)
 from tfdistribute.models.canned.description import Canned, Classifier, Combiner, Regressor
 from tfdistribute.models.canned.parts import (
     Activation,
@@ -18,6 +22,9 @@ from tfdistribute.models.canned.parts import (
     check_columns,
     check_layers,
 )
+from tfdistribute.models.conversion.features import Features
+from tfdistribute.models.conversion.parts import deep, linear
+from tfdistribute.models.conversion.program import Result
 from tfdistribute.models.feature_columns.description import FeatureColumn
 from tfdistribute.models.optimizers import ADAGRAD, FTRL, Optimizer
 
@@ -59,15 +66,12 @@ class Combined(Canned):
         }
 
     def arguments(self) -> dict[str, Any]:
-        # Without columns there is no linear part, and the rate is unused.
-        width = max(1, len(self.linear_feature_columns))
-        linear_rate = min(LINEAR_LEARNING_RATE, 1 / math.sqrt(width))
         return {
             "linear_feature_columns": build_linear_columns(
                 self.linear_feature_columns, self.linear_sparse_combiner
             )
             or None,
-            "linear_optimizer": self.linear_optimizer.factory(linear_rate),
+            "linear_optimizer": self.linear_optimizer.factory(self._linear_rate),
             "dnn_feature_columns": build_columns(self.dnn_feature_columns) or None,
             "dnn_optimizer": self.dnn_optimizer.factory(DNN_LEARNING_RATE),
             "dnn_hidden_units": list(self.dnn_hidden_units),
@@ -76,6 +80,38 @@ class Combined(Canned):
             "batch_norm": self.batch_norm,
             "linear_sparse_combiner": self.linear_sparse_combiner,
         }
+
+    @property
+    def _linear_rate(self) -> float:
+        # Without columns there is no linear part, and the rate is unused.
+        width = max(1, len(self.linear_feature_columns))
+        return min(LINEAR_LEARNING_RATE, 1 / math.sqrt(width))
+
+    def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
+        linear = self.linear_optimizer.in_keras(self._linear_rate)
+        deep = self.dnn_optimizer.in_keras(DNN_LEARNING_RATE)
+        if not self.dnn_feature_columns or not self.linear_feature_columns:
+            return deep if self.dnn_feature_columns else linear
+        if linear != deep:
+            raise UnsupportedError(
+                f"Keras trains all layers with one optimizer, but `linear_optimizer` is {linear[0]} and "
+                f"`dnn_optimizer` is {deep[0]}, or their settings differ.",
+                "Give both the same optimizer and settings.",
+                argument="linear_optimizer",
+                value=linear[0],
+            )
+        return deep
+
+    def logits(self, features: Features) -> Result:
+        parts: list[Result] = []
+        if self.dnn_feature_columns:
+            activation = keras_activation(self.dnn_activation_fn)
+            settings = self.dnn_hidden_units, activation, self.dnn_dropout, self.batch_norm
+            parts.append(deep(features, self.dnn_feature_columns, self.units, *settings))
+        if self.linear_feature_columns:
+            columns, combiner = self.linear_feature_columns, self.linear_sparse_combiner
+            parts.append(linear(features, columns, self.units, combiner))
+        return features.program.add(parts)
 
     def own_structure(self) -> dict[str, Any]:
         linear = self.linear_optimizer.structure() if self.linear_feature_columns else None

@@ -9,8 +9,17 @@ from typing import Annotated, Any, Literal
 from tfdistribute import engine
 from tfdistribute.columns import AcceptedValues, ColumnFacts, InputFacts
 from tfdistribute.descriptions.constraints import Count, Fact, Ge, Len, Text
-from tfdistribute.errors import ModelError
-from tfdistribute.models.description import LOSS_REDUCTIONS, LossReduction, Model
+from tfdistribute.errors import ModelError, UnsupportedError
+from tfdistribute.models.conversion.code import write_code
+from tfdistribute.models.conversion.features import Features
+from tfdistribute.models.conversion.parts import class_outputs
+from tfdistribute.models.conversion.program import Program, Result
+from tfdistribute.models.description import (
+    LOSS_REDUCTIONS,
+    LossReduction,
+    Model,
+    TrainedFeatures,
+)
 from tfdistribute.models.feature_columns.description import (
     NUMBERS,
     TEXT,
@@ -63,8 +72,55 @@ class Canned(Model):
     def own_structure(self) -> dict[str, Any]:
         raise NotImplementedError
 
+    @property
+    def units(self) -> int:
+        """Numbers per row before the loss."""
+        raise NotImplementedError
+
+    def logits(self, features: Features) -> Result:
+        raise NotImplementedError
+
+    def outputs(self, program: Program, logits: Result) -> dict[str, Result]:
+        raise NotImplementedError
+
+    def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
+        raise NotImplementedError
+
+    def loss_in_keras(self) -> tuple[str, str, dict[str, Any]]:
+        """Return the output that the loss compares with the response, and Keras's class of the loss with settings."""
+        raise NotImplementedError
+
     def head_arguments(self) -> dict[str, Any]:
         raise NotImplementedError
+
+    def keras_program(self, known: TrainedFeatures) -> Program:
+        program = Program(known.is_portable)
+        features = Features(program, self.required_features(), *known[:3])
+        program.outputs.update(self.outputs(program, self.logits(features)))
+        return program
+
+    def as_keras_model(self, known: TrainedFeatures, read: Callable[[str], Any]) -> Any:
+        keras = engine.keras.keras_3()
+        program = self.keras_program(known)
+        with engine.keras.fresh_names():
+            model = program.make_model(keras)
+        program.set_weights(model, read)
+        return model
+
+    def keras_code(self, known: TrainedFeatures, language: str) -> str:
+        output, loss, settings = self.loss_in_keras()
+        if self.loss_reduction != LOSS_REDUCTIONS[0]:
+            settings = {**settings, "reduction": self.loss_reduction}
+        training = {
+            "optimizer": self.optimizer_in_keras(),
+            "output": output,
+            "loss": (loss, settings),
+            "weights": self.weight_column is not None,
+        }
+        return write_code(self.keras_program(known), training, language)
+
+    def encoders(self, known: TrainedFeatures) -> Mapping[str, Any]:
+        return self.keras_program(known).encoders
 
     def all_columns(self) -> list[FeatureColumn]:
         return [column for columns in self.columns().values() for column in columns]
@@ -203,6 +259,25 @@ class Regressor(Canned):
             return self
         return replace(self, response_scale=tuple((mean, spread) for mean, spread in scale))
 
+    @property
+    def units(self) -> int:
+        return self.label_dimension
+
+    def outputs(self, program: Program, logits: Result) -> dict[str, Result]:
+        if self.response_scale is not None:
+            means, spreads = (list(each) for each in zip(*self.response_scale, strict=True))
+            logits = program.layer("Rescaling", logits, scale=spreads, offset=means, name="unit")
+        return {"predictions": logits}
+
+    def loss_in_keras(self) -> tuple[str, str, dict[str, Any]]:
+        if self.response_scale is not None:
+            raise UnsupportedError(
+                "A model that learns the standardized response trains in Keras with another loss.",
+                "Train a model with standardize_response = FALSE, or use as_keras_model().",
+                argument="standardize_response",
+            )
+        return "predictions", "MeanSquaredError", {}
+
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         super().check(facts, needs_label)
         if needs_label:
@@ -233,6 +308,17 @@ class Classifier(Canned):
             "whole_labels": self.label_vocabulary is None,
             "classes": self.label_vocabulary or self.n_classes,
         }
+
+    @property
+    def units(self) -> int:
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    def outputs(self, program: Program, logits: Result) -> dict[str, Result]:
+        return class_outputs(program, logits, self.n_classes)
+
+    def loss_in_keras(self) -> tuple[str, str, dict[str, Any]]:
+        kind = "Binary" if self.n_classes == 2 else "SparseCategorical"
+        return "logits", f"{kind}Crossentropy", {"from_logits": True}
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         super().check(facts, needs_label)

@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from tfdistribute.descriptions.constraints import Count, Len
-from tfdistribute.models.canned.activations import activation_name, find_activation
+from tfdistribute.models.canned.activations import (
+    activation_name,
+    find_activation,
+    keras_activation,
+)
 from tfdistribute.models.canned.description import Canned, Classifier, Regressor
 from tfdistribute.models.canned.parts import (
     Activation,
@@ -14,6 +18,9 @@ from tfdistribute.models.canned.parts import (
     build_columns,
     check_layers,
 )
+from tfdistribute.models.conversion.features import Features
+from tfdistribute.models.conversion.parts import deep
+from tfdistribute.models.conversion.program import Result
 from tfdistribute.models.feature_columns.description import FeatureColumn
 from tfdistribute.models.optimizers import ADAGRAD, Optimizer
 
@@ -44,6 +51,14 @@ class Deep(Canned):
             "dropout": self.dropout,
             "batch_norm": self.batch_norm,
         }
+
+    def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
+        return self.optimizer.in_keras(None)
+
+    def logits(self, features: Features) -> Result:
+        activation = keras_activation(self.activation_fn)
+        settings = self.hidden_units, activation, self.dropout, self.batch_norm
+        return deep(features, self.feature_columns, self.units, *settings)
 
     def own_structure(self) -> dict[str, Any]:
         return {

@@ -7,6 +7,9 @@ from typing import Any
 
 from tfdistribute.models.canned.description import Canned, Classifier, Combiner, Regressor
 from tfdistribute.models.canned.parts import build_linear_columns, check_columns
+from tfdistribute.models.conversion.features import Features
+from tfdistribute.models.conversion.parts import linear
+from tfdistribute.models.conversion.program import Result
 from tfdistribute.models.feature_columns.description import FeatureColumn
 from tfdistribute.models.optimizers import FTRL, Optimizer
 
@@ -33,6 +36,12 @@ class Linear(Canned):
             "optimizer": self.optimizer.factory(LEARNING_RATE),
             "sparse_combiner": self.sparse_combiner,
         }
+
+    def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
+        return self.optimizer.in_keras(LEARNING_RATE)
+
+    def logits(self, features: Features) -> Result:
+        return linear(features, self.feature_columns, self.units, self.sparse_combiner)
 
     def own_structure(self) -> dict[str, Any]:
         return {"sparse_combiner": self.sparse_combiner, "optimizer": self.optimizer.structure()}

@@ -13,10 +13,13 @@ import numpy as np
 from tfdistribute import engine
 from tfdistribute.columns import InputFacts
 from tfdistribute.descriptions.constraints import Count, Fact, Ge, Len
+from tfdistribute.errors import UnsupportedError
 from tfdistribute.models.canned.activations import find_activation
 from tfdistribute.models.canned.description import Canned, Classifier, Regressor
 from tfdistribute.models.canned.parts import Dropout, build_columns, build_linear_columns
 from tfdistribute.models.canned.table import Table, learn_columns
+from tfdistribute.models.conversion.features import Features
+from tfdistribute.models.conversion.program import Result
 from tfdistribute.models.description import Model
 from tfdistribute.models.feature_columns.description import FeatureColumn
 
@@ -71,6 +74,14 @@ class Tabular(Canned):
     def with_table(self, **changes: Any) -> Tabular:
         assert self.table is not None
         return replace(self, learned=replace(self.table, **changes).as_text())
+
+    def logits(self, features: Features) -> Result:
+        raise UnsupportedError(
+            "A tabular model cannot become a Keras model.",
+            "Use export_savedmodel(), or train a dnn_regressor() or dnn_classifier().",
+            argument="object",
+            value=self.kind,
+        )
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
         table, ignores = self.table, self.new_levels == "ignore"

@@ -13,6 +13,8 @@ from tfdistribute.checksums import checksum
 from tfdistribute.columns import Accepted, show_values
 from tfdistribute.descriptions.constraints import PLACE, Count, Expected, Fact, Ge, Len, Text
 from tfdistribute.errors import ArgumentError, InputError, ModelError
+from tfdistribute.models.conversion.features import Categories, Features, no_layer
+from tfdistribute.models.conversion.program import Result
 from tfdistribute.models.feature_columns.description import (
     TEXT,
     WHOLE_NUMBERS,
@@ -63,6 +65,36 @@ class Categorical(FeatureColumn):
         accepted = self.accepted()
         return (FeatureRequirement(self.key, types, None, self.name, remedy, accepted),)
 
+    @property
+    def missing(self) -> Any:
+        return MISSING_TEXT if self.is_text else MISSING_NUMBER
+
+    def categories(self, features: Features) -> Categories:
+        return features.once(self, lambda: self._categories(features))
+
+    def is_present(self, features: Features) -> Result:
+        """Return 0 for missing values, and 1 for others, with or without a category."""
+        tensor = features.tensor(self.key)
+        return features.program.layer("Hashing", tensor, num_bins=2, mask_value=self.missing)
+
+    def _categories(self, features: Features) -> Categories:
+        raise NotImplementedError
+
+    def _listed(
+        self, features: Features, vocabulary: Sequence[Any], oov_buckets: int, unknown: Any
+    ) -> Categories:
+        size = len(vocabulary)
+        if self.missing in vocabulary:
+            raise no_layer(self, f"its vocabulary has {self.missing!r}, which is a missing value")
+        if oov_buckets > 1:
+            values = features.tensor(self.key)
+            buckets = features.hashed(self, "Hashing", values, num_bins=oov_buckets)
+            unknown = features.program.op("add", buckets, size + 1)
+        elif oov_buckets == 1 or unknown not in (None, _IGNORED):
+            unknown = size + 1 if oov_buckets else unknown + 1
+        ids = features.lookup(self.key, vocabulary, unknown, self.missing)
+        return Categories(ids, size + oov_buckets)
+
     def accepted(self) -> Accepted | None:
         """Return the values that belong to a category or are missing values of TensorFlow; None for any."""
         return None
@@ -108,8 +140,11 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
     def accepted(self) -> Accepted | None:
         if self.default_value is not None or self.num_oov_buckets:
             return None
-        missing = MISSING_TEXT if self.is_text else MISSING_NUMBER
-        return Accepted(frozenset[Any]([*self.vocabulary_list, missing]), self._unlisted)
+        return Accepted(frozenset[Any]([*self.vocabulary_list, self.missing]), self._unlisted)
+
+    def _categories(self, features: Features) -> Categories:
+        oov_buckets, unknown = self.num_oov_buckets, self.default_value
+        return self._listed(features, self.vocabulary_list, oov_buckets, unknown)
 
     def _unlisted(self, found: Sequence[Any], place: str) -> InputError:
         noun = "label" if self.is_text else "value"
@@ -158,9 +193,17 @@ class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
         return {"file": checksum([storage.read_bytes(self.vocabulary_file)])}
 
     def structure(self) -> dict[str, Any]:
+        return {**super().structure(), "lines": checksum(self._lines())}
+
+    def _lines(self) -> list[bytes]:
         self.check_files()
-        lines = storage.read_bytes(self.vocabulary_file).splitlines()[: self.vocabulary_size]
-        return {**super().structure(), "lines": checksum(lines)}
+        return storage.read_bytes(self.vocabulary_file).splitlines()[: self.vocabulary_size]
+
+    def _categories(self, features: Features) -> Categories:
+        words = [line.decode() for line in self._lines()]
+        vocabulary = words if self.is_text else [int(word) for word in words]
+        unknown = _IGNORED if self.default_value is None else self.default_value
+        return self._listed(features, vocabulary, self.num_oov_buckets, unknown)
 
     def check_files(self) -> None:
         if "://" not in self.vocabulary_file and not os.path.isfile(self.vocabulary_file):
@@ -188,6 +231,13 @@ class HashBucket(Categorical, kind="categorical_with_hash_bucket"):
 
     hash_bucket_size: HashBuckets
     dtype: CategoryDtype = "string"
+
+    def _categories(self, features: Features) -> Categories:
+        # The first bin of Keras's layer is for missing values.
+        bins, values = self.hash_bucket_size + 1, features.tensor(self.key)
+        settings = {"num_bins": bins, "mask_value": self.missing}
+        ids = features.hashed(self, "Hashing", values, **settings)
+        return Categories(ids, self.hash_bucket_size)
 
     def build(self) -> Any:
         return engine.tf.feature_column.categorical_column_with_hash_bucket(
@@ -228,6 +278,15 @@ class Identity(Categorical, kind="categorical_with_identity"):
             argument=self.key,
             value=str(found[0]),
         )
+
+    def _categories(self, features: Features) -> Categories:
+        program, values, size = features.program, features.tensor(self.key), self.num_buckets
+        ids = program.op("add", values, 1)
+        if self.default_value is not None:
+            low = program.op("greater_equal", values, MISSING_NUMBER)
+            known = program.op("logical_and", low, program.op("less", values, size))
+            ids = program.op("where", known, ids, self.default_value + 1)
+        return Categories(ids, size)
 
     def build(self) -> Any:
         return engine.tf.feature_column.categorical_column_with_identity(

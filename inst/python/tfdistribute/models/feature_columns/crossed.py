@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from tfdistribute import engine
 from tfdistribute.descriptions.constraints import Expected, Fact, Ge, Len, Text
 from tfdistribute.errors import ModelError
+from tfdistribute.models.conversion.features import Categories, Features, no_layer
+from tfdistribute.models.feature_columns.categorical import Categorical
 from tfdistribute.models.feature_columns.description import (
     TEXT,
     WHOLE_NUMBERS,
@@ -46,7 +49,9 @@ class Crossed(FeatureColumn, kind="crossed"):
 
     @property
     def name(self) -> str:
-        return "_X_".join(sorted(_leaves(self)))
+        leaves = _leaf_keys(self)
+        names = [each if isinstance(each, str) else each.name for each in leaves]
+        return "_X_".join(sorted(names))
 
     def requirements(self) -> tuple[FeatureRequirement, ...]:
         types = (*TEXT, *WHOLE_NUMBERS)
@@ -64,6 +69,32 @@ class Crossed(FeatureColumn, kind="crossed"):
             if isinstance(key, FeatureColumn):
                 key.check_files()
 
+    def categories(self, features: Features) -> Categories:
+        return features.once(self, lambda: self._categories(features))
+
+    def _categories(self, features: Features) -> Categories:
+        program, leaves = features.program, _leaf_keys(self)
+        if self.hash_key:
+            raise no_layer(self, "HashedCrossing has no `hash_key`")
+        if len(leaves) > 2:
+            raise no_layer(self, f"HashedCrossing crosses two values, not {len(leaves)}")
+        if any(features.width(each.feature) > 1 for each in self.requirements()):
+            raise no_layer(self, "a feature has several values per row")
+        columns = [each for each in leaves if isinstance(each, FeatureColumn)]
+        known = [each.categories(features) for each in columns]
+        # TensorFlow also hashes columns before features.
+        tensors = [
+            program.op("subtract", each.ids, 1) if each.has_none else each.ids for each in known
+        ]
+        tensors += [features.tensor(each) for each in leaves if isinstance(each, str)]
+        ids = features.hashed(self, "HashedCrossing", tensors, num_bins=self.hash_bucket_size)
+        present = [each.is_present(features) for each in columns if isinstance(each, Categorical)]
+        if not present:
+            return Categories(ids, self.hash_bucket_size, has_none=False)
+        both = functools.reduce(lambda a, b: program.op("multiply", a, b), present)
+        ids = program.op("multiply", program.op("add", ids, 1), both)
+        return Categories(ids, self.hash_bucket_size)
+
     def build(self) -> Any:
         keys = [safe_key(key) if isinstance(key, str) else key.build() for key in self.keys]
         return engine.tf.feature_column.crossed_column(
@@ -71,14 +102,11 @@ class Crossed(FeatureColumn, kind="crossed"):
         )
 
 
-def _leaves(column: Crossed) -> list[str]:
-    names: list[str] = []
+def _leaf_keys(column: Crossed) -> list[FeatureColumn | str]:
+    keys: list[FeatureColumn | str] = []
     for key in column.keys:
-        if isinstance(key, Crossed):
-            names.extend(_leaves(key))
-        else:
-            names.append(key if isinstance(key, str) else key.name)
-    return names
+        keys += _leaf_keys(key) if isinstance(key, Crossed) else [key]
+    return keys
 
 
 def _cannot_be_crossed(column: FeatureColumn) -> bool:

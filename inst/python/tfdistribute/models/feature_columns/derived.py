@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
+
 from tfdistribute import engine
 from tfdistribute.descriptions.constraints import (
     PLACE,
@@ -17,6 +19,8 @@ from tfdistribute.descriptions.constraints import (
     both_or_none,
 )
 from tfdistribute.errors import ModelError
+from tfdistribute.models.conversion.features import Features, no_layer
+from tfdistribute.models.conversion.program import Read, Result
 from tfdistribute.models.feature_columns.description import (
     NUMBERS,
     FeatureColumn,
@@ -24,7 +28,7 @@ from tfdistribute.models.feature_columns.description import (
     NumberDtype,
     safe_key,
 )
-from tfdistribute.models.feature_columns.initializers import Initializer
+from tfdistribute.models.feature_columns.initializers import Initializer, NamedInitializer
 from tfdistribute.models.warm_start import checkpoint_checksum
 
 
@@ -71,6 +75,9 @@ class Weighted(WrapsCategories, kind="categorical_weighted"):
         )
         return (*super().requirements(), weights)
 
+    def categories(self, features: Features) -> Any:
+        raise no_layer(self, "layers do not weight categories")
+
     def build(self) -> Any:
         return engine.tf.feature_column.weighted_categorical_column(
             self.categorical_column.build(),
@@ -84,6 +91,10 @@ class Indicator(WrapsCategories, kind="indicator"):
     @property
     def name(self) -> str:
         return f"{self.categorical_column.name}_indicator"
+
+    def numbers(self, features: Features, part: str, scope: str) -> Result:
+        column = self.categorical_column
+        return features.once(self, lambda: features.counts(column.categories(features)))
 
     def build(self) -> Any:
         return engine.tf.feature_column.indicator_column(self.categorical_column.build())
@@ -116,6 +127,30 @@ class Embedding(WrapsCategories, kind="embedding"):
     @property
     def name(self) -> str:
         return f"{self.categorical_column.name}_embedding"
+
+    def numbers(self, features: Features, part: str, scope: str) -> Result:
+        variable, most = f"{scope}/{self.scope}/embedding_weights", self.max_norm
+        settings: dict[str, Any] = {"embeddings_initializer": self._keras_initializer()}
+        if most is not None:
+            config = {"max_value": most, "axis": 1}
+            settings["embeddings_constraint"] = {"class_name": "MaxNorm", "config": config}
+
+        def weights(read: Read) -> Any:
+            known = read(variable)
+            if most is None:
+                return known
+            norms = np.linalg.norm(known, axis=1, keepdims=True)
+            return known * np.minimum(1, most / np.maximum(norms, np.finfo("float32").tiny))
+
+        name, column = f"{part}_{self.scope}", self.categorical_column
+        settings["trainable"] = self.trainable
+        return features.combine(name, column, self.dimension, weights, self.combiner, **settings)
+
+    def _keras_initializer(self) -> Any:
+        if isinstance(self.initializer, NamedInitializer):
+            words = self.initializer.name.title().replace("_", "")
+            return {"class_name": words, "config": dict(self.initializer.settings)}
+        return {"class_name": "TruncatedNormal", "config": {"stddev": self.dimension**-0.5}}
 
     def build(self) -> Any:
         return engine.tf.feature_column.embedding_column(

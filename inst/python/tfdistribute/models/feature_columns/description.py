@@ -60,6 +60,22 @@ class FeatureColumn(Description):
     def build(self) -> Any:
         raise NotImplementedError
 
+    @property
+    def scope(self) -> str:
+        """Name of the column in names of variables."""
+        return safe_key(self.build().name)
+
+    def categories(self, features: Any) -> Any:
+        """Add the ``Categories`` of a categorical column to the program of ``features`` (see ``models.conversion``).
+
+        UnsupportedError if Keras has no layer that does the same.
+        """
+        raise NotImplementedError
+
+    def numbers(self, features: Any, part: str, scope: str) -> Any:
+        """Add the numbers that layers of a ``part`` read; variables of the column are below ``scope``."""
+        raise NotImplementedError
+
     def structure(self) -> dict[str, Any]:
         fields = {name: _in_structure(getattr(self, name)) for name in self.structural}
         return {"kind": self.kind, "name": self.name, **fields}

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
+
 from tfdistribute import engine
 from tfdistribute.descriptions.constraints import (
     AnyFloat,
@@ -21,6 +23,8 @@ from tfdistribute.descriptions.constraints import (
     Text,
 )
 from tfdistribute.errors import ArgumentError, ModelError
+from tfdistribute.models.conversion.features import Categories, Features
+from tfdistribute.models.conversion.program import Result
 from tfdistribute.models.feature_columns.description import (
     NUMBERS,
     FeatureColumn,
@@ -114,6 +118,32 @@ class Numeric(FeatureColumn, kind="numeric"):
             return None
         return engine.features.Standardizer(self.shape, self.center, self.scale, self.is_wide)
 
+    def numbers(self, features: Features, part: str, scope: str) -> Result:
+        return features.cast(self.standardized(features), "float32")
+
+    def standardized(self, features: Features) -> Result:
+        return features.once(self, lambda: self._standardized(features))
+
+    def _standardized(self, features: Features) -> Result:
+        program, numbers = features.program, features.tensor(self.key)
+        if self.normalizer_fn is not None:
+            return program.user_function(
+                self.normalizer_fn, numbers, f"normalizer_fn of {self.name}"
+            )
+        is_wide = self.is_wide or features.dtype(self.key) == "float64"
+        dtype = "float64" if is_wide else "float32"
+        for numbers_of, settings in (
+            (self.center, lambda value: {"scale": 1.0, "offset": -value}),
+            (self.scale, lambda value: {"scale": 1 / value}),
+        ):
+            if numbers_of is not None:
+                constants = {
+                    name: rescaling_constant(value, is_wide)
+                    for name, value in settings(np.array(numbers_of)).items()
+                }
+                numbers = program.layer("Rescaling", numbers, **constants, dtype=dtype)
+        return numbers
+
     def structure(self) -> dict[str, Any]:
         return {
             **super().structure(),
@@ -166,6 +196,32 @@ class Bucketized(FeatureColumn, kind="bucketized"):
             for low, high in pairwise(self.boundaries)
         )
 
+    def categories(self, features: Features) -> Categories:
+        return features.once(self, lambda: self._categories(features))
+
+    def numbers(self, features: Features, part: str, scope: str) -> Result:
+        return features.counts(self.categories(features))
+
+    def _categories(self, features: Features) -> Categories:
+        program, source, boundaries = features.program, self.source_column, list(self.boundaries)
+        is_wide = self._is_wide or source.is_wide
+        if is_wide or program.is_portable:
+            # Keras's own layer has boundaries of 32 bits, and ONNX no such operation.
+            dtype = "float64" if is_wide else "float32"
+            numbers = features.cast(source.standardized(features), dtype)
+            offset = rescaling_constant(-np.array(boundaries), is_wide)
+            each = program.op("expand_dims", numbers, -1)
+            above = program.layer("Rescaling", each, scale=1.0, offset=offset, dtype=dtype)
+            reached = program.op("cast", program.op("greater_equal", above, 0.0), "int32")
+            ids = program.op("sum", reached, axis=-1)
+        else:
+            numbers = source.numbers(features, "", "")
+            ids = program.layer("Discretization", numbers, bin_boundaries=boundaries)
+        buckets, width = len(boundaries) + 1, math.prod(source.shape)
+        if width > 1:
+            ids = program.op("add", ids, buckets * np.arange(width, dtype="int32"))
+        return Categories(ids, buckets * width, has_none=False)
+
     def build(self) -> Any:
         source, boundaries = self.source_column, list(self.boundaries)
         column = source.build()
@@ -173,3 +229,8 @@ class Bucketized(FeatureColumn, kind="bucketized"):
             number = engine.features.RangeNumber(self.boundaries, column.normalizer_fn)
             column, boundaries = source.with_function(number, True), number.own_boundaries
         return engine.tf.feature_column.bucketized_column(column, boundaries)
+
+
+def rescaling_constant(values: Any, is_wide: bool) -> Any:
+    # Keras converts Python's numbers to 32 bits first.
+    return np.ravel(values) if is_wide else np.ravel(values).tolist()

@@ -11,7 +11,7 @@ from tfdistribute.callbacks import as_callable
 from tfdistribute.columns import TYPES_OF_DTYPES, ColumnFacts, InputFacts
 from tfdistribute.descriptions.constraints import PLACE, Fact, Text
 from tfdistribute.errors import InputError, ModelError
-from tfdistribute.models.description import Model
+from tfdistribute.models.description import Model, TrainedFeatures
 from tfdistribute.models.feature_columns.description import NUMBERS, TEXT, FeatureRequirement
 from tfdistribute.models.features import check_weights
 from tfdistribute.models.keras.inputs import KerasInput, check_fit, match_inputs
@@ -68,10 +68,10 @@ class KerasModel(Model, kind="keras"):
             models[key] = engine.keras.describe(self._load_or_build(key))
         return models[key]
 
-    def save_trained(self, read: Callable[[str], Any], path: str) -> None:
+    def as_keras_model(self, known: TrainedFeatures, read: Callable[[str], Any]) -> Any:
         # A model of its own: the known one begins the next training.
         model = engine.keras.describe(self._load_or_build(SEED))
-        engine.keras.save_trained(model, read, path)
+        return engine.keras.trained_model(model, read)
 
     def _load_or_build(self, seed: int) -> Any:
         if self.function is not None:

@@ -1,4 +1,4 @@
-"""The verbs that export a trained model, for serving or as one of Keras's own files."""
+"""The verb that exports a trained model for serving."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tfdistribute import engine, storage
+from tfdistribute import storage
+from tfdistribute.descriptions import check_choice
 from tfdistribute.errors import ArgumentError, ModelDirectoryError, UnsupportedError
 from tfdistribute.files import absolute_path, is_remote
 from tfdistribute.inputs import Input
 from tfdistribute.models import (
     FeatureColumn,
-    KerasModel,
     Model,
     examples_receiver,
     filling_receiver,
     tensors_receiver,
 )
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.model_directory import require_checkpoint
+from tfdistribute.training.export import onnx
 from tfdistribute.training.preparation import Prepared, prepare_use
 from tfdistribute.training.remote.lease import access_error
 from tfdistribute.training.tensorflow_errors import translate_errors
 
 Request = Input | Sequence[FeatureColumn] | Callable[[], Any]
 
-SAVED_MODEL = ("saved_model.pb", "saved_model.pbtxt")
+# Files of an export of each format, by which an earlier one is recognized.
+FORMATS = {"savedmodel": ("saved_model.pb", "saved_model.pbtxt"), "onnx": (onnx.FILE,)}
 
 
 def export_savedmodel(
@@ -44,6 +45,7 @@ def export_savedmodel(
     checkpoint_path: str | None = None,
     overwrite: bool = True,
     versioned: bool = False,
+    format: str = "savedmodel",  # noqa: A002 - Keras's word
 ) -> str:
     """Write a SavedModel, on this machine atomically.
 
@@ -57,16 +59,19 @@ def export_savedmodel(
         assets_extra: Files to copy beside the model: path below ``assets.extra`` to source path.
         checkpoint_path: Prefix of the checkpoint, or None, which means the newest one.
         versioned: Write into a new directory below export_dir_base, named by the time in seconds.
+        format: "savedmodel", or "onnx" for a file ``model.onnx`` that reads one tensor per feature and returns the
+            outputs of ``as_keras_model()``.
 
     Returns:
-        The directory that holds the SavedModel.
+        The directory that holds the export.
 
     Raises:
         ArgumentError: if a file of assets_extra does not exist, or would be copied elsewhere.
+        BackendError: if the packages of a format are not installed.
         InputError: if the model reads a feature that is not in the request.
         ModelDirectoryError: if the model was not trained, or the directory cannot be used.
         ModelError: if two columns read one feature in ways that one example cannot serve.
-        UnsupportedError: if the content of a request is not known.
+        UnsupportedError: if the content of a request is not known, or ONNX has no operator for a part of the model.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#export_saved_model
@@ -74,12 +79,14 @@ def export_savedmodel(
     target = absolute_path(export_dir_base).rstrip("/")
     _check_target(target, overwrite, versioned)
     assets = _read_assets(assets_extra or {})
-    prepared, checkpoint = prepare_use("export_savedmodel", model, settings, None, checkpoint_path)
-    receiver = _receiver(prepared, request)
-    parent = target if versioned else os.path.dirname(target)
-    stage = tempfile.TemporaryDirectory() if is_remote(target) else _staging_directory(parent)
-    with stage as staging:
-        with translate_errors("export_savedmodel"):
+    check_choice("format", format, FORMATS)
+    if format == "savedmodel":
+        prepared, checkpoint = prepare_use(
+            "export_savedmodel", model, settings, None, checkpoint_path
+        )
+        receiver = _receiver(prepared, request)
+
+        def write(staging: str) -> str:
             written = prepared.estimator.export_saved_model(
                 staging,
                 receiver,
@@ -87,7 +94,16 @@ def export_savedmodel(
                 as_text=as_text,
                 checkpoint_path=checkpoint,
             )
-        written = written.decode() if isinstance(written, bytes) else str(written)
+            return os.fsdecode(written)
+
+    else:
+        _check_alone(request=request, assets_extra=assets, as_text=as_text)
+        write = functools.partial(onnx.write_onnx, model, checkpoint_path)
+    parent = target if versioned else os.path.dirname(target)
+    stage = tempfile.TemporaryDirectory() if is_remote(target) else _staging_directory(parent)
+    with stage as staging:
+        with translate_errors("export_savedmodel"):
+            written = write(staging)
         if versioned:
             target = _free_version(target, int(os.path.basename(written)))
         if is_remote(target):
@@ -97,6 +113,17 @@ def export_savedmodel(
         else:
             _install(written, target, staging)
         return target
+
+
+def _check_alone(**values: Any) -> None:
+    given = [name for name, value in values.items() if value]
+    if given:
+        name = "input" if given[0] == "request" else given[0]
+        raise ArgumentError(
+            f'`{name}` must not be given with format = "onnx".',
+            "Leave it out: a request to the model has one tensor per feature.",
+            argument=name,
+        )
 
 
 def _receiver(prepared: Prepared, request: Request | None) -> Callable[[], Any]:
@@ -141,7 +168,8 @@ def _check_target(target: str, overwrite: bool, versioned: bool) -> None:
             "exists already.",
             "Give another directory, `overwrite = TRUE`, or `versioned = TRUE`.",
         )
-    if entries and not any(name in entries for name in SAVED_MODEL):
+    files = [name for names in FORMATS.values() for name in names]
+    if entries and not any(name in entries for name in files):
         raise _unusable(
             target,
             f'holds other files than an export ("{sorted(entries)[0]}"), which are not replaced.',
@@ -216,7 +244,9 @@ def _exists(path: str) -> bool:
 def _upload(written: str, target: str) -> str:
     try:
         storage.of(target).remove_directory(target)
-        storage.copy_directory(written, target, last=SAVED_MODEL)
+        storage.copy_directory(
+            written, target, last=[name for names in FORMATS.values() for name in names]
+        )
     except OSError as error:
         raise access_error(target, "written", error, "export_dir_base") from error
     return target
@@ -233,46 +263,3 @@ def _install(written: str, target: str, staging: str) -> None:
         if replaced:
             os.rename(before, target)
         raise
-
-
-def export_keras_model(
-    model: Model, path: str, checkpoint_path: str | None = None, overwrite: bool = False
-) -> str:
-    """Write a trained Keras model to a ``.keras`` file, which Keras loads without this package.
-
-    Raises ArgumentError if path does not end with ".keras", or exists, ModelDirectoryError if nothing was trained, and
-    UnsupportedError if it is not a Keras model.
-    """
-    if not isinstance(model, KerasModel):
-        raise UnsupportedError(
-            f'A model of kind "{model.kind}" cannot be written as a Keras model.',
-            "Use export_savedmodel().",
-            argument="object",
-            value=model.kind,
-        )
-    if not path.endswith(".keras"):
-        raise ArgumentError(
-            f'`path` "{path}" does not end with ".keras".',
-            "Keras recognises its files by that ending.",
-            argument="path",
-            value=path,
-        )
-    path = absolute_path(path)
-    if storage.exists(path) and not overwrite:
-        raise ArgumentError(
-            f'`path` "{path}" exists.', "Use `overwrite = TRUE`.", argument="path", value=path
-        )
-    checkpoint = require_checkpoint(model.model_dir, checkpoint_path, "export_keras_model")
-    read = functools.partial(engine.tf.train.load_variable, checkpoint)
-    storage.of(path).make_directory(os.path.dirname(path))
-    if not is_remote(path):
-        model.save_trained(read, path)
-        return path
-    with tempfile.TemporaryDirectory() as directory:
-        written = os.path.join(directory, os.path.basename(path))
-        model.save_trained(read, written)
-        try:
-            storage.copy(written, path)
-        except OSError as error:
-            raise access_error(path, "written", error, "path") from error
-    return path

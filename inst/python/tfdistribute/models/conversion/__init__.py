@@ -1,0 +1,1 @@
+"""Conversion of trained canned models to functional models of Keras 3."""

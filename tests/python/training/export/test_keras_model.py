@@ -1,0 +1,206 @@
+"""Trained canned models as models of Keras 3, which predict the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.converted_models import (
+    CATEGORIES,
+    DATA,
+    NUMBER,
+    NUMBERS,
+    REFUSED,
+    ROWS,
+    SGD,
+    check_equal,
+    dense,
+    embedded,
+    indicator,
+    predictions,
+    tensors,
+    trained,
+    wide_and_deep,
+)
+from support.inputs import Factor
+from support.sampling import sampled
+
+from tfdistribute.errors import UnsupportedError
+from tfdistribute.training import as_keras_model, keras_code
+from tfdistribute.training.export import export_keras_model
+
+COLUMNS = NUMBERS | CATEGORIES
+OFTEN = ["wide range", "buckets for numbers", "crossed columns"]
+WIDE = [
+    *(COLUMNS[name] for name in ("scaled", "range", "buckets for others", "crossed by name")),
+    indicator(COLUMNS["words"]),
+    {**COLUMNS["many"]},
+]
+DEEP = [
+    *(COLUMNS[name] for name in ("number", "scaled", "pair", "wide", "range")),
+    indicator(COLUMNS["many"]),
+    embedded(COLUMNS["codes of a factor"], max_norm=0.5, trainable=False),
+    embedded(COLUMNS["crossed columns"]),
+]
+LAYERS = {"hidden_units": [5, 4], "feature_columns": DEEP, "optimizer": SGD}
+BOTH = {
+    "linear_feature_columns": WIDE,
+    "linear_optimizer": SGD,
+    "dnn_feature_columns": DEEP,
+    "dnn_hidden_units": [5],
+    "dnn_optimizer": SGD,
+    "batch_norm": True,
+    "dnn_dropout": 0.2,
+}
+CLASS = DATA["count"].clip(0) % 3
+NAMED = Factor(CLASS, ["one", "two", "three"])
+PAIR = np.stack([NUMBER, -NUMBER], 1)
+MODELS: dict[str, tuple[dict[str, Any], Any]] = {
+    "linear, of numbers": ({"kind": "linear_regressor", "feature_columns": WIDE}, NUMBER),
+    "linear, of categories": (
+        {
+            "kind": "linear_regressor",
+            "feature_columns": [COLUMNS["many"], COLUMNS["hashed words"]],
+            "sparse_combiner": "sqrtn",
+            "label_dimension": 2,
+        },
+        PAIR,
+    ),
+    "linear, of two classes": (
+        {"kind": "linear_classifier", "feature_columns": WIDE, "sparse_combiner": "mean"},
+        CLASS > 0,
+    ),
+    "linear, of named classes": (
+        {"kind": "linear_classifier", "feature_columns": WIDE, "n_classes": 3},
+        NAMED,
+    ),
+    "deep, of two numbers": ({"kind": "dnn_regressor", "label_dimension": 2, **LAYERS}, PAIR),
+    "deep, of three classes": (
+        {"kind": "dnn_classifier", "n_classes": 3, "activation_fn": "celu", **LAYERS},
+        CLASS,
+    ),
+    "both, of numbers": ({"kind": "dnn_linear_combined_regressor", **BOTH}, NUMBER),
+    "both, of two classes": ({"kind": "dnn_linear_combined_classifier", **BOTH}, CLASS > 0),
+    "baseline, of numbers": ({"kind": "baseline_regressor"}, NUMBER),
+    "baseline, of named classes": ({"kind": "baseline_classifier", "n_classes": 3}, NAMED),
+}
+
+
+@sampled("name", MODELS, check=list(MODELS)[1::2], versions=["both, of two classes"])
+def test_keras_predicts_what_the_model_predicts(tensorflow: Any, tmp_path: Path, name: str) -> None:
+    described, response = MODELS[name]
+    if "linear" in name or "baseline" in name:
+        described = {"optimizer": SGD, **described}
+    check_equal(tensorflow, trained(tmp_path, described, response))
+
+
+@sampled("column", COLUMNS, check=OFTEN, versions=OFTEN)
+def test_keras_reads_a_column_as_the_model_does(
+    tensorflow: Any, tmp_path: Path, column: str
+) -> None:
+    check_equal(tensorflow, trained(tmp_path, wide_and_deep(COLUMNS[column])))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("combiner", ["sum", "sqrtn"])
+def test_several_categories_of_a_row_are_combined_as_in_the_model(
+    tensorflow: Any, tmp_path: Path, combiner: str
+) -> None:
+    deep = [dense(COLUMNS["many"], combiner)]
+    model = wide_and_deep(
+        COLUMNS["many"], dnn_feature_columns=deep, linear_sparse_combiner=combiner
+    )
+    check_equal(tensorflow, trained(tmp_path, model))
+
+
+@pytest.mark.parametrize("column", REFUSED)
+def test_a_column_without_a_layer_is_refused_by_name(
+    tensorflow: Any, tmp_path_factory: Any, column: str
+) -> None:
+    folder = tmp_path_factory.mktemp("refused")
+    described = {"kind": "linear_regressor", "feature_columns": [REFUSED[column]], "optimizer": SGD}
+    with pytest.raises(UnsupportedError) as error:
+        as_keras_model(trained(folder, described))
+    assert " of x is not arithmetic" in str(error.value) or "has no layer" in str(error.value)
+
+
+def test_an_activation_that_keras_lacks_is_refused(tensorflow: Any, tmp_path: Path) -> None:
+    # Keras 2 and Keras 3 have different functions of this name.
+    model = trained(tmp_path, wide_and_deep(COLUMNS["number"], dnn_activation_fn="hard_sigmoid"))
+    with pytest.raises(UnsupportedError, match='`activation_fn` "hard_sigmoid" has no equal'):
+        as_keras_model(model)
+
+
+def test_the_file_predicts_without_this_package_and_trains_on(
+    tensorflow: Any, tmp_path: Path, run_python: Callable[..., Any]
+) -> None:
+    described, response = MODELS["both, of two classes"]
+    model = trained(tmp_path, described, response)
+    path = export_keras_model(model, str(tmp_path / "model.keras"))
+    names = as_keras_model(model).input
+    features = {name: each.numpy() for name, each in tensors(tensorflow, names).items()}
+    np.savez(tmp_path / "features.npz", **features)
+    np.savez(tmp_path / "predictions.npz", **predictions(model, ["logits", "probabilities"]))
+    result = run_python(ALONE.format(folder=str(tmp_path), path=path, rows=ROWS), 120)
+    assert result.returncode == 0, result.stderr[-2000:]
+
+
+ALONE = """
+import sys
+import keras, numpy as np, tensorflow as tf
+model = keras.models.load_model("{path}")
+features = dict(np.load("{folder}/features.npz", allow_pickle=True))
+features = {{name: tf.constant(each.tolist() if each.dtype == object else each) for name, each in features.items()}}
+for name, wanted in np.load("{folder}/predictions.npz").items():
+    np.testing.assert_allclose(model(features)[name], wanted, rtol=1e-6, atol=1e-6)
+model.compile("sgd", loss={{"logits": keras.losses.BinaryCrossentropy(from_logits=True)}})
+rows = tf.data.Dataset.from_tensor_slices((features, {{"logits": np.ones([{rows}, 1])}})).batch(100)
+losses = model.fit(rows, epochs=2, verbose=0).history["loss"]
+assert losses[1] < losses[0]
+model.save("{folder}/again.keras")
+assert "tfdistribute" not in sys.modules
+"""
+
+
+# fit() converts arrays to 32 bits.
+NARROW = [each for each in DEEP if each is not COLUMNS["wide"]]
+CODED: dict[str, dict[str, Any]] = {
+    "linear, of categories": {"feature_columns": [COLUMNS["hashed words"]], "label_dimension": 1},
+    "linear, of two classes": {"feature_columns": WIDE[:3]},
+    "deep, of three classes": {"activation_fn": "tanh", "feature_columns": NARROW},
+    "both, of numbers": {
+        "dnn_feature_columns": NARROW,
+        "dnn_dropout": None,
+        "batch_norm": False,
+    },
+}
+
+
+@sampled("name", CODED, check=["both, of numbers"])
+def test_the_code_trains_the_same_weights(tensorflow: Any, tmp_path: Path, name: str) -> None:
+    described, response = MODELS[name]
+    response = response[:, 0] if response is PAIR else response
+    described = {"optimizer": SGD, **described, **CODED[name]}
+    if "both" in name:
+        del described["optimizer"]
+    model = trained(tmp_path, described, response)
+    first = as_keras_model(model, f"{model.model_dir}/model.ckpt-0")
+    code = keras_code(model)
+    lines = code.splitlines()
+    variables: dict[str, Any] = {}
+    exec("\n".join(lines[:-1]), variables)
+    rebuilt = variables["model"]
+    rebuilt.set_weights(first.get_weights())
+    features = tensors(tensorflow, rebuilt.input)
+
+    for batch in np.split(np.arange(ROWS), 4):
+        rows = {name: tensorflow.gather(each, batch) for name, each in features.items()}
+        variables.update(features=rows, labels=np.asarray(response)[batch].reshape(-1, 1))
+        exec(lines[-1].replace(")", ", batch_size=250, verbose=0)"), variables)
+    wanted = as_keras_model(model).get_weights()
+    assert any(np.abs(a - b).max() > 1e-3 for a, b in zip(first.get_weights(), wanted, strict=True))
+    for found, known in zip(rebuilt.get_weights(), wanted, strict=True):
+        np.testing.assert_allclose(found, known, rtol=1e-5, atol=1e-5)
