@@ -115,17 +115,6 @@ test_that("columns that make no sense together are refused", {
   })
 })
 
-test_that("formulas that compute are refused by their term", {
-  expect_snapshot({
-    said(input_fn(mpg ~ log(wt) + hp, mtcars))
-    said(input_fn(log(mpg) ~ wt, mtcars))
-    said(input_fn(mpg ~ wt:hp, mtcars))
-    said(input_fn(mpg ~ wt * hp, mtcars))
-    said(input_fn(mpg ~ wt + offset(hp), mtcars))
-    said(input_fn(mpg ~ wt - 1, mtcars))
-  })
-})
-
 test_that("batches, epochs, shuffle and seed are checked at once", {
   expect_snapshot({
     said(input_fn(mtcars, wt, batch_size = -1))

@@ -133,7 +133,6 @@ test_that("cbind(a, b) in a formula is a response of two columns", {
   expect_identical(input$response, "cbind(mpg, qsec)")
   expect_identical(dim(input$data[["cbind(mpg, qsec)"]]), c(32L, 2L))
   expect_identical(names(input_fn(cbind(mpg, qsec) ~ ., mtcars)$columns)[1:2], c("cyl", "disp"))
-  expect_identical(dim(with_response(mtcars, "cbind(mpg, qsec)")), c(32L, 12L))
   expect_error(
     input_fn(cbind(mpg, nothing) ~ wt, mtcars),
     "names `nothing`",
