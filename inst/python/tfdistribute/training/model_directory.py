@@ -225,6 +225,15 @@ class ModelDirectory:
                     value=self.path,
                 )
 
+    def _learned(self, facts: InputFacts | None) -> dict[str, Any]:
+        label = None if facts is None else facts.label
+        features = {} if facts is None else facts.features or {}
+        known = [*features.values(), *([] if label is None else [label])]
+        fills = {each.name: each.fill for each in known if each.fill is not None}
+        terms = {each.name: each.term for each in known if each.term is not None}
+        learned = {"replacements": {**fills, **self.replacements}, "terms": {**terms, **self.terms}}
+        return {name: each for name, each in learned.items() if each}
+
     def sign(
         self,
         structure: Mapping[str, Any],
@@ -246,15 +255,7 @@ class ModelDirectory:
         typed = facts.features or {} if facts is not None and facts.typed else {}
         if kinds := {name: KINDS[each.type] for name, each in typed.items()} | self.kinds:
             signed["kinds"] = kinds
-        known = facts.features or {} if facts is not None else {}
-        fills = {name: each.fill for name, each in known.items() if each.fill is not None}
-        if fills or self.replacements:
-            signed["replacements"] = {**fills, **self.replacements}
-        label = facts.label if facts is not None else None
-        columns = [*known.values(), *([label] if label is not None else [])]
-        terms = {each.name: each.term for each in columns if each.term is not None}
-        if terms or self.terms:
-            signed["terms"] = {**terms, **self.terms}
+        signed |= self._learned(facts)
         if codes is not None and codes != FactorCodes():
             signed["codes"] = codes.as_values()
         text = json.dumps(signed, indent=1, sort_keys=True)
