@@ -173,9 +173,7 @@ start_job <- function(object, verb, arguments, page = NULL) {
   cluster <- object$config$cluster
   prepared <- prepare_job(object, verb, arguments)
   arguments <- prepared$arguments
-  data <- arguments$input_fn %||% arguments$train_spec
-  object <- with_standardized_response(prepared$object, data)
-  object <- with_chosen_end(object, verb, arguments)
+  object <- prepared$object
   if (shows_progress(hooks_of(arguments))) {
     cli::cli_inform("Starting {show_processes(cluster, verb)} on {show_hosts(cluster)}.")
   }
@@ -226,7 +224,11 @@ prepare_job <- function(object, verb, arguments, offline = FALSE) {
     arguments$max_steps <- prepared$max_steps
     arguments["steps"] <- list(NULL)
   }
-  list(object = object, arguments = arguments)
+  if (!offline || !is_remote_path(object$model_dir)) {
+    data <- arguments$input_fn %||% arguments$train_spec
+    object <- with_standardized_response(object, data)
+  }
+  list(object = with_chosen_end(object, verb, arguments), arguments = arguments)
 }
 
 # A tabular model with what this session learned from the rows, and the end of the training that it chose. The processes

@@ -188,7 +188,12 @@ test_that("a plan shows every task and warns about open ports", {
       class = "tfdistribute_argument_error"
     )
   }
-  expect_snapshot(plan_training(model, cluster = local_cluster(2, ps = 1), script = "my script.R"))
+  expect_snapshot(plan_training(
+    model,
+    cluster = local_cluster(2, ps = 1),
+    strategy = NULL,
+    script = "my script.R"
+  ))
   in_parts <- model
   in_parts$config <- run_config(precision = "mixed_bfloat16", micro_batches = 4)
   expect_snapshot(plan_training(in_parts, training))

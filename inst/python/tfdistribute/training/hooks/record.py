@@ -12,7 +12,7 @@ from tfdistribute.training.hooks.description import RECORDS, Hook, HookContext
 
 @dataclass(frozen=True)
 class HistorySaver(Hook, kind="history_saver"):
-    may_differ: ClassVar[str] = RECORDS
+    may_differ: ClassVar[str | None] = RECORDS
 
     every_n_steps: Count = 10
 
@@ -22,7 +22,7 @@ class HistorySaver(Hook, kind="history_saver"):
 
 @dataclass(frozen=True)
 class ProgressBar(Hook, kind="progress_bar"):
-    may_differ: ClassVar[str] = RECORDS
+    may_differ: ClassVar[str | None] = RECORDS
 
     def session_hook(self, context: HookContext) -> None:
         """Return None: the display listens to the history."""
@@ -30,7 +30,7 @@ class ProgressBar(Hook, kind="progress_bar"):
 
 @dataclass(frozen=True)
 class ViewMetrics(Hook, kind="view_metrics"):
-    may_differ: ClassVar[str] = RECORDS
+    may_differ: ClassVar[str | None] = RECORDS
 
     def session_hook(self, context: HookContext) -> None:
         """Return None: the page listens to the history."""

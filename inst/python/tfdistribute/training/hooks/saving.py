@@ -33,7 +33,7 @@ class CheckpointSaver(Hook, kind="checkpoint_saver"):
     """
 
     trains_only: ClassVar[bool] = True
-    may_differ: ClassVar[str] = RECORDS
+    may_differ: ClassVar[str | None] = RECORDS
     rules: ClassVar[tuple[Never, ...]] = (
         *exactly_one("every_s", "every_n_steps"),
         excludes("saver", "scaffold"),
@@ -74,7 +74,7 @@ class CheckpointSaver(Hook, kind="checkpoint_saver"):
 
 @dataclass(frozen=True)
 class SummarySaver(Hook, kind="summary_saver"):
-    may_differ: ClassVar[str] = RECORDS
+    may_differ: ClassVar[str | None] = RECORDS
     rules: ClassVar[tuple[Never, ...]] = (
         *exactly_one("every_n_steps", "every_s"),
         excludes("scaffold", "summary_op"),
@@ -101,7 +101,7 @@ class SummarySaver(Hook, kind="summary_saver"):
 
 @dataclass(frozen=True)
 class StepCounter(Hook, kind="step_counter"):
-    may_differ: ClassVar[str] = RECORDS
+    may_differ: ClassVar[str | None] = RECORDS
     rules: ClassVar[tuple[Never, ...]] = exactly_one("every_n_steps", "every_s")
 
     every_n_steps: Count | None = None

@@ -16,7 +16,7 @@ EVENTS = ("begin", "after_create_session", "before_run", "after_run", "end")
 @dataclass(frozen=True)
 class SessionRun(Hook, kind="session_run"):
     may_end: ClassVar[bool] = True
-    may_differ: ClassVar[str] = RECORDS
+    may_differ: ClassVar[str | None] = RECORDS
 
     begin: Annotated[Callable[..., Any], Takes(())] | None = None
     after_create_session: Annotated[Callable[..., Any], Takes(("session", "coord"))] | None = None

@@ -14,7 +14,7 @@ from tfdistribute.training.hooks.description import RECORDS, Hook, HookContext
 
 @dataclass(frozen=True)
 class LoggingTensor(Hook, kind="logging_tensor"):
-    may_differ: ClassVar[str] = RECORDS
+    may_differ: ClassVar[str | None] = RECORDS
     rules: ClassVar[tuple[Never, ...]] = (
         Never(
             {"every_n_steps": None, "every_s": None, "at_end": Literal[False]},
