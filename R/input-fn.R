@@ -7,8 +7,8 @@
 #'
 #' @param object The examples, one per row, in one of four forms. First, a data frame, a matrix with column names, or a
 #'   named list of vectors and arrays. Second, a formula `response ~ feature + feature`, in which `.` stands for all
-#'   other columns and `-` omits one (`~ feature` without a response). See "Formulas". Third, a dataset of tfdatasets. See "Datasets".
-#'   Fourth, a Spark DataFrame. See "Spark DataFrames".
+#'   other columns and `-` omits one (`~ feature` without a response). See "Formulas". Third, a dataset of tfdatasets.
+#'   See "Datasets". Fourth, a Spark DataFrame. See "Spark DataFrames".
 #' @param data The examples for a formula: a data frame, matrix, list, dataset or Spark DataFrame.
 #' @param features Columns to use as features: bare names, strings, or tidyselect helpers such as `starts_with("x")`.
 #' @param response Column to learn, selected in the same way. NULL without a response, as for predicting.
@@ -76,10 +76,10 @@
 #' a term, such as `log(-1)`, are treated like missing values of a column.
 #'
 #' The first training determines levels, breaks of `cut()`, the bases of `poly()`, `ns()`, `bs()` and `scale()`, and
-#' summaries such as `mean(x)` in `x - mean(x)`. The model keeps them, with its checkpoints and in [save_estimator()], so
-#' that later trainings, `predict(model, newdata)` and `evaluate(model, data)` compute the same. A term that gives a row
-#' another value among other rows, such as `rank(x)`, is an error. Describe feature columns with the training data, so
-#' that both have the same levels. An exported model requires the computed columns.
+#' summaries such as `mean(x)` in `x - mean(x)`. The model keeps them, with its checkpoints and in [save_estimator()],
+#' so that later trainings, `predict(model, newdata)` and `evaluate(model, data)` compute the same. A term that gives a
+#' row another value among other rows, such as `rank(x)`, is an error. Describe feature columns with the training data,
+#' so that both have the same levels. An exported model requires the computed columns.
 #'
 #' A model computes terms with arithmetic, comparisons, `abs`, `exp`, `log`, `sqrt`, `round`, `pmin`, `pmax`, `ifelse`
 #' and other functions of single numbers, `I`, `factor`, `cut`, `findInterval`, `interaction`, `relevel`, `poly`, `ns`,

@@ -186,7 +186,7 @@ abort_computation <- function(text) {
     "input",
     problem = "`{text}` in the formula is a computation, which only data in memory supports.",
     remedy = c(
-      "Compute it first, as in data$new <- ...; ",
+      "Compute it where the data comes from, and name its column; ",
       "for an interaction give the model column_crossed()."
     ),
     argument = "object",

@@ -5,10 +5,10 @@
 row_functions <- strsplit(
   paste(
     "( + - * / ^ %% %/% < > <= >= == != ! & | %in% : [ abs sqrt exp expm1 log log2 log10 log1p sin cos tan asin acos",
-    "atan atan2 sinh cosh tanh floor ceiling round signif trunc sign I identity is.na is.finite is.nan ifelse pmin pmax",
-    "xor beta choose gamma lgamma as.numeric as.double as.integer as.logical as.character nchar tolower toupper trimws",
-    "substr substring paste paste0 startsWith endsWith grepl sub gsub as.Date as.POSIXct format julian difftime cbind",
-    "dnorm pnorm qnorm plogis qlogis"
+    "atan atan2 sinh cosh tanh floor ceiling round signif trunc sign I identity is.na is.finite is.nan ifelse pmin",
+    "pmax xor beta choose gamma lgamma as.numeric as.double as.integer as.logical as.character nchar tolower toupper",
+    "trimws substr substring paste paste0 startsWith endsWith grepl sub gsub as.Date as.POSIXct format julian",
+    "difftime cbind dnorm pnorm qnorm plogis qlogis"
   ),
   " "
 )[[1]]

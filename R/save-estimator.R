@@ -38,8 +38,8 @@
 #' * R functions: the model function of [estimator()] and [training_loop()], the function of a Keras model, and
 #'   functions such as `normalizer_fn` and `activation_fn`. They are saved by R's own serialization, with the variables
 #'   that they use, and loading them can run code immediately.
-#' * Terms of a formula that call functions that "Formulas" in [input_fn()] does not list. The file contains the names of
-#'   these functions, not their code.
+#' * Terms of a formula that call functions that "Formulas" in [input_fn()] does not list. The file contains the names
+#'   of these functions, not their code.
 #' * Keras models (`.keras`, `.h5`, SavedModels). Their layers can be code.
 #' * Clusters, which contain hosts, programs, their options and lines of shell, and checkpoints outside of the archive.
 #'   `save_estimator()` writes no cluster.

@@ -90,13 +90,35 @@ tries(
   input_fn(mtcars, features = -mpg, response = mpg)
 )
 tries(
-  input_fn(mpg ~ log(wt), mtcars),
+  input_fn(mpg ~ rank(wt), mtcars),
   {
     data <- mtcars
-    data$new <- log(data$wt)
+    data$new <- rank(data$wt)
     input_fn(mpg ~ new, data)
-    linear_regressor(column_crossed(c("am", "gear"), hash_bucket_size = 9))
   }
+)
+tries(input_fn(mpg ~ wt - 1, mtcars), input_fn(mpg ~ wt, mtcars))
+tries(input_fn(mpg ~ wt + 0, mtcars), input_fn(mpg ~ wt, mtcars))
+tries(input_fn(mpg ~ log(3), mtcars), input_fn(mpg ~ log(wt), mtcars))
+tries(
+  input_fn(y ~ x + offset(z), data.frame(x = 1:2, y = 1:2, z = 1:2)),
+  input_fn(I(y - z) ~ x, data.frame(x = 1:2, y = 1:2, z = 1:2))
+)
+tries(
+  input_fn(y ~ "a b" * x, data.frame(y = 1:3, "a b" = 1:3, x = 1:3, check.names = FALSE)),
+  {
+    data <- data.frame(y = 1:3, "a b" = 1:3, x = 1:3, check.names = FALSE)
+    lm(y ~ `a b` * x, data)
+    input_fn(y ~ `a b` * x, data)
+  }
+)
+tries(
+  input_fn(y ~ poly(x, 2), data.frame(y = 1:4, x = c(1:3, NA))),
+  input_fn(y ~ poly(x, 2), subset(data.frame(y = 1:4, x = c(1:3, NA)), !is.na(x)))
+)
+tries(
+  input_fn(y ~ a:b, data.frame(y = 1, a = factor(1:40), b = factor(1:40))),
+  linear_regressor(column_crossed(c("a", "b"), hash_bucket_size = 1000))
 )
 tries(
   input_fn(y ~ x, data.frame(y = c(1, NA), x = 1:2)),

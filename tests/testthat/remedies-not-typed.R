@@ -55,6 +55,7 @@ not_typed <- list(
     "Use a smaller `batch_size`, or pipeline()"
   ),
   "needs a GPU" = c("Leave `memory_limit_mb`", "Use a smaller `batch_size`, or compute"),
+  "needs another session" = "Give the formula with the data",
   "needs a running job" = c(
     "Call launch(), which",
     "Evaluate without `cluster`",

@@ -280,3 +280,33 @@ tries(
   train(untrained, y ~ x, data = data.frame(x = NA_real_, y = 1:2), impute = list(x = 0))
 )
 tries(predict(model, newdata = data.frame(z = 1)), predict(model, newdata = data.frame(x = 1)))
+tries(
+  {
+    labels <- linear_regressor(feature_columns(y ~ f:x, levels))
+    train(labels, y ~ f:x, data = levels)
+    predict(labels, newdata = data.frame(f = "c", x = 1))
+  },
+  predict(labels, newdata = data.frame(f = c("a", "b"), x = 1)),
+  levels = data.frame(f = c("a", "b"), x = 1:2, y = 1:2)
+)
+tries(
+  {
+    double <- function(x) 2 * x
+    own <- linear_regressor(feature_columns(y ~ double(x), data))
+    train(own, y ~ double(x), data = data)
+    save_estimator(own, path)
+    load_estimator(path)
+  },
+  {
+    load_estimator(path, trusted = TRUE)
+    double(1)
+  },
+  path = tempfile()
+)
+tries(
+  {
+    rows <- reticulate::import("tensorflow")$data$Dataset$from_tensor_slices(data)$batch(2L)
+    input_fn(y ~ log(x), rows)
+  },
+  column_crossed(c("a", "b"), hash_bucket_size = 9)
+)
