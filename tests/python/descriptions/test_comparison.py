@@ -77,7 +77,7 @@ def test_what_may_differ_between_tasks_is_left_out_also_of_subclasses() -> None:
 
     @dataclass(frozen=True)
     class Watcher(Description):
-        may_differ: ClassVar[str] = "It only watches."
+        may_differ: ClassVar[str | None] = "It only watches."
 
     between_tasks = Exceptions(between_tasks=True)
     assert entries([Inner("/a"), Watcher()], between_tasks) == {"x[1]$size": 1}

@@ -168,7 +168,7 @@ def _no_addresses(facts: ClusterFacts) -> Iterator[Finding]:
     # JSON can hold any text here, and addresses are put on command lines.
     for task, text in facts.texts.items():
         if task not in facts.addresses:
-            yield Finding(str(task), f"{json.dumps(text)} is not an address.", ADDRESS.remedy)
+            yield Finding(str(task), f"{json.dumps(text)} is not an address.", str(ADDRESS.remedy))
 
 
 def _no_ports(facts: ClusterFacts) -> Iterator[Finding]:

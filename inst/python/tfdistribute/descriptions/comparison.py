@@ -51,7 +51,9 @@ class Exceptions:
         return self.between_tasks and getattr(value, "may_differ", None) is not None
 
     def has_fact(self, value: Any, name: str, fact: type) -> bool:
-        return self.between_tasks and fields_of(type(value))[name].fact(fact) is not None
+        return (
+            self.between_tasks and fields_of(cast("type", value.__class__))[name].fact(fact) is not None
+        )
 
 
 def entries_of(value: Any, path: str, exceptions: Exceptions) -> Entries:

@@ -52,6 +52,10 @@ class MisfitError(Exception):
 class WrongTextError(Exception):
     """Text does not match a pattern: where it is, the text, and the pattern."""
 
+    def __init__(self, place: str, text: str, pattern: Pattern) -> None:
+        super().__init__(place, text, pattern)
+        self.place, self.text, self.pattern = place, text, pattern
+
 
 @dataclasses.dataclass(frozen=True)
 class Field:
@@ -112,10 +116,11 @@ class Field:
                 value=shown,
             ) from None
         except WrongTextError as wrong:
-            raise _wrong_text(*wrong.args, is_secret) from None
+            raise _wrong_text(wrong, is_secret) from None
 
 
-def _wrong_text(place: str, text: str, pattern: Pattern, is_secret: bool) -> TfdistributeError:
+def _wrong_text(wrong: WrongTextError, is_secret: bool) -> TfdistributeError:
+    place, text, pattern = wrong.place, wrong.text, wrong.pattern
     problem = pattern.problem.replace(", not {value}", "") if is_secret else pattern.problem
     return error_of(pattern.error)(
         problem.format(argument=place, value=repr(text[:200])),
@@ -237,7 +242,8 @@ def _read_array(value: Any, option: Option, place: str) -> tuple[Any, ...]:
 
 def _read_object(value: Any, option: Option, place: str) -> dict[str, Any]:
     # R sends an empty named list as a list.
-    named = {} if value in ([], ()) else _fit_if(value, isinstance(value, Mapping))
+    given: Any = {} if value in ([], ()) else _fit_if(value, isinstance(value, Mapping))
+    named = cast("Mapping[Any, Any]", given)
     return {
         _fit(str(name), option["propertyNames"], place): fit_any(
             each, option["additionalProperties"]["anyOf"], f"{place}${name}"
@@ -247,10 +253,10 @@ def _read_object(value: Any, option: Option, place: str) -> dict[str, Any]:
 
 
 _READERS: dict[str, Callable[[Any, Option, str], Any]] = {
-    "null": lambda value, *_: _fit_if(value, value is None),
-    "boolean": lambda value, *_: _fit_if(value, isinstance(value, bool)),
-    "string": lambda value, *_: _fit_if(value, isinstance(value, str)),
-    "integer": lambda value, *_: int(
+    "null": lambda value, _, __: _fit_if(value, value is None),
+    "boolean": lambda value, _, __: _fit_if(value, isinstance(value, bool)),
+    "string": lambda value, _, __: _fit_if(value, isinstance(value, str)),
+    "integer": lambda value, _, __: int(
         _fit_if(value, _is_number(value) and float(value).is_integer())
     ),
     "number": _read_number,

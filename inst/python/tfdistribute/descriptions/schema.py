@@ -47,7 +47,11 @@ def _property(field: Field) -> Schema:
 
 def _condition(when: Mapping[str, Any]) -> Schema:
     properties = {
-        name: _condition(hint) if isinstance(hint, dict) else {"anyOf": options_of(hint)}
+        name: (
+            _condition(cast("dict[str, Any]", hint))
+            if isinstance(hint, dict)
+            else {"anyOf": options_of(hint)}
+        )
         for name, hint in when.items()
     }
     return {"properties": properties, "required": list(when)}

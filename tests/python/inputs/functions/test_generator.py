@@ -265,7 +265,7 @@ def test_an_ended_iterator_is_not_called_again() -> None:
     assert asked == [(2,)]
 
 
-def slices_of(shard: Shard, sizes: Sequence[int]) -> list[list[int]]:
+def slices_of(shard: Shard, sizes: Sequence[int]) -> list[tuple[list[int], Any]]:
     rows = iter(np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1]))
 
     def draw(*_: Any) -> Any:

@@ -7,7 +7,7 @@ the definitions of PyTorch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def keras_activation(value: Activation) -> Any:
         engine.keras.keras_3().activations,
         np.linspace(-4, 4, 42, dtype="float32").reshape(21, 2),
     )
-    wanted = np.asarray(find_activation(value)(engine.tf.constant(numbers)))
+    wanted = np.asarray(find_activation(cast(Activation, value))(engine.tf.constant(numbers)))
     for name in dir(activations):
         # Some functions of one name differ between TensorFlow and Keras 3.
         if name.replace("_", "") == value.replace("_", "").lower():

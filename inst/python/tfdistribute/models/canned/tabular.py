@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -17,7 +17,12 @@ from tfdistribute.errors import UnsupportedError
 from tfdistribute.models.canned.activations import find_activation
 from tfdistribute.models.canned.classifier import Classifier
 from tfdistribute.models.canned.description import Canned, Regressor
-from tfdistribute.models.canned.parts import Dropout, build_columns, build_linear_columns
+from tfdistribute.models.canned.parts import (
+    ActivationName,
+    Dropout,
+    build_columns,
+    build_linear_columns,
+)
 from tfdistribute.models.canned.table import Table, learn_columns
 from tfdistribute.models.conversion.features import Features
 from tfdistribute.models.conversion.program import Result
@@ -51,7 +56,7 @@ class Tabular(Canned):
     time_limit_s: Annotated[float, Ge(0)] | None = None
     learned: Annotated[str | None, Fact.INTERNAL, Fact.NAME] = None
 
-    activation = "selu"
+    activation: ClassVar[ActivationName] = "selu"
     usual_rate = 0.04
 
     @property
@@ -161,7 +166,7 @@ class Tabular(Canned):
 class TabularRegressor(Tabular, Regressor, kind="tabular_regressor"):
     standardize_response: bool | None = True
 
-    activation = "mish"
+    activation: ClassVar[ActivationName] = "mish"
     usual_rate = 0.2
 
     def head(self, arguments: Mapping[str, Any], table: Table) -> Any:
