@@ -57,7 +57,9 @@ input_fn.formula <- function(object, data, ..., weights = NULL) {
   if (length(read$terms) > 0) {
     input <- map_source(input, with_fields, read)
   }
-  attr(input, "formula") <- TRUE
+  if (inherits(input, "tfdistribute_in_memory_input")) {
+    attr(input, "formula") <- TRUE
+  }
   input
 }
 

@@ -45,7 +45,7 @@ measure_speeds <- function(object, train_spec, cluster, batch_size) {
       repeat_batches(as_input(input), batch_size),
       steps,
       # Workers must stop at the same step.
-      hooks = new_hook("step_cost", seconds = if (workers == 1) 3),
+      hooks = new_description("hook", "step_cost", seconds = if (workers == 1) 3),
       view = FALSE,
       cluster = cluster,
       strategy = strategy

@@ -160,7 +160,7 @@ refuse_length <- function(names) {
     abort_tfdistribute(
       "argument",
       problem = "train() of a tabular model has no argument `{given[[1]]}`.",
-      remedy = "Give the model `{given[[1]]}`, as in tabular_regressor({given[[1]]} = 32).",
+      remedy = "Give the model its `{given[[1]]}`.",
       argument = given[[1]]
     )
   }

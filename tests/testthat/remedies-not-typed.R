@@ -69,8 +69,6 @@ not_typed <- list(
     "Train again with `compile",
     "Use `compile = \"auto\"`",
     "Use `network = \"open\"` in local_cluster()",
-    "Leave `ps` out of the cluster, or use",
-    "Leave `strategy` out, as in `strategy = NULL`, or unset TF_CONFIG",
     "Use `cluster = NULL`, which works",
     "Wait until it has ended"
   ),

@@ -83,6 +83,7 @@ tries(
   {
     Sys.unsetenv("TF_CONFIG")
     train(planned(strategy_mirrored()), y ~ x, data = data, steps = 1)
+    train(planned(strategy = NULL), y ~ x, data = data, steps = 1)
   },
   planned = planned
 )

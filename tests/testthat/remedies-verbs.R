@@ -97,7 +97,7 @@ tries(
   }
 )
 tries(
-  input_csv("a.csv", response = y),
+  input_csv("a.csv", features = x),
   input_csv("a.csv", response = "x")
 )
 tries(

@@ -54,7 +54,7 @@ test_that("the argument decides, whatever form the data has", {
   expect_silent(note_far_response(price_model(standardize_response = TRUE), by_columns))
   expect_error(
     price_model(standardize_response = "yes"),
-    "`standardize_response` must be TRUE or FALSE",
+    "`standardize_response` must be TRUE, FALSE or NULL",
     class = "tfdistribute_argument_error"
   )
 })
