@@ -73,13 +73,13 @@
 #' several numbers per row for `poly()`, `ns()` and other matrices, and factors and strings become labels. An
 #' interaction of factors is a factor, and any other interaction has the columns of [model.matrix()], with an indicator
 #' for each level and at most 1000 columns. Predictions are on the scale of a computed response, and missing values of
-#' a term, such as `log(-1)`, are treated as those of a column.
+#' a term, such as `log(-1)`, are treated like missing values of a column.
 #'
 #' The first training determines levels, breaks of `cut()`, the bases of `poly()`, `ns()`, `bs()` and `scale()`, and
 #' summaries such as `mean(x)` in `x - mean(x)`. The model keeps them, with its checkpoints and in [save_estimator()], so
 #' that later trainings, `predict(model, newdata)` and `evaluate(model, data)` compute the same. A term that gives a row
-#' another value among other rows, such as `rank(x)`, is an error. Describe feature columns with the training data,
-#' because their levels are those of their own data. An exported model requires the computed columns.
+#' another value among other rows, such as `rank(x)`, is an error. Describe feature columns with the training data, so
+#' that both have the same levels. An exported model requires the computed columns.
 #'
 #' A model computes terms with arithmetic, comparisons, `abs`, `exp`, `log`, `sqrt`, `round`, `pmin`, `pmax`, `ifelse`
 #' and other functions of single numbers, `I`, `factor`, `cut`, `findInterval`, `interaction`, `relevel`, `poly`, `ns`,

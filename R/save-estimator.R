@@ -38,7 +38,7 @@
 #' * R functions: the model function of [estimator()] and [training_loop()], the function of a Keras model, and
 #'   functions such as `normalizer_fn` and `activation_fn`. They are saved by R's own serialization, with the variables
 #'   that they use, and loading them can run code immediately.
-#' * Terms of a formula that call functions other than those of "Formulas" in [input_fn()]. The file contains the names of
+#' * Terms of a formula that call functions that "Formulas" in [input_fn()] does not list. The file contains the names of
 #'   these functions, not their code.
 #' * Keras models (`.keras`, `.h5`, SavedModels). Their layers can be code.
 #' * Clusters, which contain hosts, programs, their options and lines of shell, and checkpoints outside of the archive.
@@ -121,7 +121,7 @@ load_estimator <- function(path, model_dir = NULL, trusted = FALSE, ...) {
     files = as.list(files),
     trusted = trusted
   )
-  trust_terms(directory, model$model_dir, trusted)
+  trust_terms(path, directory, wanted %||% directory, trusted)
   if (is_remote) {
     call_backend("load_model", path = path, model_dir = wanted, trusted = trusted)
     model <- decode_description(answer$description, wanted, files, code)
@@ -135,14 +135,17 @@ code_file <- "functions.rds"
 
 # Terms of a formula may call functions that are not listed only in a trusted file. The session finds these functions
 # among its own. `directory` holds the model, which will be used in `model_dir`.
-trust_terms <- function(directory, model_dir, trusted) {
+trust_terms <- function(path, directory, model_dir, trusted) {
   terms <- call_backend("trained_terms", model_dir = directory)
-  unlisted <- lapply(terms, function(text) unlisted_functions(str2lang(text)))
+  unlisted <- tryCatch(
+    lapply(terms, function(text) unlisted_functions(str2lang(text))),
+    error = function(error) abort_no_description(path, error)
+  )
   called <- unlist(unlisted, use.names = FALSE)
   if (length(called) > 0 && !trusted) {
     abort_tfdistribute(
       "model",
-      problem = "`path` has the term `{names(Filter(length, unlisted))[[1]]}`, which calls {called[[1]]}().",
+      problem = "`path` \"{path}\" has the term `{names(Filter(length, unlisted))[[1]]}`, which calls {called[[1]]}().",
       remedy = "If you trust who made the file, use trusted = TRUE, and define or attach {called[[1]]}().",
       argument = "path",
       value = called[[1]]

@@ -82,22 +82,6 @@ test_that("verbs take one hook, a list, or none", {
   expect_identical(check_hooks(NULL), list())
 })
 
-test_that("early stopping knows which metrics are better large, and where they come from", {
-  expect_identical(hook_early_stopping()[c("data", "mode")], list(data = "training", mode = "min"))
-  expect_identical(
-    hook_early_stopping("auc_precision_recall")[c("data", "mode")],
-    list(data = "evaluation", mode = "max")
-  )
-  expect_identical(hook_early_stopping("loss", data = "evaluation")$data, "evaluation")
-  expect_identical(hook_early_stopping("r2", mode = "max")$mode, "max")
-  modes <- function(names) vapply(names, function(name) hook_early_stopping(name)$mode, "")
-  expect_setequal(
-    modes(c("binary_accuracy", "AUC", "auc1", "recall/positive_threshold_0.5")),
-    "max"
-  )
-  expect_setequal(modes(c("caucasian_error", "sauce", "total_recalled")), "min")
-})
-
 test_that("a tensor has its own name unless it is given one", {
   expect_identical(
     hook_logging_tensor(list("loss", b = "bias"), every_n_steps = 1)$tensors,

@@ -361,6 +361,7 @@ test_that("a model is restored on remote storage when its description was read, 
       asked <<- c(asked, arguments$model_dir)
       list(description = encoded$description, files = as.list(names(encoded$files)))
     },
+    trained_terms = function(arguments) NULL,
     check_model = function(arguments) {
       asked <<- c(asked, "check")
       NULL

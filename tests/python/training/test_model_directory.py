@@ -146,17 +146,18 @@ def test_data_without_a_formula_has_the_columns_of_the_training(
     monkeypatch.setattr(model_directory, "require_checkpoint", lambda *arguments: "model.ckpt-1")
     with pytest.raises(InputError, match="did not name its columns"):
         trained_columns(str(tmp_path), "evaluate")
-    x, y = ColumnFacts("x", "float", ()), ColumnFacts("y", "float", ())
+    (tmp_path / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-1"\n')
+    x, y = ColumnFacts("x", "float", ()), ColumnFacts("log(y)", "float", (), term="log(y)")
     ModelDirectory(str(tmp_path)).sign(STRUCTURE, InputFacts(features={"x": x}, label=y))
     # A later training with a function of the user keeps what is known.
     ModelDirectory(str(tmp_path)).sign(STRUCTURE, InputFacts())
     assert trained_columns(str(tmp_path), "evaluate") == {
         "features": ["x"],
         "types": ["float"],
-        "response": "y",
+        "response": "log(y)",
         "weights": None,
         "replacements": {},
-        "terms": {},
+        "terms": {"log(y)": "log(y)"},
     }
 
 

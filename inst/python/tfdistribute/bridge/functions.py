@@ -335,21 +335,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 # Functions that may take long and that Ctrl-C ends at once. Others end first: a job that is being started must not be
 # left without its handle.
 INTERRUPTIBLE = frozenset(
-    {
-        "as_keras_model",
-        "check_sharding",
-        "compare_runs",
-        "complete_tabular",
-        "evaluate",
-        "export_savedmodel",
-        "next_batch",
-        "predict",
-        "predict_spark",
-        "spark_summary",
-        "train",
-        "train_and_evaluate",
-        "variable_value",
-        "write_shards",
-        "write_spark_rows",
-    }
+    (
+        *("as_keras_model", "check_sharding", "compare_runs", "complete_tabular", "evaluate"),
+        *("export_savedmodel", "next_batch", "predict", "predict_spark", "spark_summary"),
+        *("train", "train_and_evaluate", "variable_value", "write_shards", "write_spark_rows"),
+    )
 )

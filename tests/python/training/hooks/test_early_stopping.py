@@ -50,6 +50,26 @@ def test_patience_is_over_when_the_best_value_is_too_old():
     assert (patience.step, patience.value) == (10, 4)
 
 
+@pytest.mark.parametrize(
+    ("monitor", "mode", "data"),
+    [
+        ("loss", "min", "training"),
+        ("auc_precision_recall", "max", "evaluation"),
+        ("binary_accuracy", "max", "evaluation"),
+        ("AUC", "max", "evaluation"),
+        ("recall/positive_threshold_0.5", "max", "evaluation"),
+        ("caucasian_error", "min", "evaluation"),
+        ("total_recalled", "min", "evaluation"),
+    ],
+)
+def test_the_metric_decides_which_values_are_better_and_where_they_come_from(
+    monitor: str, mode: str, data: str
+) -> None:
+    described = EarlyStopping(monitor)
+    assert (described.mode, described.data) == (mode, data)
+    assert EarlyStopping("loss", data="evaluation").data == "evaluation"
+
+
 def test_more_is_better_where_the_mode_says_so():
     patience = Patience("max", 10, 0.0)
     assert not patience.is_over(0, 0.5)

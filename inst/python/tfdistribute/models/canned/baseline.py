@@ -9,7 +9,8 @@ from typing import Any
 from tfdistribute import engine
 from tfdistribute.columns import ColumnFacts
 from tfdistribute.errors import UnsupportedError
-from tfdistribute.models.canned.description import Canned, Classifier, Regressor
+from tfdistribute.models.canned.classifier import Classifier
+from tfdistribute.models.canned.description import Canned, Regressor
 from tfdistribute.models.conversion.features import Features
 from tfdistribute.models.conversion.parts import bias
 from tfdistribute.models.conversion.program import Result

@@ -13,7 +13,8 @@ from tfdistribute.models.canned.activations import (
     find_activation,
     keras_activation,
 )
-from tfdistribute.models.canned.description import Canned, Classifier, Combiner, Regressor
+from tfdistribute.models.canned.classifier import Classifier
+from tfdistribute.models.canned.description import Canned, Combiner, Regressor
 from tfdistribute.models.canned.parts import (
     Activation,
     Dropout,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tfdistribute.models.canned.description import Canned, Classifier, Combiner, Regressor
+from tfdistribute.models.canned.classifier import Classifier
+from tfdistribute.models.canned.description import Canned, Combiner, Regressor
 from tfdistribute.models.canned.parts import build_linear_columns, check_columns
 from tfdistribute.models.conversion.features import Features
 from tfdistribute.models.conversion.parts import linear

@@ -15,7 +15,8 @@ from tfdistribute.columns import InputFacts
 from tfdistribute.descriptions.constraints import Count, Fact, Ge, Len
 from tfdistribute.errors import UnsupportedError
 from tfdistribute.models.canned.activations import find_activation
-from tfdistribute.models.canned.description import Canned, Classifier, Regressor
+from tfdistribute.models.canned.classifier import Classifier
+from tfdistribute.models.canned.description import Canned, Regressor
 from tfdistribute.models.canned.parts import Dropout, build_columns, build_linear_columns
 from tfdistribute.models.canned.table import Table, learn_columns
 from tfdistribute.models.conversion.features import Features
