@@ -165,7 +165,8 @@ start_in_background <- function(object, verb, arguments, page) {
     object <- with_cluster(object, cluster)
   }
   check_starts_job(object)
-  show_job(start_job(object, verb, arguments, page), page)
+  job <- start_job(object, verb, arguments, page)
+  show_job(job, page)
 }
 
 # Start a job, which writes the `page`, and return its handle.

@@ -18,8 +18,8 @@
 #' second Ctrl-C stops immediately. SIGTERM, as a scheduler sends it before preemption, also saves and then ends the
 #' process, unless the program has a handler of its own.
 #'
-#' With `cluster = local_cluster(2)`, two processes on this machine train together. A cluster and a strategy in the
-#' estimator's [run_config()] apply to every training of the model. See [launch()]. If `TF_CONFIG` makes this process a
+#' With `cluster = local_cluster(2)`, two processes on this machine train together. The estimator's [run_config()] can
+#' contain a cluster and a strategy for every training of the model. See [launch()]. If `TF_CONFIG` makes this process a
 #' task of a cluster, it trains as that task.
 #'
 #' @param object An estimator, such as a [dnn_regressor()].

@@ -48,10 +48,10 @@ test_that("a model with a strategy of one machine does not train in the backgrou
   )
   error <- expect_error(
     train(model, mpg ~ wt, data = mtcars, wait = FALSE),
-    "has no cluster to start",
+    "no processes to start",
     class = "tfdistribute_cluster_error"
   )
-  expect_match(conditionMessage(error), "run_config(strategy_multi_worker()", fixed = TRUE)
+  expect_match(conditionMessage(error), "cluster = local_cluster(workers = 2)", fixed = TRUE)
 })
 
 test_that("a Shiny app shows a training that runs in the background, and never waits for it", {

@@ -352,7 +352,7 @@ def test_the_most_fundamental_refusal_comes_first_and_all_can_be_listed():
     settings = RunSettings(
         strategy=Mirrored(2), cluster=ClusterSpec(chief=("x:1",), worker=("b:1",))
     )
-    run = RunContext(settings, "train", tf_config=CLUSTER, rows=1, replicas=2)
-    assert fields(run) == ["strategy", "cluster", "strategy"]
+    run = RunContext(settings, "train", tf_config=CLUSTER)
+    assert fields(run) == ["strategy", "cluster"]
     with pytest.raises(StrategyError):
         preflight(run)

@@ -61,7 +61,7 @@ def test_contract_of_every_strategy(kind: str, tensorflow: Any, monkeypatch: pyt
     devices = strategy.resolve(4, 0)
     if kind != "tpu":
         assert all(canonical_device(device) == device for device in devices)
-    rows = strategy.rows(devices)
+    rows = strategy.replica_devices(devices)
     assert tuple(name for row in rows for name in row) == devices
     first = tuple(row[0] for row in rows)
     built = strategy.build(first)
@@ -176,7 +176,7 @@ def test_more_devices_than_there_are_is_refused_with_their_number(
     ],
 )
 def test_devices_are_divided_into_replicas(strategy: Strategy, gpus: int, expected: Any):
-    rows = strategy.rows(strategy.resolve(4, gpus))
+    rows = strategy.replica_devices(strategy.resolve(4, gpus))
     assert [tuple(short_device(name) for name in row) for row in rows] == expected
 
 

@@ -286,8 +286,8 @@ def several_devices(
         )
         # Products of shortened numbers differ more than the order of sums.
         tf.config.experimental.enable_tensor_float_32_execution(False)
-        # Counts are those of physical devices.
-        engine.devices.counts = lambda: (engine.devices.MOST_CPUS, count)
+        # The function counts physical devices.
+        engine.devices.gpu_count = lambda: count
         virtual = {"virtual_devices": [{"memory_limit_mb": megabytes}]}
         fields = {"session_config": {"gpu_options": {"experimental": virtual}}}
     function = model_parts.in_pipeline(

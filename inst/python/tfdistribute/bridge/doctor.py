@@ -41,7 +41,7 @@ def report(start_tensorflow: bool = True) -> dict[str, Any]:
     }
     if start_tensorflow and packages["tensorflow"] is not None:
         try:
-            answer["cpus"], answer["gpus"] = os.cpu_count(), engine.devices.counts()[1]
+            answer["cpus"], answer["gpus"] = os.cpu_count(), engine.devices.gpu_count()
             if nvidia["gpus"] and not (answer["gpus"] or nvidia["problems"] or gpus.are_hidden()):
                 answer["problems"].append(_UNSEEN)
         except BackendError as error:

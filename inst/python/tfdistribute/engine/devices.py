@@ -14,9 +14,9 @@ from tfdistribute.errors import StrategyError
 MOST_CPUS = max(8, 2 * (os.cpu_count() or 1))
 
 
-def counts() -> tuple[int, int]:
-    """Return the most logical CPUs a session can have and the GPUs TensorFlow sees, without starting them."""
-    return MOST_CPUS, len(tf.config.list_physical_devices("GPU"))
+def gpu_count() -> int:
+    """Return the number of GPUs that TensorFlow sees, without starting them."""
+    return len(tf.config.list_physical_devices("GPU"))
 
 
 def note_on_precision(precision: str) -> str | None:
@@ -24,7 +24,7 @@ def note_on_precision(precision: str) -> str | None:
 
     bfloat16 is for CPUs, float16 for GPUs (tensorflow/core/grappler/optimizers/auto_mixed_precision.cc).
     """
-    gpus = counts()[1]
+    gpus = gpu_count()
     if precision == "mixed_bfloat16" and gpus:
         return 'TensorFlow computes in bfloat16 on CPUs only; for GPUs, use precision = "mixed_float16".'
     if precision == "mixed_bfloat16" and not _has_bfloat16():

@@ -58,7 +58,7 @@ def is_running(job: Handle) -> bool:
 def job_state(job: Handle) -> dict[str, Any]:
     """Read the state of a job, or its result; "failed" if the supervisor is gone without a result."""
     if client.is_detached(job):
-        return client.state_of(job)
+        return client.conclude_job(job)
     if managed_job.is_submitted(job):
         return managed_job.job_state(job)
     directory, last = str(job["directory"]), dict[str, Any]()

@@ -51,14 +51,14 @@ class Allocation:
     def save_s(self, stops: StopRequests) -> float:
         return SAVE_S
 
-    def why_again(self, stops: StopRequests) -> str | None:
+    def reason_to_restart(self, stops: StopRequests) -> str | None:
         """Say why the supervisor will be started again after a signal; None if it will not."""
         return None
 
     def why_stopped(self, stops: StopRequests) -> str:
         return "The job was stopped."
 
-    def why_elsewhere(self, lost: TaskView, progress: Progress) -> str | None:
+    def reason_to_move(self, lost: TaskView, progress: Progress) -> str | None:
         """Say why the job continues elsewhere after the loss of a task; None if it does not."""
         return None
 
@@ -82,7 +82,7 @@ class JobSetup:
         return [self.logs, fallback_directory(self.job.id)]
 
     @property
-    def _is_nobodys(self) -> bool:
+    def _is_abandoned(self) -> bool:
         # The session has ended and removed its temporary files, ``model_dir`` among them.
         pid, model_dir = self.job.parent_pid, self.job.local_model_dir
         is_gone = model_dir is not None and not os.path.isdir(os.path.dirname(model_dir))
@@ -90,7 +90,7 @@ class JobSetup:
 
     def keep(self, values: dict[str, Any], stops: StopRequests) -> dict[str, Any]:
         """Write the last state where it stays, with the logs for remote storage, and return it."""
-        if values["ended"] is None or self._is_nobodys:
+        if values["ended"] is None or self._is_abandoned:
             return values
         if values["state"] == "done" and not self.job.trains:
             # The logs of such a job are in the directory for temporary files, as its private directory is.

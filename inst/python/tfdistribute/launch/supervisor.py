@@ -287,7 +287,7 @@ class Supervisor:
     # End ------------------------------------------------------------------------------------------
 
     def _fail_by(self, task: TaskProcess) -> None:
-        elsewhere = self._allocation.why_elsewhere(task.view, self.progress)
+        elsewhere = self._allocation.reason_to_move(task.view, self.progress)
         if elsewhere is not None:
             self._queue(elsewhere)
             return
@@ -312,7 +312,7 @@ class Supervisor:
         for task in self.tasks:
             task.request_end(signal.SIGTERM)
         self._wait(lambda: self.tasks.has_ended, TERM_S)
-        again = self._allocation.why_again(self._stops)
+        again = self._allocation.reason_to_restart(self._stops)
         if again is not None:
             self._queue(again)
             return

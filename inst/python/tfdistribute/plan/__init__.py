@@ -24,7 +24,7 @@ from tfdistribute.descriptions import Description
 from tfdistribute.errors import ShardingError
 from tfdistribute.sharding import Shard, replica_batch_size
 from tfdistribute.strategies import Strategy
-from tfdistribute.strategies.description import Rows
+from tfdistribute.strategies.description import ReplicaDevices
 from tfdistribute.strategies.device_names import check_per_replica, group_devices, short_names
 
 
@@ -120,7 +120,7 @@ class _Replicas:
     ) -> _Replicas:
         per_replica = getattr(strategy, "devices_per_replica", 1)
         if cluster is None and strategy is not None:
-            rows = strategy.described_rows()
+            rows = strategy.described_replicas()
         else:
             given = getattr(cluster, "devices_per_worker", workload.devices_per_worker or 1)
             # A worker with one CPU device gets as many as its replica needs.
@@ -132,7 +132,7 @@ class _Replicas:
         return cls(len(rows), _logical_devices(rows, getattr(strategy, "devices", None)))
 
 
-def _logical_devices(rows: Rows, named: object) -> tuple[str, ...]:
+def _logical_devices(rows: ReplicaDevices, named: object) -> tuple[str, ...]:
     if len(rows[0]) == 1:
         return ()
     columns = [", ".join(names) for names in zip(*rows, strict=True)]

@@ -18,7 +18,7 @@ from tfdistribute.run_config.rule import RunContext
 from tfdistribute.run_config.rules import preflight
 from tfdistribute.run_config.settings import AUTO, AUTO_STEPS, RunSettings
 from tfdistribute.strategies import Strategy, Tpu
-from tfdistribute.strategies.description import Rows
+from tfdistribute.strategies.description import ReplicaDevices
 from tfdistribute.strategies.device_names import cpus_named
 from tfdistribute.trackers import Tracker
 
@@ -29,8 +29,8 @@ _OWN |= {"compile", "track"}
 
 @dataclass(frozen=True)
 class Devices:
-    train: Rows = ()  # For each replica of strategy, the canonical names of its devices.
-    evaluate: Rows = ()
+    train: ReplicaDevices = ()  # For each replica of strategy, the canonical names of its devices.
+    evaluate: ReplicaDevices = ()
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ class Devices:
         return max(len(self.evaluate if verb == "evaluate" else self.train), 1)
 
 
-def flatten(rows: Rows) -> tuple[str, ...]:
+def flatten(rows: ReplicaDevices) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for row in rows for name in row))
 
 
@@ -48,10 +48,10 @@ def resolve_devices(settings: RunSettings) -> Devices:
     """Choose this machine's devices for the strategies, without starting them; StrategyError if it lacks them."""
     if settings.strategy is None and settings.eval_distribute is None:
         return Devices()
-    cpus, gpus = engine.devices.counts()
+    cpus, gpus = engine.devices.MOST_CPUS, engine.devices.gpu_count()
 
-    def resolve(strategy: Strategy | None) -> Rows:
-        return () if strategy is None else strategy.rows(strategy.resolve(cpus, gpus))
+    def resolve(strategy: Strategy | None) -> ReplicaDevices:
+        return () if strategy is None else strategy.replica_devices(strategy.resolve(cpus, gpus))
 
     return Devices(resolve(settings.strategy), resolve(settings.eval_distribute))
 
@@ -68,7 +68,7 @@ def build(
     Sessions get as many CPU devices as the strategies name. ``model_dir`` overrides the settings' directory, and
     ``alone``, only without a member, ignores TF_CONFIG. An unknown field of session_config raises RunConfigError.
     """
-    settings = _with_steps_of_tpu(settings).with_memory_limit(engine.devices.counts()[1])
+    settings = _with_steps_of_tpu(settings).with_memory_limit(engine.devices.gpu_count())
     settings = settings.with_cpu_devices(cpus_named(devices.all)).with_precision()
     names = {field.name for field in dataclasses.fields(settings)} - _OWN
     fields = {name: getattr(settings, name) for name in names}
@@ -145,13 +145,13 @@ def _with_steps_of_tpu(settings: RunSettings) -> RunSettings:
     return dataclasses.replace(settings, strategy=chosen)
 
 
-def _build_strategy(strategy: Strategy | None, rows: Rows) -> Any:
+def _build_strategy(strategy: Strategy | None, rows: ReplicaDevices) -> Any:
     if strategy is None:
         return None
     return engine.model_parts.adopt(strategy.build(_first_of_each(rows)), rows)
 
 
-def _first_of_each(rows: Rows) -> tuple[str, ...]:
+def _first_of_each(rows: ReplicaDevices) -> tuple[str, ...]:
     return tuple(row[0] for row in rows)
 
 

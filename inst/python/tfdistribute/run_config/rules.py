@@ -22,7 +22,7 @@ def _has_replicas(run: RunContext) -> bool:
     if strategy is None or isinstance(strategy, (OneDevice, ModelParallel)):
         return False
     if isinstance(strategy, (Mirrored, CentralStorage)):
-        described = strategy.described_rows()
+        described = strategy.described_replicas()
         return max(len(described or ()), run.replicas) > 1
     return True
 

@@ -15,7 +15,7 @@ from tfdistribute.strategies.device_names import (
 )
 
 # For each replica, its devices.
-Rows = tuple[tuple[str, ...], ...]
+ReplicaDevices = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class Strategy(Description):
         """
         raise NotImplementedError
 
-    def rows(self, devices: tuple[str, ...]) -> Rows:
+    def replica_devices(self, devices: tuple[str, ...]) -> ReplicaDevices:
         """Divide the result of ``resolve`` among the replicas; the first device stands for its replica."""
         return tuple((device,) for device in devices)
 
-    def described_rows(self) -> Rows | None:
+    def described_replicas(self) -> ReplicaDevices | None:
         """Return short names of CPUs for the devices of each replica; None if their number depends on the machine."""
-        return self.rows(("CPU:0",))
+        return self.replica_devices(("CPU:0",))
 
     def build(self, devices: tuple[str, ...]) -> Any:
         """Make the ``tf.distribute.Strategy`` for the first device of each replica; UnsupportedError as ``resolve``."""
@@ -66,5 +66,5 @@ class DeviceStrategy(Strategy):
     def resolve(self, cpus: int, gpus: int) -> tuple[str, ...]:
         return choose_devices(self.devices, cpus, gpus)
 
-    def described_rows(self) -> Rows | None:
-        return None if self.devices is None else self.rows(short_names(self.devices))
+    def described_replicas(self) -> ReplicaDevices | None:
+        return None if self.devices is None else self.replica_devices(short_names(self.devices))

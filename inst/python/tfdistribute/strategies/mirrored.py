@@ -8,7 +8,7 @@ from typing import Any, Literal
 from tfdistribute import engine
 from tfdistribute.descriptions.constraints import Count
 from tfdistribute.errors import StrategyError
-from tfdistribute.strategies.description import DeviceStrategy, Rows
+from tfdistribute.strategies.description import DeviceStrategy, ReplicaDevices
 from tfdistribute.strategies.device_names import (
     check_per_replica,
     choose_devices,
@@ -37,7 +37,7 @@ class Mirrored(DeviceStrategy, kind="mirrored"):
         self._check_nccl(devices)
         return devices
 
-    def rows(self, devices: tuple[str, ...]) -> Rows:
+    def replica_devices(self, devices: tuple[str, ...]) -> ReplicaDevices:
         return group_devices(devices, self.devices_per_replica)
 
     def build(self, devices: tuple[str, ...]) -> Any:

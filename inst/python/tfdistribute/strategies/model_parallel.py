@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute import engine
-from tfdistribute.strategies.description import DeviceStrategy, Rows
+from tfdistribute.strategies.description import DeviceStrategy, ReplicaDevices
 
 
 @dataclass(frozen=True)
 class ModelParallel(DeviceStrategy, kind="model_parallel"):
-    def rows(self, devices: tuple[str, ...]) -> Rows:
+    def replica_devices(self, devices: tuple[str, ...]) -> ReplicaDevices:
         return (devices,)
 
     def build(self, devices: tuple[str, ...]) -> Any:

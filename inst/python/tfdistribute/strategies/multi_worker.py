@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from tfdistribute import engine
 from tfdistribute.descriptions.constraints import Count, Gt, MayDiffer, Never
 from tfdistribute.errors import StrategyError
-from tfdistribute.strategies.description import Rows, Strategy
+from tfdistribute.strategies.description import ReplicaDevices, Strategy
 from tfdistribute.strategies.device_names import (
     check_per_replica,
     choose_devices,
@@ -64,11 +64,11 @@ class MultiWorker(Strategy, kind="multi_worker"):
         check_per_replica(devices, self.devices_per_replica)
         return devices
 
-    def rows(self, devices: tuple[str, ...]) -> Rows:
+    def replica_devices(self, devices: tuple[str, ...]) -> ReplicaDevices:
         return group_devices(devices, self.devices_per_replica)
 
-    def described_rows(self) -> Rows:
-        return self.rows(short_names(self.devices_per_replica))
+    def described_replicas(self) -> ReplicaDevices:
+        return self.replica_devices(short_names(self.devices_per_replica))
 
     def build(self, devices: tuple[str, ...]) -> Any:
         on_gpus = any("GPU" in name for name in devices)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute import engine
-from tfdistribute.strategies.description import Rows, Strategy
+from tfdistribute.strategies.description import ReplicaDevices, Strategy
 from tfdistribute.strategies.device_names import (
     Device,
     canonical_device,
@@ -27,7 +27,7 @@ class OneDevice(Strategy, kind="one_device"):
         require_devices((self.device,), cpus, gpus, "`device`")
         return (self.device,)
 
-    def described_rows(self) -> Rows:
+    def described_replicas(self) -> ReplicaDevices:
         return ((short_device(self.device),),)
 
     def build(self, devices: tuple[str, ...]) -> Any:

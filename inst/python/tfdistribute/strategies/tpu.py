@@ -12,7 +12,7 @@ from tfdistribute import engine, versions
 from tfdistribute.descriptions.constraints import Count, Fact, Pattern, Text
 from tfdistribute.errors import StrategyError
 from tfdistribute.rules import Finding
-from tfdistribute.strategies.description import Rows, Strategy
+from tfdistribute.strategies.description import ReplicaDevices, Strategy
 from tfdistribute.strategies.device_names import group_devices
 
 AUTO = "auto"
@@ -71,10 +71,10 @@ class Tpu(Strategy, kind="tpu"):
             )
         return engine.tpu.cores()
 
-    def rows(self, devices: tuple[str, ...]) -> Rows:
+    def replica_devices(self, devices: tuple[str, ...]) -> ReplicaDevices:
         return group_devices(devices, 1)
 
-    def described_rows(self) -> Rows | None:
+    def described_replicas(self) -> ReplicaDevices | None:
         return None
 
     def in_run(self, steps_per_run: int | str, save_checkpoints_steps: int | None) -> Tpu:

@@ -224,7 +224,7 @@ def prepare_training(
     vocabularies = compare_warm_start(model, codes)
     notes = tuple(codes.notes(facts, directory.codes)) if writes else ()
     prepared = _build(verb, model, directory, settings, facts, codes, member)
-    engine.estimator.map_vocabularies(prepared.estimator, vocabularies)
+    engine.estimator.set_warm_vocabularies(prepared.estimator, vocabularies)
     if writes:
         directory.sign(model.structure(), facts, codes)
     return replace(prepared, notes=notes)
@@ -323,10 +323,10 @@ def _build(
     model_hooks = ModelHooks(model.model_dir)
     estimator = model.with_session_hooks(model_hooks).build(config)
     if verb in TRAINING:
-        engine.estimator.accumulate_gradients(
+        engine.estimator.set_gradient_accumulation(
             estimator, settings.micro_batches, settings.scales_loss
         )
-    engine.estimator.read_codes(estimator, codes.features, codes.label)
+    engine.estimator.set_factor_levels(estimator, codes.features, codes.label)
     return Prepared(model, directory, estimator, settings, devices, model_hooks, codes)
 
 

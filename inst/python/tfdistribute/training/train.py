@@ -13,7 +13,7 @@ from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.hooks import suppress_nan_error
-from tfdistribute.training.multi_worker.assignment import TaskAssignment, current_member
+from tfdistribute.training.multi_worker.assignment import TaskAssignment, enter_cluster
 from tfdistribute.training.multi_worker.perform import perform
 from tfdistribute.training.preparation import prepare_estimator, prepare_training
 from tfdistribute.training.remote.exclusive import exclusive
@@ -57,7 +57,7 @@ def train(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#train
     """
-    member = current_member(settings)
+    member = enter_cluster(settings)
     notes: tuple[str, ...] = ()
     if isinstance(model, Tabular):
         model = complete_tabular(

@@ -16,7 +16,7 @@ from tfdistribute.training.history import History, Listener
 from tfdistribute.training.hooks import HookContext, suppress_nan_error
 from tfdistribute.training.hooks.early_stopping import notes_on_evaluations
 from tfdistribute.training.model_directory import require_checkpoint
-from tfdistribute.training.multi_worker.assignment import TaskAssignment, current_member
+from tfdistribute.training.multi_worker.assignment import TaskAssignment, enter_cluster
 from tfdistribute.training.multi_worker.perform import perform
 from tfdistribute.training.preparation import check_evaluation, prepare_training
 from tfdistribute.training.remote.exclusive import exclusive
@@ -45,7 +45,7 @@ def train_and_evaluate(
     types = model.types_read()
     train_spec = replace(train_spec, input=train_spec.input.reading(types))
     eval_spec = replace(eval_spec, input=eval_spec.input.reading(types))
-    member = current_member(settings)
+    member = enter_cluster(settings)
     if member is not None:
         return perform(
             TaskAssignment(

@@ -46,11 +46,11 @@ def test_a_job_queues_again_when_its_time_is_up_unless_the_user_does_not_want_it
 ):
     monkeypatch.setattr(scheduler, "is_requeued", lambda *_: False)
     time_is_up = stopped_by(signal.SIGUSR1)
-    assert allocation(job).why_again(time_is_up) == (
+    assert allocation(job).reason_to_restart(time_is_up) == (
         "The time limit is near, so the job queues again."
     )
     once = allocation(job, requeue=False)
-    assert once.why_again(time_is_up) is None
+    assert once.reason_to_restart(time_is_up) is None
     assert once.why_stopped(time_is_up) == "The time limit is near, and `requeue` is FALSE."
 
 
@@ -60,7 +60,7 @@ def test_slurm_is_asked_whether_a_job_that_it_ends_queues_again(
 ):
     monkeypatch.setattr(scheduler, "is_requeued", lambda *_: is_requeued)
     ended = allocation(job)
-    assert (ended.why_again(stopped_by(signal.SIGTERM)) is not None) is is_requeued
+    assert (ended.reason_to_restart(stopped_by(signal.SIGTERM)) is not None) is is_requeued
     assert ended.why_stopped(stopped_by(signal.SIGTERM)) == "The job was stopped."
 
 
@@ -93,16 +93,16 @@ def test_a_job_goes_elsewhere_only_from_a_node_that_was_lost_after_a_checkpoint(
     progress = Progress()
     made = allocation(job)
     made.resume(JobState(job), progress)
-    assert made.why_elsewhere(view, progress) is None
+    assert made.reason_to_move(view, progress) is None
     view.loss = "nothing was heard of it for 5 seconds"
     # Otherwise it would queue again forever.
-    assert made.why_elsewhere(view, progress) is None
+    assert made.reason_to_move(view, progress) is None
     progress.checkpoint = 5
-    assert made.why_elsewhere(view, progress) == (
+    assert made.reason_to_move(view, progress) == (
         "The node n2 was lost (nothing was heard of it for 5 seconds), so the job queues again."
     )
     made.resume(JobState(job), progress)
-    assert made.why_elsewhere(view, progress) is None
+    assert made.reason_to_move(view, progress) is None
 
 
 def test_a_start_takes_over_the_history_and_the_restarts_of_the_one_before(job: Job):

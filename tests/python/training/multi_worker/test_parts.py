@@ -27,7 +27,7 @@ from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.multi_worker import handshake, parameter_server, resume
-from tfdistribute.training.multi_worker.assignment import TaskAssignment, current_member
+from tfdistribute.training.multi_worker.assignment import TaskAssignment, enter_cluster
 from tfdistribute.training.multi_worker.evaluator import _Evaluator, evaluate_checkpoints
 from tfdistribute.training.multi_worker.history import TaskHistory
 from tfdistribute.training.multi_worker.peers import FACTS, Peers
@@ -175,7 +175,7 @@ def test_a_process_that_does_not_know_its_task_does_not_train_alone(
 ) -> None:
     monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": {"chief": ["a:1"], "worker": ["b:1"]}}))
     with pytest.raises(ClusterError, match="does not say which of them this process is"):
-        current_member(RunSettings())
+        enter_cluster(RunSettings())
 
 
 def test_an_address_that_would_abort_the_process_is_refused(
@@ -186,7 +186,7 @@ def test_an_address_that_would_abort_the_process_is_refused(
     task = {"type": "chief", "index": 0}
     monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
     with pytest.raises(ClusterError, match="is not an address"):
-        current_member(RunSettings())
+        enter_cluster(RunSettings())
 
 
 def test_deadlines_come_from_the_strategy_or_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:

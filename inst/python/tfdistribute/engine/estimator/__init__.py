@@ -1,10 +1,10 @@
 """One class over TensorFlow's Estimators, with every repair and addition of this package."""
 
 from tfdistribute.engine.estimator.adoption import (
-    accumulate_gradients,
     adopt,
-    map_vocabularies,
-    read_codes,
+    set_factor_levels,
+    set_gradient_accumulation,
+    set_warm_vocabularies,
 )
 from tfdistribute.engine.estimator.category_codes import codes_of_rows
 from tfdistribute.engine.estimator.estimator import DistributedEstimator

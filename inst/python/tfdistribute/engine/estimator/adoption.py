@@ -21,7 +21,7 @@ def adopt(estimator: Any, options: EstimatorOptions) -> Any:
     return estimator
 
 
-def read_codes(
+def set_factor_levels(
     estimator: Any, factor_levels: Mapping[str, Sequence[str]], label_levels: Sequence[str] | None
 ) -> None:
     """Let an adopted Estimator read factors as codes; see ``EstimatorOptions``. Without any, a copy keeps its own."""
@@ -31,12 +31,12 @@ def read_codes(
         )
 
 
-def accumulate_gradients(estimator: Any, micro_batches: int, scales_loss: bool) -> None:
+def set_gradient_accumulation(estimator: Any, micro_batches: int, scales_loss: bool) -> None:
     count = micro_batches if passes.is_on("accumulate") else 1
     estimator.options = replace(estimator.options, micro_batches=count, scales_loss=scales_loss)
 
 
-def map_vocabularies(
+def set_warm_vocabularies(
     estimator: Any, vocabularies: Mapping[str, tuple[Sequence[Any], Sequence[Any]]]
 ) -> None:
     estimator.options = replace(estimator.options, warm_vocabularies=vocabularies)

@@ -19,7 +19,7 @@ from tfdistribute.engine import placement, tpu
 from tfdistribute.errors import ModelError, StrategyError
 
 # For each replica of this process, its devices.
-Rows = tuple[tuple[str, ...], ...]
+ReplicaDevices = tuple[tuple[str, ...], ...]
 
 _ROWS = "_tfdistribute_rows"
 
@@ -56,12 +56,12 @@ class _Here(threading.local):
 _here = _Here()
 
 
-def set_rows(extended: Any, rows: Rows) -> None:
+def set_rows(extended: Any, rows: ReplicaDevices) -> None:
     """Give a strategy's ``extended`` the devices of its replicas."""
     setattr(extended, _ROWS, rows)
 
 
-def rows_of(extended: Any) -> Rows:
+def rows_of(extended: Any) -> ReplicaDevices:
     """Return the devices of a strategy's replicas; empty if it has none of this package."""
     return getattr(extended, _ROWS, ())
 
@@ -181,7 +181,7 @@ def _device_stack() -> list[Any]:
 class NoteUnusedDevices(tf.estimator.SessionRunHook):
     """Notes devices of a replica that nothing of the graph is placed on."""
 
-    def __init__(self, rows: Rows, note: Callable[[str], Any]) -> None:
+    def __init__(self, rows: ReplicaDevices, note: Callable[[str], Any]) -> None:
         self._rows = rows
         self._note = note
 

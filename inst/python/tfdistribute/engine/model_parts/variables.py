@@ -17,14 +17,14 @@ from tensorflow.python.framework import ops
 
 from tfdistribute.engine import patches
 from tfdistribute.engine.model_parts import assignment
-from tfdistribute.engine.model_parts.assignment import Rows
+from tfdistribute.engine.model_parts.assignment import ReplicaDevices
 
 _ONE_DEVICE = one_device_strategy.OneDeviceExtended
 _MIRRORED = mirrored_strategy.MirroredExtended
 _COLLECTIVE = collective_all_reduce_strategy.CollectiveAllReduceExtended
 
 
-def adopt(strategy: Any, rows: Rows) -> Any:
+def adopt(strategy: Any, rows: ReplicaDevices) -> Any:
     """Make a strategy place variables on the devices that a model function names; return the same object.
 
     One device, mirrored and multi-worker mirrored strategies are changed in place, as are their deep copies. Others

@@ -92,8 +92,9 @@ def new_directory(cluster: Cluster, model_dir: str | None, working_directory: st
     if isinstance(cluster, SlurmCluster):
         scheduler.check_available()
     parent = jobs_directory(model_dir, working_directory)
+    collect_garbage(parent)
     for job in _jobs_in(parent):
-        state = state_of(job)
+        state = conclude_job(job)
         if state["ended"] is not None and not private_directory.is_locked(job["directory"]):
             # Its supervisor was killed after it had written the result.
             private_directory.remove(job["directory"])
@@ -177,7 +178,7 @@ def find(name: str) -> dict[str, Any] | None:
             files.canonical_path(job[each]) for each in ("model_dir", "logs") if job[each]
         ]
         is_named = name in (job["id"], job["slurm_id"]) or path in directories
-        if is_named and state_of(job)["ended"] is None:
+        if is_named and conclude_job(job)["ended"] is None:
             return job
     return None
 
@@ -189,8 +190,8 @@ def own_jobs() -> Iterator[dict[str, Any]]:
         yield from (job for job in _jobs_in(parent) if job["directory"] in directories)
 
 
-def state_of(job: Handle) -> dict[str, Any]:
-    """Read the state of a job, or its result; "failed" if it is gone without a result."""
+def conclude_job(job: Handle) -> dict[str, Any]:
+    """Read the state of a job, or its result. Of a job that is gone without one, write it and remove the directory."""
     result = result_of(job)
     if result is not None:
         return result
@@ -243,7 +244,7 @@ def stop(job: Handle, wait_s: float) -> dict[str, Any]:
             _killed.add(str(job["id"]))
             its.signal_batch(key, "KILL")
             _has_ended(job, _END_S)
-    state = state_of(job)
+    state = conclude_job(job)
     if state["state"] == "failed" and result_of(job) is None:
         # The signal came before the supervisor was there.
         state = {**state, "state": "stopped", "failure": None}
@@ -254,7 +255,7 @@ def _has_ended(job: Handle, seconds: float) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         _answers.pop(str(job["id"]), None)
-        if state_of(job)["ended"] is not None:
+        if conclude_job(job)["ended"] is not None:
             return True
         time.sleep(_TICK_S)
     return False
@@ -313,6 +314,13 @@ def _jobs_in(parent: str) -> Iterator[dict[str, Any]]:
         submission = job_files.read(directory, SUBMISSION_FILE)
         if submission is not None:
             yield {**submission, "directory": directory}
-        elif not private_directory.is_locked(directory) and _age_s(directory) > _MOST_AGE_S:
-            # Its session ended before it could submit the job. Locks of other hosts may not be seen.
+
+
+def collect_garbage(parent: str) -> None:
+    """Remove the directories of sessions that ended before they could submit their jobs."""
+    for directory in list(private_directory.own_directories(parent)):
+        is_submitted = job_files.read(directory, SUBMISSION_FILE) is not None
+        # Locks of other hosts may not be seen.
+        is_in_use = private_directory.is_locked(directory) or _age_s(directory) <= _MOST_AGE_S
+        if not is_submitted and not is_in_use:
             private_directory.remove(directory)

@@ -70,7 +70,7 @@ class SlurmAllocation(Allocation):
         has_time = stops.first == signal.SIGUSR1
         return max(SAVE_S, self._cluster.stop_signal_s / 2) if has_time else SAVE_S
 
-    def why_again(self, stops: StopRequests) -> str | None:
+    def reason_to_restart(self, stops: StopRequests) -> str | None:
         if not self._cluster.requeue:
             return None
         if scheduler.is_requeued(self.slurm_id, self.starts_before):
@@ -84,7 +84,7 @@ class SlurmAllocation(Allocation):
             return "The time limit is near, and `requeue` is FALSE."
         return super().why_stopped(stops)
 
-    def why_elsewhere(self, lost: TaskView, progress: Progress) -> str | None:
+    def reason_to_move(self, lost: TaskView, progress: Progress) -> str | None:
         has_trained = progress.checkpoint is not None and progress.checkpoint != self._first_step
         if lost.loss is None or not self._cluster.requeue or not has_trained:
             return None

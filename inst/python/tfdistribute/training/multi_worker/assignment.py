@@ -110,10 +110,10 @@ class TaskAssignment:
         return of_cluster if of_strategy is None else of_strategy
 
 
-def current_member(settings: RunSettings) -> Member | None:
-    """Return the task of a cluster that this process trains as; None if it trains alone.
+def enter_cluster(settings: RunSettings) -> Member | None:
+    """Become the task of a cluster that this process trains as, and return it; None if the process trains alone.
 
-    If ``cluster`` names the task of this process, TF_CONFIG is set accordingly in this process. Raises ClusterError if
+    If ``cluster`` names the task of this process, TF_CONFIG is set accordingly. Raises ClusterError if
     TF_CONFIG cannot be read, or its cluster has a mistake, see ``cluster.checks``.
     """
     cluster = settings.cluster
