@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import itertools
 import json
+from collections import Counter
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -100,8 +101,11 @@ def test_every_row_is_read_once_and_workers_agree_on_steps(
     source = Arrow(paths, batch_size=pipelines * 2, epochs=2)
     shares = [batches(source, pipelines=pipelines, pipeline=each) for each in range(pipelines)]
     assert len({len(share) for share in shares}) == 1
-    read = sorted(itertools.chain.from_iterable(ids(share) for share in shares))
-    assert read == sorted([*range(rows), *range(rows)])
+    read = Counter(itertools.chain.from_iterable(ids(share) for share in shares))
+    repeated = read - Counter([*range(rows), *range(rows)])
+    # A worker without rows in the last step repeats a row, which counts nothing: test_sharding_contract.py.
+    assert repeated.total() < pipelines
+    assert read - repeated == Counter([*range(rows), *range(rows)])
 
 
 def test_workers_of_a_parameter_server_read_every_row_once(written: str, tensorflow: ModuleType):

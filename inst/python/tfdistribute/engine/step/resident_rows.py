@@ -100,7 +100,7 @@ class BatchCursor:
         steps = 0
         if self._rows.uneven_step is not None:
             # Its batches may be as large as others, for example of one row.
-            most = min(most, self._rows.uneven_step[0] - self._step)
+            most = min(most, max(0, self._rows.uneven_step[0] - self._step))
         for chunk in self._ahead:
             if not self._is_full(chunk):
                 return steps
