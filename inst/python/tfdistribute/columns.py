@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tfdistribute.errors import InputError
@@ -143,4 +143,4 @@ class InputFacts:
     # Feature that holds each row's weight; it is not among the features.
     weights: ColumnFacts | None = None
     # Returns the values of a column, one per row; None if the rows are not in memory.
-    values: Callable[[str], Any] | None = None
+    values: Callable[[str], Any] | None = field(default=None, compare=False)

@@ -52,7 +52,8 @@ class Exceptions:
 
     def has_fact(self, value: Any, name: str, fact: type) -> bool:
         return (
-            self.between_tasks and fields_of(cast("type", value.__class__))[name].fact(fact) is not None
+            self.between_tasks
+            and fields_of(cast("type", value.__class__))[name].fact(fact) is not None
         )
 
 
