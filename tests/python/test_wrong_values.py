@@ -230,7 +230,8 @@ def constructors() -> Iterator[tuple[str, type[Description]]]:
     for pattern, family in FAMILIES.items():
         for kind, member in family.kinds.items():
             name = pattern.format(kind)
-            if issubclass(member, family) and name not in NOT_CONSTRUCTED:
+            is_own = member.__module__.startswith("tfdistribute.")
+            if is_own and issubclass(member, family) and name not in NOT_CONSTRUCTED:
                 yield RENAMED.get(name, name), member
 
 

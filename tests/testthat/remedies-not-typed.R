@@ -1,6 +1,22 @@
 # First words of remedies that no test types, by the reason.
 
 not_typed <- list(
+  "is tested with the function that raises it" = c(
+    "R has whole numbers to",
+    "Use `gpu = FALSE`",
+    "Give the model its `",
+    "Use export_savedmodel()",
+    "Leave `micro_batches` out, or give the mask",
+    "Use Linux, or train in this process",
+    "Train it on an input_fn() with columns",
+    "Train a model with standardize_response",
+    "Read the file into a data frame, or use dnn_regressor()",
+    "Use as_keras_model(), which reads",
+    "Use `center` and `scale` of column_numeric()",
+    "Train with `cluster` in run_config() from R",
+    "Write it as in",
+    "Leave \"val_\" out"
+  ),
   "needs the internet" = c(
     "Install them into",
     "Run install_tfdistribute()",

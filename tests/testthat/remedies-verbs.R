@@ -98,7 +98,7 @@ tries(
 )
 tries(
   input_csv("a.csv", features = x),
-  input_csv("a.csv", response = "x")
+  input_csv("a.csv", features = "x")
 )
 tries(
   input_tfrecord("a.tfrecord", columns = list(x = "flot32")),

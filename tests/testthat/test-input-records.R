@@ -42,7 +42,12 @@ test_that("a model learns from files what it learns from memory", {
     column_categorical_with_vocabulary_list("gear", c("3", "4", "5"))
   )
   learnt <- function(input) {
-    model <- linear_regressor(columns, model_dir = withr::local_tempdir())
+    # Without it, only the response of the data in memory is standardized.
+    model <- linear_regressor(
+      columns,
+      model_dir = withr::local_tempdir(),
+      standardize_response = FALSE
+    )
     train(model, input)
     c(predict(model, input)$predictions)
   }

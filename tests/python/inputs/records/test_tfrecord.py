@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+from collections import Counter
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -107,8 +108,11 @@ def test_every_row_is_read_once_and_workers_agree_on_steps(
         for each in range(pipelines)
     ]
     assert len({len(share) for share in shares}) == 1
-    read = [value for batch in itertools.chain(*shares) for value in batch["id"].tolist()]
-    assert sorted(read) == sorted([*range(11), *range(11)])
+    read = Counter(value for batch in itertools.chain(*shares) for value in batch["id"].tolist())
+    repeated = read - Counter([*range(11), *range(11)])
+    # A worker without rows in the last step repeats a row, which counts nothing: test_sharding_contract.py.
+    assert repeated.total() < pipelines
+    assert read - repeated == Counter([*range(11), *range(11)])
 
 
 def test_a_file_that_is_cut_off_is_named_with_the_record(written: str):

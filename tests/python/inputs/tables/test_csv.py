@@ -11,6 +11,7 @@ import pytest
 from support.table_inputs import refusal, refusal_when_read, rows_of, written
 
 from tfdistribute.descriptions import read
+from tfdistribute.errors import ArgumentError, InputError
 from tfdistribute.inputs import Input, audit_sharding
 from tfdistribute.inputs.tables import csv_records
 
