@@ -99,7 +99,7 @@
 #' No row is dropped. Batches continue across epochs. The remaining rows at the end form a smaller step, divided as
 #' evenly as possible over the devices and workers, so that every strategy runs the steps of one device. If there are
 #' fewer remaining rows than devices, the other devices repeat one of these rows, and its loss and gradient count zero.
-#' What a model function records besides, such as the rows it saw, includes the repeated row. (With parameter servers,
+#' A model function that records the rows it saw includes the repeated row. (With parameter servers,
 #' workers train asynchronously, and each worker ends with its own rows.)
 #' @section Datasets:
 #' A `tf.data.Dataset` of named columns in batches, as `dataset_batch()` of tfdatasets creates it, is stored as its

@@ -22,7 +22,7 @@
 #' @param ... Must be empty.
 #' @param measure TRUE to measure and to predict speeds, which takes about 30 seconds. Requires a `train_spec` with a
 #'   batch size, and a [local_cluster()], [ssh_cluster()], [ray_cluster()] or [spark_cluster()].
-#' @param strategy A strategy, in place of the strategy in the [run_config()]. With NULL, the cluster chooses.
+#' @param strategy A strategy. It replaces the strategy in the [run_config()]. With NULL, the cluster chooses.
 #' @returns A tibble of class `tfdistribute_plan` with one row per task. Printing it warns if TensorFlow's ports would
 #'   be open to others, and shows the speeds and firewall rules for the hosts of an [ssh_cluster()]. Columns:
 #' * `task`, `host`, `role`, `reads`, `writes`, `command`: strings.

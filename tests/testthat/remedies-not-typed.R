@@ -13,9 +13,7 @@ not_typed <- list(
     "Read the file into a data frame, or use dnn_regressor()",
     "Use as_keras_model(), which reads",
     "Use `center` and `scale` of column_numeric()",
-    "Train with `cluster` in run_config() from R",
-    "Write it as in",
-    "Leave \"val_\" out"
+    "Train with `cluster` in run_config() from R"
   ),
   "needs the internet" = c(
     "Install them into",

@@ -16,7 +16,7 @@ def test_a_gpu_that_tensorflow_does_not_see_is_a_problem_unless_it_is_hidden(
 ):
     gpu = {"name": "NVIDIA H100", "driver": "550.54.15", "memory_mb": 81559}
     monkeypatch.setattr(gpus, "report_of", lambda python: {"gpus": [gpu], "problems": []})
-    monkeypatch.setattr(engine.devices, "counts", lambda: (8, 0))
+    monkeypatch.setattr(engine.devices, "gpu_count", lambda: 0)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     report = doctor.report()
     assert report["nvidia_gpus"] == [gpu]
@@ -24,7 +24,7 @@ def test_a_gpu_that_tensorflow_does_not_see_is_a_problem_unless_it_is_hidden(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert doctor.report()["problems"] == []
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-    monkeypatch.setattr(engine.devices, "counts", lambda: (8, 1))
+    monkeypatch.setattr(engine.devices, "gpu_count", lambda: 1)
     assert doctor.report()["problems"] == []
 
 

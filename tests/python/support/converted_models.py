@@ -72,7 +72,7 @@ def indicator(column: dict[str, Any]) -> dict[str, Any]:
 X, RANGE = numeric("x"), bucketized(numeric("x"), BOUNDARIES)
 NUMBERS: dict[str, dict[str, Any]] = {
     "number": X,
-    "scaled": numeric("petal length", center=[5.0], scale=[-2.0]),
+    "scaled": numeric("petal length", center=[5.0], scale=[2.0]),
     "pair": numeric("pair", shape=[2], center=[0.5, -0.5], scale=[2.0, 3.0]),
     "wide": numeric("when", center=[1.6e9], scale=[35.0]),
     "function": numeric("x", normalizer_fn=lambda x: (x - 1) / 2),

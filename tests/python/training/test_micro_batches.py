@@ -195,7 +195,7 @@ def test_the_precision_reaches_sessions_beside_the_users_settings():
 def test_a_precision_that_the_machine_lacks_is_noted(
     monkeypatch: pytest.MonkeyPatch, precision: str, gpus: int, flags: str, text: str | None
 ):
-    monkeypatch.setattr(engine.devices, "counts", lambda: (8, gpus))
+    monkeypatch.setattr(engine.devices, "gpu_count", lambda: gpus)
     monkeypatch.setattr(engine.devices.Path, "read_text", lambda *_, **__: f"flags\t: {flags}\n")
     note = engine.devices.note_on_precision(precision)
     assert note is text if text is None else text in str(note)

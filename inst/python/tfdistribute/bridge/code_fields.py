@@ -1,4 +1,4 @@
-"""What the fields of a saved model may be: numbers, names, files and code.
+"""Kinds of fields of a saved model: numbers, names, files and code.
 
 Code is whatever decides which program runs, what it is told, or which file or machine outside of the model is read.
 Numbers and choices never do, so only other fields are annotated by a ``Fact``. A field that nobody has judged counts

@@ -1,4 +1,4 @@
-"""What the annotation of a field says beside its type: limits of its values, facts, and rules between fields.
+"""Annotations of fields beside their types: limits of values, facts, and rules between fields.
 
 Limits follow the type that they limit, as in ``Annotated[int, Ge(1)] | None``. They have the names of the library
 annotated-types, and their fields are keywords of JSON Schema. Facts follow the whole type, as in
@@ -122,7 +122,7 @@ PLACE = MayDiffer(
 
 @dataclass(frozen=True)
 class Expected:
-    """What the field must be, if the words for its type are not the best ones."""
+    """Words for the values of the field, in place of the words for its type."""
 
     words: str
     error: str = "argument"

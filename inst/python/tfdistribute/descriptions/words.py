@@ -1,4 +1,4 @@
-"""What a value must be, in words, from the JSON Schema of its field."""
+"""Words for the values of a field, from its JSON Schema."""
 
 from __future__ import annotations
 

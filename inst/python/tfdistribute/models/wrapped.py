@@ -26,7 +26,7 @@ class Wrapped(Model, kind="wrapped"):
     calls_r: bool = False
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        # Any other object has no directory, either.
         if not engine.existing_estimators.is_estimator(self.estimator):
             class_name = type(self.estimator).__name__
             raise ArgumentError(
@@ -35,6 +35,7 @@ class Wrapped(Model, kind="wrapped"):
                 argument="object",
                 value=class_name,
             )
+        super().__post_init__()
 
     def content(self) -> Mapping[str, Any]:
         return engine.existing_estimators.parts_of(self.estimator)
