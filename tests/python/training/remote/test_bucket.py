@@ -165,7 +165,11 @@ def test_a_model_file_is_written_to_a_bucket_and_restored_in_one(
 
 def test_access_is_checked_once_before_the_lease_is_taken(bucket: Store) -> None:
     train(described("once"), SETTINGS, hooks.source(), steps=1)
-    written = [each.split("/")[-1] for each in bucket.requests() if each.startswith("POST _upload")]
+    written = [
+        each.split("/")[-1]
+        for each in bucket.requests()
+        if each.startswith("POST _upload bucket once/")
+    ]
     checks = [index for index, name in enumerate(written) if name.startswith(".access-")]
     assert checks == [0]
     assert ".lease" in written
