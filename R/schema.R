@@ -1,5 +1,6 @@
 # Written by `make docs` from the dataclasses in inst/python/tfdistribute. Do not edit.
 # fmt: skip file
+# nolint start
 
 schema_fields <- list(
   devices.1 = list(anyOf = list(list(type = "null"), list(type = "integer", minimum = 1L, maximum = 1000L), list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?: *(/job:localhost)?(/replica:0)?(/task:0)?/?([Dd][Ee][Vv][Ii][Cc][Ee]:)?[CcGg][Pp][Uu]:[0-9]{1,4} *)$", problem = "`{argument}` does not name a CPU or GPU of this machine: {value}.", remedy = "Write a type and a number, such as \"CPU:0\" or \"GPU:1\".", error = "strategy"))))), minItems = 1L)), expected = "a count from 1 to 1000, names such as \"GPU:0\", or NULL", error = "strategy", default = NULL),
@@ -494,3 +495,4 @@ schema_names <- list(
   optimizers = list(adadelta = c("rho", "epsilon"), adagrad = c("initial_accumulator_value", "epsilon"), adam = c("beta_1", "beta_2", "epsilon", "amsgrad"), adamax = c("beta_1", "beta_2", "epsilon"), ftrl = c("learning_rate_power", "initial_accumulator_value", "l1_regularization_strength", "l2_regularization_strength", "l2_shrinkage_regularization_strength", "beta"), nadam = c("beta_1", "beta_2", "epsilon"), rmsprop = c("rho", "momentum", "epsilon", "centered"), sgd = c("momentum", "nesterov")),
   schedules = c("cosine_decay", "cosine_decay_restarts", "exponential_decay", "inverse_time_decay", "piecewise_constant_decay", "polynomial_decay")
 )
+# nolint end

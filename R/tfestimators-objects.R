@@ -75,8 +75,7 @@ model_dir.tf_estimator <- function(object, ...) {
 as_wrapped <- function(object) {
   new_estimator(
     "wrapped",
-    estimator = python_estimator(object),
-    calls_r = TRUE,
+    list(estimator = python_estimator(object), calls_r = TRUE),
     model_dir = model_dir(object)
   )
 }

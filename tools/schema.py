@@ -116,6 +116,7 @@ def main() -> None:
     lines = [
         "# Written by `make docs` from the dataclasses in inst/python/tfdistribute. Do not edit.",
         "# fmt: skip file",
+        "# nolint start",
         *("", *fields.in_r()),
         *("", "schema_fields_of <- function(...) {"),
         *(
@@ -128,6 +129,7 @@ def main() -> None:
         *("", "# Names that are no fields of their own."),
         *(f"{line}" for line in names_in_r(NAMES)),
     ]
+    lines.append("# nolint end")
     own = Path(__file__).parents[1] / "R" / "schema.R"
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else own
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -88,5 +88,5 @@ def test_no_other_estimator_and_no_platform_has_a_tracker(tmp_path: Path):
     containers = {"kind": "kubernetes", "image": "a", "workers": 1}
     from tfdistribute.descriptions import read
 
-    with pytest.raises(RunConfigError, match=r"`track` does not support a kubernetes_cluster\(\)"):
+    with pytest.raises(RunConfigError, match=r"`track` does not support a cluster of containers"):
         read(RunSettings, {"track": {"kind": "mlflow"}, "cluster": containers})
