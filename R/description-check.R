@@ -99,26 +99,35 @@ fit_type <- function(value, option, argument, field) {
 }
 
 fit_other <- function(value, option, argument) {
-  choices <- option$enum
-  if (!is.null(choices)) {
-    # Choices are also the default of an argument, of which the first applies.
-    is_default <- length(choices) > 1 && identical(value, choices)
-    is_choice <- is_default ||
-      (is.atomic(value) && any(vapply(as.list(choices), identical, NA, as.vector(value))))
-    return(if (is_choice) value[[1]] else misfit)
+  if (!is.null(option$enum)) {
+    return(fit_choice(value, option$enum))
   }
   if (!is.null(option[["$ref"]])) {
     class <- paste0("tfdistribute_", sub("^.*/", "", option[["$ref"]]))
     return(if (inherits(value, class) && is.list(value) && length(value) > 0) value else misfit)
   }
   if (!is.null(option[["function"]])) {
-    is_checked <- is.function(value) && !is_python_object(value) && !is.null(option$takes)
-    if (is_checked) {
-      check_callback(value, option$takes, argument, option$remedy)
-    }
-    return(if (is.function(value) || is_python_object(value)) value else misfit)
+    return(fit_function(value, option, argument))
   }
   if (isTRUE(option$python) && !is_python_object(value)) misfit else value
+}
+
+# Choices are also the default of an argument, of which the first applies.
+fit_choice <- function(value, choices) {
+  is_default <- length(choices) > 1 && identical(value, choices)
+  is_choice <- is_default ||
+    (is.atomic(value) && any(vapply(as.list(choices), identical, NA, as.vector(value))))
+  if (is_choice) value[[1]] else misfit
+}
+
+fit_function <- function(value, option, argument) {
+  if (is_python_object(value)) {
+    return(value)
+  }
+  if (!is.function(value)) {
+    return(misfit)
+  }
+  if (is.null(option$takes)) value else check_callback(value, option$takes, argument, option$remedy)
 }
 
 is_within <- function(numbers, option) {
@@ -160,19 +169,28 @@ fit_array <- function(value, option, argument, field) {
     modes <- c(string = "character", integer = "integer", number = "double")
     return(if (may_be_empty) vector(modes[[type]], 0) else misfit)
   }
-  if (
-    length(value) < (option$minItems %||% 0L) ||
-      length(value) > (option$maxItems %||% Inf) ||
-      !is.null(option$increasing) &&
-        (!is.numeric(value) || is.unsorted(value, strictly = option$increasing == "strictly"))
-  ) {
-    return(misfit)
-  }
-  if (is_text) {
-    fit_strings(value, items, argument, field)
-  } else if (!is.numeric(value) || !all(is.finite(value)) || !is_within(value, items)) {
+  if (!has_items(value, option)) {
     misfit
-  } else if (type == "number") {
+  } else if (is_text) {
+    fit_strings(value, items, argument, field)
+  } else {
+    fit_numbers(value, items)
+  }
+}
+
+has_items <- function(value, option) {
+  is_long_enough <- length(value) >= (option$minItems %||% 0L) &&
+    length(value) <= (option$maxItems %||% Inf)
+  order <- option$increasing
+  is_sorted <- is.null(order) ||
+    (is.numeric(value) && !is.unsorted(value, strictly = order == "strictly"))
+  is_long_enough && is_sorted
+}
+
+fit_numbers <- function(value, items) {
+  if (!is.numeric(value) || !all(is.finite(value)) || !is_within(value, items)) {
+    misfit
+  } else if (items$type == "number") {
     as.double(value)
   } else if (is_whole(value)) {
     as.integer(value)
