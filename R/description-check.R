@@ -1,4 +1,5 @@
-# The check of descriptions: R/schema.R says what each field may be. `make docs` writes it from the dataclasses of Python,
+# The check of descriptions: R/schema.R says what each field may be. `make docs` writes it from the dataclasses of
+# Python,
 # which check the same.
 
 # Describe a member of a family by the arguments of its constructor: as.list(environment()).

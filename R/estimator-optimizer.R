@@ -5,7 +5,8 @@
 #' The `optimizer` argument of an estimator determines how gradients change its weights. It can have five forms:
 #'
 #' * A name, in any case: `r paste0('"', names(schema_names$optimizers), '"', collapse = ", ")`. The learning rate is
-#'   then TensorFlow's default for the kind of model: 0.2 for linear models, 0.3 for baseline models, 0.001 for deep models
+#'   then TensorFlow's default for the kind of model: 0.2 for linear models, 0.3 for baseline models, 0.001 for deep
+#'   models
 #'   (0.01 with `"sgd"`), and in combined models 0.001 for the deep part and at most 0.005 for the linear part. These
 #'   rates are small for deep models, so set your own.
 #' * A list of a name and settings with Keras's names, such as `list("adam", learning_rate = 0.01, beta_1 = 0.95)`. All

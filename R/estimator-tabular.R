@@ -13,11 +13,13 @@
 #' A model on the rows that are not in the validation part first learns as a linear model. Then its layers learn in four
 #' cycles of the learning rate, each twice as long as the one before. The validation part chooses the linear model or
 #' the best end of a cycle, and the model itself trains on all rows to that end. With a cluster, this session chooses
-#' the end, and the processes of the cluster train on all rows. A message and the notes of the history report the choice.
+#' the end, and the processes of the cluster train on all rows. A message and the notes of the history report the
+#' choice.
 #' @param hidden_units Units of each hidden layer, counts.
 #' @param dropout Share of units that each training step omits at first, a number below 1. It falls to 0.
 #' @param weight_decay Factor by which weights shrink in a step, relative to the learning rate, a number.
-#' @param learning_rate Number at which the learning rate peaks. NULL for 0.2 (numbers) or 0.04 (classes), because weights are
+#' @param learning_rate Number at which the learning rate peaks. NULL for 0.2 (numbers) or 0.04 (classes), because
+#' weights are
 #'   divided by the root of the width of their layer.
 #' @param batch_size Rows of a step over all replicas, a count. NULL for 256.
 #' @param epochs Epochs of the training, a count, without a validation. NULL for at most 256 epochs and 20,000 steps, of

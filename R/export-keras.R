@@ -1,8 +1,10 @@
 #' Make a Keras model of a trained model
 #'
 #' Converts a trained linear, deep, wide and deep or baseline model to a functional model of Keras 3 with the same
-#' weights. It predicts the same numbers as `predict()`, and you can print it, train it on and save it with the R package
-#' keras3. `keras_code()` returns the program that makes the same model and trains it, for a project that moves to Keras.
+#' weights. It predicts the same numbers as `predict()`, and you can print it, train it on and save it with the R
+#' package
+#' keras3. `keras_code()` returns the program that makes the same model and trains it, for a project that moves to
+#' Keras.
 #' For a model of [keras_model_to_estimator()], `as_keras_model()` returns the Keras model with the trained weights.
 #'
 #' @param object A trained estimator.
@@ -13,7 +15,8 @@
 #'   outputs as the predictions of `predict()`: `predictions` for a regressor, and `logits`, `logistic` (two classes),
 #'   `probabilities` and `class_ids` for a classifier. Class numbers count from 0, in the order of the levels.
 #'   `keras_code()` returns a string with the class `tfdistribute_code`, which prints as the program. The program reads
-#'   `features` (a named list of arrays), `labels` (class numbers for a classifier) and, if rows have weights, `weights`.
+#'   `features` (a named list of arrays), `labels` (class numbers for a classifier) and, if rows have weights,
+#'   `weights`.
 #' @section Inputs:
 #' A factor is read by its labels, as strings. Whole numbers are `int64`, and numbers are `float32`, or `float64` if a
 #' column needs more digits. Keras converts arrays to 32 bits, so give numbers of 64 bits as tensors or in a dataset.
@@ -68,7 +71,8 @@ print.tfdistribute_code <- function(x, ...) {
 #' Write a trained model to a Keras file
 #'
 #' Writes the model of [as_keras_model()] to a `.keras` file. Keras can read the file without this package, with
-#' `keras.models.load_model()` or `load_model()` of the R package keras3. To load the weights into an existing model, use
+#' `keras.models.load_model()` or `load_model()` of the R package keras3. To load the weights into an existing model,
+#' use
 #' `model$load_weights(path)`. If the optimizer of a Keras model keeps moving averages of the weights (`use_ema`), the
 #' file contains the averages, as after `fit()`.
 #'

@@ -1,7 +1,8 @@
 #' Train with the processes of a cluster
 #'
 #' Starts one process per task of a cluster, supervises them while they train together, and returns the history. With
-#' `wait = FALSE`, it immediately returns a handle of the job. [train()] and [train_and_evaluate()] with a cluster do the
+#' `wait = FALSE`, it immediately returns a handle of the job. [train()] and [train_and_evaluate()] with a cluster do
+#' the
 #' same. This session is never one of the processes. They run on
 #' this machine, on the hosts of an [ssh_cluster()], on the nodes of a [slurm_cluster()], in the actors of a
 #' [ray_cluster()], in the tasks of a [spark_cluster()], in the daemons of a [mirai_cluster()], or on a managed

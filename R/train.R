@@ -33,7 +33,8 @@
 #' @param saving_listeners `tf.estimator.CheckpointSaverListener` objects, one or a list.
 #' @param view Whether losses and metrics are shown while the model trains, TRUE or FALSE. `"auto"` shows them if this
 #'   session is interactive and has a Viewer, as in RStudio. See [view_training()].
-#' @param wait FALSE to train in separate processes and return immediately. These are the processes of the cluster, as in
+#' @param wait FALSE to train in separate processes and return immediately. These are the processes of the cluster,
+#' as in
 #'   [launch()], or one process on this machine without a cluster and a strategy.
 #' @param cluster The processes that train together, such as a [local_cluster()], in place of the cluster in the
 #'   estimator's [run_config()]. NULL trains in this process.

@@ -11,7 +11,8 @@
 #'   variables.
 #' * `global_step`: a count, 0 before the training.
 #' * `classes`: the names of a trained classifier's classes, strings. Of two, the last is the positive class.
-#' * `length`: of a tabular model, a list with `end` (the last step), `batch_size` and `losses` of the validation part at
+#' * `length`: of a tabular model, a list with `end` (the last step), `batch_size` and `losses` of the validation
+#' part at
 #'   the ends of the linear model and of cycles. NULL for other models.
 #' * `evaluation`: the metrics of the last evaluation without a `name`, a named list.
 #' @references The generic function is part of base R.
