@@ -139,14 +139,6 @@ check_strings <- function(value, null = FALSE, argument = rlang::caller_arg(valu
   as_utf8(value, argument)
 }
 
-# Strings, or none of them, for NULL or an empty vector.
-check_some_strings <- function(value, argument = rlang::caller_arg(value)) {
-  if (length(value) == 0 && !is.object(value)) {
-    return(character())
-  }
-  check_strings(value, argument = argument)
-}
-
 # Line breaks of any kind, and characters that control terminals and shells.
 control_characters <- "[\\x01-\\x1f\\x7f\u0080-\u009f\u2028\u2029]"
 

@@ -10,15 +10,6 @@ new_description <- function(family, kind, ...) {
   )
 }
 
-# The fields of a description: `...`, and the arguments of the constructor with the frame `.frame`. `checks` are
-# expressions by the names of arguments, which check the arguments. The fields have the order of `checks`.
-checked_fields <- function(checks, ..., .frame) {
-  own <- list(...)
-  checked <- intersect(names(checks), setdiff(ls(.frame), names(own)))
-  fields <- c(own, lapply(checks[checked], eval, .frame))
-  fields[union(setdiff(names(own), names(checks)), intersect(names(checks), names(fields)))]
-}
-
 # Methods that several families share.
 #' @rawNamespace
 #' S3method("$<-", tfdistribute_hook, set_field)

@@ -102,10 +102,6 @@ check_width <- function(numbers, width, argument = rlang::caller_arg(numbers)) {
   }
 }
 
-check_callable <- function(value, null = TRUE, argument = rlang::caller_arg(value)) {
-  if (is_python_object(value)) value else check_function(value, null, argument)
-}
-
 #' @export
 format.tfdistribute_numeric_feature_column <- function(x, ...) {
   paste0(

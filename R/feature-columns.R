@@ -99,10 +99,7 @@ columns_of <- function(names, make) {
 keyed_columns <- function(kind, keys, arguments) {
   arguments["dtype"] <- list(plain_dtype(arguments$dtype))
   described <- describe("feature_column", kind, c(list(key = keys[[1]]), arguments))
-  columns_of(keys, function(key) {
-    described["key"] <- key
-    described
-  })
+  columns_of(keys, function(key) replace(described, "key", key))
 }
 
 wrap_columns <- function(value, wrap, argument = rlang::caller_arg(value)) {

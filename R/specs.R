@@ -28,10 +28,13 @@ NULL
 #' @export
 train_spec <- function(input_fn, max_steps = NULL, hooks = NULL, ...) {
   check_call()
-  hooks <- check_hooks(hooks)
-  input <- as_input(input_fn)
+  arguments <- list(
+    input = as_input(input_fn),
+    max_steps = max_steps,
+    hooks = check_hooks(hooks)
+  )
   structure(
-    checked_fields_of(schema$train_spec, as.list(environment())),
+    checked_fields_of(schema$train_spec, arguments),
     class = "tfdistribute_train_spec"
   )
 }
@@ -49,10 +52,17 @@ eval_spec <- function(
   ...
 ) {
   check_call()
-  hooks <- check_hooks(hooks)
-  input <- as_input(input_fn)
+  arguments <- list(
+    input = as_input(input_fn),
+    steps = steps,
+    name = name,
+    hooks = check_hooks(hooks),
+    exporters = exporters,
+    start_delay_secs = start_delay_secs,
+    throttle_secs = throttle_secs
+  )
   structure(
-    checked_fields_of(schema$eval_spec, as.list(environment())),
+    checked_fields_of(schema$eval_spec, arguments),
     class = "tfdistribute_eval_spec"
   )
 }
