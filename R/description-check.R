@@ -247,7 +247,6 @@ check_pattern <- function(texts, pattern, argument, secret = FALSE) {
   matches <- grepl(sub("\\$$", "\\\\z", pattern$pattern), texts, perl = TRUE)
   if (!all(matches)) {
     wrong <- texts[!matches][[1]]
-    value <- show_value(wrong)
     problem <- if (secret) {
       sub(", not {value}", "", pattern$problem, fixed = TRUE)
     } else {
@@ -258,7 +257,9 @@ check_pattern <- function(texts, pattern, argument, secret = FALSE) {
       problem = problem,
       remedy = if (!is.null(pattern$remedy)) "{pattern$remedy}",
       argument = argument,
-      value = if (!secret) wrong
+      value = if (!secret) wrong,
+      # The problem names them.
+      .envir = rlang::env(rlang::current_env(), value = show_value(wrong))
     )
   }
 }

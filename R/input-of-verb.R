@@ -47,6 +47,12 @@ input_of_rows <- function(x, object, verb, ..., data) {
       argument = "input_fn"
     )
   }
+  rows_as_trained(x, object, verb, ...)
+}
+
+# Data without a formula as the input with the columns of the training.
+rows_as_trained <- function(x, object, verb, ...) {
+  directory <- object$model_dir
   known <- call_backend("trained_columns", model_dir = directory, verb = verb)
   features <- read_features(object, as.character(unlist(known$features)), verb)
   response <- if (verb != "predict") known$response
