@@ -159,12 +159,7 @@ fit_array <- function(value, option, argument, field) {
     return(fit_list(value, option, argument, field))
   }
   is_text <- type == "string"
-  is_item <- if (is_text) is.character else is.numeric
-  if (
-    is.list(value) && !is.object(value) && all(lengths(value) == 1 & vapply(value, is_item, NA))
-  ) {
-    value <- unlist(value) %||% character()
-  }
+  value <- without_list(value, if (is_text) is.character else is.numeric)
   if (length(value) == 0 && !is.object(value)) {
     may_be_empty <- is.null(option$minItems) && (!is.null(value) || length(field$default) == 0)
     modes <- c(string = "character", integer = "integer", number = "double")
@@ -176,6 +171,16 @@ fit_array <- function(value, option, argument, field) {
     fit_strings(value, items, argument, field)
   } else {
     fit_numbers(value, items)
+  }
+}
+
+# A list of single items as their vector, and other values as they are.
+without_list <- function(value, is_item) {
+  is_list <- is.list(value) && !is.object(value)
+  if (is_list && all(lengths(value) == 1 & vapply(value, is_item, NA))) {
+    unlist(value) %||% character()
+  } else {
+    value
   }
 }
 

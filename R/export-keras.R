@@ -2,10 +2,9 @@
 #'
 #' Converts a trained linear, deep, wide and deep or baseline model to a functional model of Keras 3 with the same
 #' weights. It predicts the same numbers as `predict()`, and you can print it, train it on and save it with the R
-#' package
-#' keras3. `keras_code()` returns the program that makes the same model and trains it, for a project that moves to
-#' Keras.
-#' For a model of [keras_model_to_estimator()], `as_keras_model()` returns the Keras model with the trained weights.
+#' package keras3. `keras_code()` returns the program that makes the same model and trains it, for a project
+#' that moves to Keras. For a model of [keras_model_to_estimator()], `as_keras_model()` returns the Keras model with the
+#' trained weights.
 #'
 #' @param object A trained estimator.
 #' @param checkpoint_path Prefix of a checkpoint, as returned by [latest_checkpoint()]. NULL uses the newest.
@@ -33,7 +32,8 @@
 #' @references <https://keras.io/guides/functional_api/>
 #' @seealso [export_keras_model()], [export_savedmodel()]
 #' @examplesIf tfdistribute_available()
-#' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")), optimizer = "sgd")
+#' columns <- feature_columns(column_numeric("wt", "hp"))
+#' model <- linear_regressor(columns, optimizer = "sgd", standardize_response = FALSE)
 #' train(model, input_fn(mpg ~ wt + hp, mtcars, epochs = 1))
 #' cat(keras_code(model))
 #' \dontrun{

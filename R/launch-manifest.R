@@ -50,7 +50,7 @@
 write_manifest <- function(object, train_spec, eval_spec = NULL, path = "job.json", ...) {
   check_call(train_spec = "Make one with train_spec().")
   check_estimator(object)
-  path <- check_path(path)
+  path <- path.expand(check_string(path))
   work <- job_work(object, train_spec, eval_spec)
   cluster <- object$config$cluster
   if (!is_managed(cluster)) {
@@ -90,7 +90,7 @@ write_dockerfile <- function(
   ...
 ) {
   check_call()
-  path <- check_path(path)
+  path <- path.expand(check_string(path))
   base <- check_field(base, schema$cluster$kubernetes$properties$image, "base")
   version <- check_tensorflow_version(version %||% default_tensorflow)
   gpu <- check_flag(gpu)

@@ -35,7 +35,7 @@ input_layer <- function(
   ...
 ) {
   check_call()
-  if (is.language(features)) {
+  if (!is.list(features) && !is_python_object(features)) {
     abort_argument(features, "a named list of tensors")
   }
   call_backend(

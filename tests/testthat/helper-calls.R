@@ -83,6 +83,7 @@ needed_values <- function(name) {
     flag_integer = list(default = 1),
     flag_boolean = list(default = TRUE),
     input_fn = list(object = mtcars),
+    input_layer = list(features = list(wt = 1)),
     as_python = list(x = run_config()),
     keras_model_to_estimator = list(keras_model = function() NULL),
     numpy_input_fn = list(x = list(x = 1:2)),

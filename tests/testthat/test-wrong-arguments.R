@@ -137,6 +137,7 @@ takes_anything <- c(
 right_values <- c(
   "check_cluster(batch_size = null)",
   "launch(train_spec = spec)",
+  "launch(wait = true)",
   "write_manifest(eval_spec = null)",
   "write_manifest(path = text)"
 )

@@ -61,7 +61,7 @@ def fields_of_models() -> dict[type[Description], dict[str, Any]]:
     while pending:
         one = pending.pop()
         if one not in found:
-            hints = type_hints(one)
+            hints = typing.get_type_hints(one)
             found[one] = {
                 each.name: hints[each.name] for each in dataclasses.fields(cast(Any, one))
             }

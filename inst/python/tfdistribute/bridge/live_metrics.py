@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tfdistribute import history_file
+from tfdistribute.descriptions.constraints import AnyFloat
 from tfdistribute.errors import TfdistributeError
 from tfdistribute.launch import job_handle
 from tfdistribute.launch.detached import client
@@ -116,8 +117,8 @@ def view_history(
     directory: str,
     model_dir: str,
     steps: tuple[int, ...],
-    losses: tuple[float | None, ...],
-    evaluations: tuple[dict[str, float | None], ...],
+    losses: tuple[AnyFloat | None, ...],
+    evaluations: tuple[dict[str, AnyFloat | None], ...],
     examples_per_second: float | None = None,
     stopped_by: str | None = None,
 ) -> None:

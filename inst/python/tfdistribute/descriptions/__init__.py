@@ -117,7 +117,7 @@ def type_hints(of: Any) -> dict[str, Any]:
 
     Python derives them again each time, in half a millisecond, and a verb asks some fifty times.
     """
-    return typing.get_type_hints(of)
+    return typing.get_type_hints(of, include_extras=True)
 
 
 def _in_words(member: type[Description]) -> str:

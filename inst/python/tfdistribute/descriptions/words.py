@@ -33,7 +33,9 @@ def _words(option: dict[str, Any]) -> str:
         )
     if option["type"] == "array":
         item = _words(option["items"]["anyOf"][0])
-        return re.sub("^an? ((?:non-empty |feature )?[a-z]+(?: number)?)", r"\1s", item)
+        return re.sub(
+            r"^an? ((?:(?:feature|named|non-empty|positive|whole) )?[a-z]+)", r"\1s", item
+        )
     if option["type"] == "object":
         value = option["additionalProperties"]["anyOf"][0]
         if "enum" in value:
