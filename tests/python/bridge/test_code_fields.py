@@ -11,7 +11,7 @@ import pytest
 
 from tfdistribute.bridge import functions
 from tfdistribute.bridge.code_fields import code_in, files_in
-from tfdistribute.descriptions import Description, read, type_hints
+from tfdistribute.descriptions import Description, read
 from tfdistribute.descriptions.constraints import Fact
 from tfdistribute.descriptions.fields import fields_of, is_closed
 from tfdistribute.models import FeatureColumn, Model
