@@ -100,3 +100,28 @@ hook_step_counter <- function(
   }
   describe("hook", "step_counter", as.list(environment()))
 }
+
+#' Profile steps of a training
+#'
+#' Records what TensorFlow does in some steps, on the CPU and on GPUs, to find out what a slow training waits for. The
+#' profile is in the directory `profile` of the model, with a directory for each task of a cluster. [tensorboard()]
+#' shows it if the Python package tensorboard-plugin-profile is installed.
+#'
+#' Profile few steps, some time after the start. Profiled steps take longer. Trainings of small models take many steps
+#' at once, and are profiled so.
+#'
+#' @param steps First and last step, two counts. `c(110, 120)` profiles 11 steps.
+#' @param output_dir Directory, a string. NULL uses the model's directory.
+#' @param ... Must be empty.
+#' @returns A description of class `tfdistribute_profiler_hook`.
+#' @section Errors: `tfdistribute_argument_error` if an argument has the wrong type or is out of range, or a verb that
+#'   does not train gets the hook.
+#' @references <https://www.tensorflow.org/guide/profiler>
+#' @seealso [hooks], [tensorboard()]
+#' @examples
+#' hook_profiler(steps = c(110, 120))
+#' @export
+hook_profiler <- function(steps, output_dir = NULL, ...) {
+  check_call()
+  describe("hook", "profiler", as.list(environment()))
+}

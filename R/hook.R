@@ -10,7 +10,7 @@
 #' * [hook_early_stopping()], [hook_stop_at_step()] and [hook_nan_tensor()] end training. [hook_global_step_waiter()]
 #'   delays its start.
 #' * [hook_history_saver()], [hook_progress_bar()], [hook_view_metrics()] and [hook_logging_tensor()] record and show.
-#' * [hook_checkpoint_saver()], [hook_summary_saver()] and [hook_step_counter()] write files.
+#' * [hook_checkpoint_saver()], [hook_summary_saver()], [hook_step_counter()] and [hook_profiler()] write files.
 #' * [hook_session_run()] calls R functions.
 #'
 #' Hooks run on R's own thread, under every strategy of one machine. An error in a hook stops the verb and is raised.

@@ -99,6 +99,7 @@ schema_fields <- list(
   rule.10 = list(not = list(properties = list(every_n_steps = list(anyOf = list(list(type = "null"))), every_s = list(anyOf = list(list(type = "null")))), required = c("every_n_steps", "every_s")), problem = "Neither `every_n_steps` nor `every_s` was given.", remedy = "Give one of them.", error = "argument", argument = "every_n_steps"),
   rule.11 = list(not = list(properties = list(every_n_steps = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), every_s = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("every_n_steps", "every_s")), problem = "`every_n_steps` ({every_n_steps}) and `every_s` ({every_s}) cannot both be given.", remedy = "Leave one of them out.", error = "argument", argument = "every_n_steps"),
   rule.12 = list(not = list(properties = list(scaffold = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), summary_op = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("scaffold", "summary_op")), problem = "`scaffold` ({scaffold}) and `summary_op` ({summary_op}) cannot both be given.", remedy = "Leave one of them out.", error = "argument", argument = "scaffold"),
+  steps.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "integer", minimum = 1L))), minItems = 2L, maxItems = 2L, increasing = "weakly")), expected = "the first and the last step, two counts,"),
   begin.1 = list(anyOf = list(list(type = "null"), list(`function` = TRUE, takes = list())), expected = "a function or NULL", default = NULL),
   after_create_session.1 = list(anyOf = list(list(type = "null"), list(`function` = TRUE, takes = c("session", "coord"))), expected = "a function of (session, coord) or NULL", default = NULL),
   before_run.1 = list(anyOf = list(list(type = "null"), list(`function` = TRUE, takes = c("context"))), expected = "a function of (context) or NULL", default = NULL),
@@ -281,6 +282,10 @@ schema$hook$summary_saver <- list(
 schema$hook$step_counter <- list(
   properties = schema_fields_of(every_n_steps = "every_n_steps.1", every_s = "timeout_s.1", output_dir = "model_dir.1", summary_writer = "summary_writer.1"),
   rules = schema_fields_of("rule.10", "rule.11")
+)
+schema$hook$profiler <- list(
+  properties = schema_fields_of(steps = "steps.1", output_dir = "model_dir.1"),
+  rules = schema_fields_of()
 )
 schema$hook$session_run <- list(
   properties = schema_fields_of(begin = "begin.1", after_create_session = "after_create_session.1", before_run = "before_run.1", after_run = "after_run.1", end = "end.1", every_n_steps = "every_n_steps.1"),

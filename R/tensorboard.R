@@ -58,6 +58,7 @@ tensorboard <- function(
     "false"
   )
   url <- start_tensorboard(arguments)
+  note_missing_profiler(log_dir)
   if (is.function(launch_browser)) {
     launch_browser(at_the_loss(url))
   } else if (check_flag(launch_browser)) {
@@ -65,6 +66,20 @@ tensorboard <- function(
   }
   cli::cli_inform(c(v = "TensorBoard is at {.url {url}}."))
   invisible(url)
+}
+
+# Says so if a directory has a profile, which this Python's TensorBoard does not show without a plugin.
+note_missing_profiler <- function(log_dir, python = python_found()) {
+  paths <- vapply(c(log_dir), log_path, "")
+  plugin <- c("-c", "import tensorboard_plugin_profile")
+  if (
+    any(dir.exists(file.path(paths, "profile"))) &&
+      processx::run(python, plugin, error_on_status = FALSE)$status != 0
+  ) {
+    cli::cli_inform(c(
+      i = "TensorBoard shows profiles with a plugin: {.code pip install tensorboard-plugin-profile}."
+    ))
+  }
 }
 
 # TensorBoard sorts its cards by name, so the cards of the layers would be above the loss, which is therefore pinned.

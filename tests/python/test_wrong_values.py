@@ -71,6 +71,7 @@ VALID: dict[str, dict[str, Any]] = {
     "hook_logging_tensor": {"tensors": {"loss": "loss"}, "every_n_steps": 10, "show": print},
     "hook_stop_at_step": {"num_steps": 10},
     "hook_step_counter": {"every_n_steps": 100},
+    "hook_profiler": {"steps": [10, 12]},
     "hook_global_step_waiter": {"wait_until_step": 10},
     "column_numeric": {"key": "x"},
     "column_categorical_with_vocabulary_list": {"key": "word", "vocabulary_list": ["a", "b"]},

@@ -78,6 +78,7 @@ needed_values <- function(name) {
     hook_checkpoint_saver = ,
     hook_summary_saver = list(every_n_steps = 1),
     hook_logging_tensor = list(every_n_steps = 1),
+    hook_profiler = list(steps = 1:2),
     hook_stop_at_step = list(num_steps = 1),
     flag_numeric = ,
     flag_integer = list(default = 1),

@@ -79,3 +79,17 @@ test_that("TensorBoard opens in the Viewer where there is one", {
   open_url("http://127.0.0.1:1/")
   expect_identical(shown, "http://127.0.0.1:1/")
 })
+
+test_that("TensorBoard says what it lacks to show a profile", {
+  skip_if_no_tensorflow()
+  folder <- withr::local_tempdir()
+  expect_no_message(note_missing_profiler(folder))
+  dir.create(file.path(folder, "profile"))
+  lacking <- withr::local_tempfile(lines = c("#!/bin/sh", "exit 1"))
+  Sys.chmod(lacking, "700")
+  expect_message(
+    note_missing_profiler(folder, lacking),
+    "pip install tensorboard-plugin-profile",
+    fixed = TRUE
+  )
+})

@@ -11,7 +11,9 @@ from support.hooks import Y, hook, model, source, trained
 from support.sampling import sampled
 from support.strategies import every_strategy, settings
 
+from tfdistribute import engine
 from tfdistribute.checkpoints.newest import newest_checkpoint
+from tfdistribute.cluster.tf_config import TfConfig
 from tfdistribute.errors import (
     ArgumentError,
     InputError,
@@ -168,6 +170,67 @@ def test_summaries_and_speed_are_written_where_asked(
                 tags.setdefault(value.tag, []).append(event.step)
     assert len(tags["loss"]) >= 4
     assert len(tags["global_step/sec"]) >= 2
+
+
+def profiled(directory: Path, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> list[int]:
+    """Train for 12 steps with a profile of the steps 4 to 6; return the steps before its start and its stop."""
+    profiler, seen = engine.tf.profiler.experimental, list[int]()
+    made = engine.hooks.ProfileSteps(4, 6, str(directory / "profile"))
+
+    def noting(real: Any) -> Any:
+        return lambda *values, **others: (seen.append(made._step), real(*values, **others))
+
+    for name in ("start", "stop"):
+        monkeypatch.setattr(profiler, name, noting(getattr(profiler, name)))
+    monkeypatch.setattr(engine.hooks, "ProfileSteps", lambda *_: made)
+    trained(directory, [hook("profiler", steps=(4, 6))], **settings)
+    return seen
+
+
+@pytest.mark.usefixtures("tensorflow")
+@pytest.mark.parametrize("strategy", ["none", "mirrored"])
+def test_only_the_steps_that_were_asked_for_are_profiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strategy: str
+):
+    assert profiled(tmp_path, monkeypatch, strategy=strategy) == [3, 6]
+    (profile,) = tmp_path.glob("profile/plugins/profile/*/*.xplane.pb")
+    assert b"SessionRun" in profile.read_bytes()
+
+
+@pytest.mark.usefixtures("tensorflow")
+def test_a_training_that_ends_within_the_profile_writes_what_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    assert profiled(tmp_path, monkeypatch, steps=5) == [3, 5]
+    assert list(tmp_path.glob("profile/plugins/profile/*/*.xplane.pb"))
+
+
+@pytest.mark.usefixtures("tensorflow")
+def test_a_profile_begins_although_a_training_failed_within_one(tmp_path: Path):
+    class Fails(engine.tf.estimator.SessionRunHook):
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            raise TrainingError("It failed.", None)
+
+    profile = hook("profiler", steps=(1, 6))
+    with pytest.raises(TrainingError, match="It failed"):
+        trained(tmp_path / "a", [profile, Fails()])
+    trained(tmp_path / "b", [profile])
+    assert list(tmp_path.glob("b/profile/plugins/profile/*/*.xplane.pb"))
+
+
+@pytest.mark.usefixtures("tensorflow")
+def test_a_run_of_many_steps_ends_where_a_profile_begins_and_ends():
+    skippable = engine.hooks.ProfileSteps(4, 6, "").required_steps(None).skippable_steps
+    assert [skippable(step) for step in range(7)] == [2, 1, 0, 2, 1, 0, np.inf]
+
+
+def test_each_task_profiles_into_its_own_directory(tmp_path: Path):
+    cluster = {"chief": ("a:1",), "worker": ("b:1",)}
+    config = TfConfig(cluster, "worker", 0)
+    (made,) = as_hooks(
+        [hook("profiler", steps=(1, 2))], HookContext("train", str(tmp_path), None, config)
+    )
+    assert made._directory == str(tmp_path / "profile" / "worker-0")
 
 
 @pytest.mark.usefixtures("tensorflow")

@@ -2,6 +2,7 @@
 
 from tfdistribute.engine.hooks.best_weights import BestWeights
 from tfdistribute.engine.hooks.callbacks import CallFunctions, ShowTensors
+from tfdistribute.engine.hooks.profiling import ProfileSteps
 from tfdistribute.engine.hooks.recording import (
     NoteMissingDevices,
     RecordTraining,

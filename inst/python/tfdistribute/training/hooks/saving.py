@@ -1,7 +1,8 @@
-"""Hooks that write files: checkpoints, summaries, speed."""
+"""Hooks that write files: checkpoints, summaries, speed, profiles."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -10,6 +11,7 @@ from tfdistribute.descriptions.constraints import (
     Count,
     Expected,
     Fact,
+    Len,
     Never,
     PythonObject,
     Seconds,
@@ -116,6 +118,27 @@ class StepCounter(Hook, kind="step_counter"):
             output_dir=_output_dir(self.output_dir, self.summary_writer, context, self.name),
             summary_writer=self.summary_writer,
         )
+
+
+@dataclass(frozen=True)
+class Profiler(Hook, kind="profiler"):
+    """Profile steps; each task of a cluster writes to a directory of its own."""
+
+    trains_only: ClassVar[bool] = True
+    may_differ: ClassVar[str | None] = RECORDS
+
+    steps: Annotated[
+        tuple[Count, ...],
+        Len(2, 2, increasing="weakly"),
+        Expected("the first and the last step, two counts,"),
+    ]
+    output_dir: Annotated[Text | None, Fact.PATH] = None
+
+    def session_hook(self, context: HookContext) -> Any:
+        directory = _directory(self.output_dir, context, "output_dir", self.name)
+        task = () if context.is_alone or context.tf_config is None else (context.tf_config.task,)
+        names = ("profile", *(each.replace(" ", "-") for each in task))
+        return engine.hooks.ProfileSteps(*self.steps, os.path.join(directory, *names))
 
 
 def _output_dir(
