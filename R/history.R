@@ -25,6 +25,10 @@
 #' * `stopped_by`: the hook that ended training before its steps or its data ended, or NULL.
 #' * `notes`: messages about requests that could not be fulfilled, strings.
 #' * `compiled`: whether XLA compiled the training steps, TRUE or FALSE. See [run_config()].
+#' * `input_wait`: the share of the time in which steps waited for the rows of files, generators or datasets. NA for rows
+#'   in memory, parameter servers and jobs, whose tasks have their own ([job_state()]).
+#' * `gpu_utilization`: the share of the time in which the GPUs were busy at the end. NA without a GPU, or without the
+#'   Python package nvidia-ml-py.
 #' * `tasks`, `restarts`, `steps_lost`: only for a job. See [launch()].
 #' * `workers`: only for a job that has ended, a tibble with a row for each group of hosts that has trained:
 #'   `first_step`, the step of the checkpoint from which it started, `last_step`, the number of `workers`, and `hosts`.
@@ -73,6 +77,8 @@ new_history <- function(answer) {
       stopped_by = answer$stopped_by,
       notes = as.character(answer$notes),
       compiled = isTRUE(answer$compiled),
+      input_wait = answer$input_wait %||% NA_real_,
+      gpu_utilization = answer$gpu_utilization %||% NA_real_,
       tasks = answer$tasks,
       workers = answer$workers,
       restarts = answer$restarts,

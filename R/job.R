@@ -30,7 +30,9 @@
 #' * `job_find()`: a handle, or NULL without a job.
 #' * `job_state()`: a tibble with one row per task: `task`, `host`, `pid`, `port`, `state` (such as `"starting"`,
 #'   `"waiting for a checkpoint"`, `"training"`, `"stalled"`, `"done"`, `"failed"`), `step`, `examples_per_second`,
-#'   `seconds_since_step`, `log`.
+#'   `seconds_since_step`, `log`, `input_wait` (the share of the time in which steps wait for the rows of files,
+#'   generators and datasets), `gpu_utilization` (the share in which its GPUs are busy), `gpu_memory_mb`, `gpu_power_w`.
+#'   The columns of GPUs need the Python package nvidia-ml-py.
 #' * `job_history()`: a history. While the job runs, it contains the losses that are saved in `model_dir`, and its
 #'   evaluations.
 #' * `job_logs()`: lines, strings.
@@ -179,6 +181,10 @@ task_table <- function(rows) {
     step = NA_integer_,
     examples_per_second = NA_real_,
     seconds_since_step = NA_real_,
+    input_wait = NA_real_,
+    gpu_utilization = NA_real_,
+    gpu_memory_mb = NA_real_,
+    gpu_power_w = NA_real_,
     log = ""
   )
   names(table)[names(table) == "activity"] <- "state"
@@ -191,16 +197,19 @@ format_tasks <- function(tasks) {
     return(character())
   }
   facts <- Map(
-    function(state, step, speed) {
+    function(state, step, speed, wait, gpu) {
       toString(c(
         state,
         if (!is.na(step)) paste("step", step),
-        if (!is.na(speed)) paste(format_count(speed), "examples/s")
+        if (!is.na(speed)) paste(format_count(speed), "examples/s"),
+        utilization_text(list(input_wait = wait, gpu_utilization = gpu))
       ))
     },
     tasks$state,
     tasks$step,
-    tasks$examples_per_second
+    tasks$examples_per_second,
+    tasks$input_wait,
+    tasks$gpu_utilization
   )
   process <- ifelse(is.na(tasks$pid), "", paste("pid", tasks$pid))
   lines <- paste0(format(tasks$task), "  ", tasks$host, "  ", format(process), "  ", facts)

@@ -51,9 +51,20 @@ loss_text <- function(event) {
   paste(
     c(
       if (!is.null(event$loss)) paste("loss", format_number(event$loss)),
-      if (is.finite(speed)) paste(format_count(speed), "examples/s")
+      if (isTRUE(is.finite(speed))) paste(format_count(speed), "examples/s"),
+      utilization_text(event)
     ),
     collapse = "  "
+  )
+}
+
+# Text such as "GPU 85 %  waits for input 62 %", or NULL. Waiting is shown from a fifth of the time on.
+utilization_text <- function(values) {
+  busy <- values$gpu_utilization %||% NA
+  wait <- values$input_wait %||% NA
+  c(
+    if (!is.na(busy)) sprintf("GPU %.0f %%", 100 * busy),
+    if (!is.na(wait) && wait >= 0.2) sprintf("waits for input %.0f %%", 100 * wait)
   )
 }
 

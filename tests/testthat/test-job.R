@@ -46,7 +46,7 @@ a_state <- function(state = "training", step = 30L, ...) {
     steps_lost = 0L,
     notes = list(),
     tasks = list(
-      a_task("chief 0", "training", step, 1200),
+      c(a_task("chief 0", "training", step, 1200), input_wait = 0.621, gpu_utilization = 0.3),
       a_task("worker 0", "training", step, 1100, pid = 21L),
       a_task("evaluator 0", "waiting", pid = 22L, waiting_for = "a checkpoint")
     ),

@@ -139,3 +139,13 @@ test_that("a job says at once which processes it starts", {
   )
   expect_identical(show_processes(local_cluster(workers = 2), "train"), "2 workers")
 })
+
+test_that("waiting for input and the use of GPUs are shown where they matter", {
+  expect_null(utilization_text(list(input_wait = 0.1)))
+  expect_identical(utilization_text(list(input_wait = 0.62)), "waits for input 62 %")
+  event <- list(event = "step", step = 3, loss = 0.5, gpu_utilization = 0.853, input_wait = 0.5)
+  expect_identical(
+    progress_text(event),
+    "step 3  loss 0.5  GPU 85 %  waits for input 50 %"
+  )
+})

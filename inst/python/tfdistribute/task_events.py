@@ -13,6 +13,8 @@ import math
 import os
 import signal
 import time
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from tfdistribute import errors
@@ -32,6 +34,9 @@ FAILURE = "TFDISTRIBUTE_FAILURE"
 
 # Folder of the private directory into which tasks write results that are too large for events.
 RESULTS = "results"
+
+# Names of the shares of time in which steps wait for input and GPUs are busy, and of memory and power of the GPUs.
+UTILIZATION = ("input_wait", "gpu_utilization", "gpu_memory_mb", "gpu_power_w")
 
 # Minimum interval between heartbeats.
 STEP_EVERY_S = 0.1
@@ -94,8 +99,13 @@ def emit(event: str, **fields: Any) -> None:
                 os.close(descriptor)
 
 
-def emit_step(step: int, loss: float | None = None, speed: float | None = None) -> None:
-    """Emit the last trained step, its loss and examples per second, at most ten times a second.
+def emit_step(
+    step: int,
+    loss: float | None = None,
+    speed: float | None = None,
+    utilization: Mapping[str, float] = MappingProxyType({}),
+) -> None:
+    """Emit the last trained step, its loss, examples per second and use, at most ten times a second.
 
     A repeated step is emitted immediately, because a new session has started from a checkpoint.
     """
@@ -104,7 +114,7 @@ def emit_step(step: int, loss: float | None = None, speed: float | None = None) 
     if not is_supervised() or (is_soon and step > _emitted["number"]):
         return
     _emitted["step"], _emitted["number"] = now, step
-    known = {"loss": loss, "examples_per_second": speed}
+    known = {"loss": loss, "examples_per_second": speed, **utilization}
     emit("step", step=step, **{name: value for name, value in known.items() if value is not None})
 
 

@@ -39,6 +39,8 @@ TASK = {
     "step": 3,
     "examples_per_second": 2.5,
     "seconds_since_step": 0.1,
+    "input_wait": 0.2,
+    **dict.fromkeys(("gpu_utilization", "gpu_memory_mb", "gpu_power_w")),
     "log": "/log",
     "log_start": 0,
 }

@@ -22,7 +22,15 @@ STATE: dict[str, Any] = {
     "examples_per_second": 100.0,
     "ended": None,
     "evaluations": [{"global_step": 10, "loss": 0.4}],
-    "tasks": [{"task": "chief 0", "activity": "training", "step": 20, "examples_per_second": 50.0}],
+    "tasks": [
+        {
+            "task": "chief 0",
+            "activity": "training",
+            "step": 20,
+            "examples_per_second": 50.0,
+            "input_wait": 0.62,
+        }
+    ],
     "failure": None,
     "history": None,
 }
@@ -36,7 +44,7 @@ def test_a_page_has_the_losses_the_tasks_and_the_reason_of_a_failure():
     metrics = metrics_of(STATE, LOSSES)
     assert (metrics.step, metrics.last_step, metrics.seconds_per_step) == (20, 100, 0.5)
     assert metrics.losses == [(1, 2.0), (21, 0.5)]
-    assert metrics.tasks == [("chief 0", "training", 20, 50.0)]
+    assert metrics.tasks == [("chief 0", "training", 20, 50.0, "waits for input 62%")]
     assert not metrics.is_over
     failure = {"problem": "worker 0 was killed."}
     history = {"training": {"step": [1, 2], "loss": [2.0, 1.0]}}

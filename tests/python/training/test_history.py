@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.training import history as module
 from tfdistribute.training.history import History, read_history
 from tfdistribute.training.multi_worker.history import TaskHistory
+from tfdistribute.training.utilization import Utilization
 
 
 def test_only_steps_of_the_record_are_kept_but_all_reach_the_listener():
@@ -90,9 +92,11 @@ def test_a_directory_without_a_training_has_no_history(tmp_path: Path):
 
 def test_the_last_step_reaches_the_display_after_a_run_of_many_steps(tensorflow: Any):
     shown: list[tuple[int, bool]] = []
-    hook = engine.hooks.RecordTraining(
-        lambda step, loss, recorded, *at: shown.append((step, recorded)), 10, 0.1
+    history: Any = SimpleNamespace(
+        note_step=lambda step, loss, recorded, *at: shown.append((step, recorded)),
+        utilization=Utilization(),
     )
+    hook = engine.hooks.RecordTraining(history, 10, 0.1)
     hook._first_step = hook._step = 0
     hook._seen_at = 0.0
     hook._note_skipped_steps(20, [0.0] * 20)

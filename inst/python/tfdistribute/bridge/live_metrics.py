@@ -11,7 +11,15 @@ from tfdistribute.descriptions.constraints import AnyFloat
 from tfdistribute.errors import TfdistributeError
 from tfdistribute.launch import job_handle
 from tfdistribute.launch.detached import client
-from tfdistribute.metrics_page import Metrics, MetricsPage, metrics_of, request_page, thin, title_of
+from tfdistribute.metrics_page import (
+    Metrics,
+    MetricsPage,
+    in_words,
+    metrics_of,
+    request_page,
+    thin,
+    title_of,
+)
 from tfdistribute.training.history import History, Listener
 
 # Losses come ten times a second; a page shows half as many.
@@ -80,6 +88,7 @@ class LiveMetrics:
                 step=self._last.get("step"),
                 last_step=self._last.get("last_step"),
                 examples_per_second=speed,
+                utilization=in_words(self._last),
                 seconds_per_step=self._seconds_per_step(),
                 losses=self._losses,
                 evaluations=self._evaluations,

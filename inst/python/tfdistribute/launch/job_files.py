@@ -12,6 +12,7 @@ from typing import Any, cast
 from tfdistribute import files, storage
 from tfdistribute.errors import TrainingError
 from tfdistribute.history_file import COLUMNS
+from tfdistribute.task_events import UTILIZATION
 
 STATE_FILE = "state.json"
 RESULT_FILE = "result.json"
@@ -53,8 +54,7 @@ _TASK = {
     **dict.fromkeys(("task!", "state!", "activity!", "host", "log"), str),
     **dict.fromkeys(("port", "step", "log_start"), _COUNT),
     "pid": _PID,
-    "examples_per_second": float,
-    "seconds_since_step": float,
+    **dict.fromkeys(("examples_per_second", "seconds_since_step", *UTILIZATION), float),
 }
 _HISTORY = {
     "training!": {**{name: [float] for name in COLUMNS}, "step": [range(2**31)]},

@@ -290,6 +290,7 @@ def _row(task: TaskProcess, now: float) -> dict[str, Any]:
         "activity": view.activity,
         "step": view.step,
         "examples_per_second": view.speed,
+        **view.utilization,
         "seconds_since_step": None if since is None else round(since, 2),
         "log": task.log,
         "log_start": task.log_start,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tfdistribute.cluster.spec import EVALUATOR, Task
-from tfdistribute.task_events import number, whole_number
+from tfdistribute.task_events import UTILIZATION, number, whole_number
 
 
 @dataclass
@@ -19,6 +19,7 @@ class TaskView:
             "stopped".
         step: The last step, or batch of an evaluation or a prediction, that it reported.
         speed: Its examples per second.
+        utilization: Use of its GPUs, and its waiting for input, by the names in ``UTILIZATION``.
         exit: Exit code, negative for a signal; None while it runs.
         ended_at: Epoch time at which its end was seen.
         loss: Why it is out of reach, as the end of a sentence about its host.
@@ -35,6 +36,7 @@ class TaskView:
     has_tensorflow: bool = False
     step: int | None = None
     speed: float | None = None
+    utilization: dict[str, float | None] = field(default_factory=lambda: dict.fromkeys(UTILIZATION))
     stepped_at: float | None = None
     heard_at: float = 0.0
     finished: dict[str, Any] | None = None
@@ -84,6 +86,7 @@ class TaskView:
         self.state, self.waiting_for = "training", None
         self.step, self.stepped_at = whole_number(event.get("step")), now
         self.speed = number(event.get("examples_per_second"))
+        self.utilization = {name: number(event.get(name)) for name in UTILIZATION}
 
     def _take_batch(self, event: dict[str, Any], now: float) -> None:
         self._take_step(event, now)

@@ -24,6 +24,8 @@ _WRITE_EVERY_S = 1.0
 # A file in the private directory of a job, with the directory of a page in every line.
 REQUESTS = "pages"
 _LOOK_EVERY_S = 1.0
+# Share of the time from which waiting for input is shown.
+_SHOWN_FROM = 0.2
 
 # A row of the losses or of the evaluations.
 Row = Mapping[str, float | None]
@@ -40,7 +42,8 @@ class Metrics:
         last_step: The step at which the training will end; None if it is not known.
         losses: Steps and losses, by step.
         evaluations: Metrics of every evaluation with their ``global_step``, by step.
-        tasks: Name, activity, step and examples per second of every task of a job.
+        utilization: As from ``in_words``.
+        tasks: Name, activity, step, examples per second and utilization of every task of a job.
         is_over: Whether nothing will change any more.
     """
 
@@ -51,10 +54,11 @@ class Metrics:
     step: int | None = None
     last_step: int | None = None
     examples_per_second: float | None = None
+    utilization: str = ""
     seconds_per_step: float | None = None
     losses: Sequence[tuple[int, float | None]] = ()
     evaluations: Sequence[Row] = ()
-    tasks: Sequence[tuple[str, str, int | None, float | None]] = ()
+    tasks: Sequence[tuple[str, str, int | None, float | None, str]] = ()
     is_over: bool = False
 
 
@@ -145,11 +149,22 @@ def metrics_of(values: Mapping[str, Any], losses: Sequence[Row] = ()) -> Metrics
         losses=points,
         evaluations=values.get("evaluations") or (),
         tasks=[
-            (row["task"], row["activity"], row["step"], row["examples_per_second"])
+            (row["task"], row["activity"], row["step"], row["examples_per_second"], in_words(row))
             for row in values.get("tasks") or ()
         ],
         is_over=values.get("ended") is not None,
     )
+
+
+def in_words(values: Mapping[str, Any]) -> str:
+    """Return text such as "GPU 85%, 12.0 GB, 250 W, waits for input 62%" for values of a ``Utilization``."""
+    names = ("input_wait", "gpu_utilization", "gpu_memory_mb", "gpu_power_w")
+    wait, busy, memory, power = (values.get(name) for name in names)
+    words = [] if busy is None else [f"GPU {busy:.0%}"]
+    words += [] if memory is None else [f"{memory / 1024:.1f} GB"]
+    words += [] if power is None else [f"{power:.0f} W"]
+    words += [] if wait is None or wait < _SHOWN_FROM else [f"waits for input {wait:.0%}"]
+    return ", ".join(words)
 
 
 def _seconds_per_step(losses: Sequence[Row]) -> float | None:

@@ -16,6 +16,7 @@ from tfdistribute.checkpoints.newest import newest_step
 from tfdistribute.columns import InputFacts
 from tfdistribute.errors import ModelDirectoryError, ModelError
 from tfdistribute.files import is_remote
+from tfdistribute.training.utilization import Utilization
 
 Listener = Callable[[dict[str, Any]], Any]
 
@@ -74,6 +75,7 @@ class History:
         stopped_by: The hook that ended the training before its steps or its data did, or None.
         notes: Settings that the training could not follow, one sentence each.
         compiled: Whether XLA compiled the steps.
+        utilization: Waiting for input, and use of GPUs.
     """
 
     global_batch_size: int | None = None
@@ -88,6 +90,7 @@ class History:
     stopped_by: str | None = None
     notes: list[str] = field(default_factory=list)
     compiled: bool = False
+    utilization: Utilization = field(default_factory=Utilization)
     _started: tuple[float, int] | None = None
     _interval: tuple[float, int] | None = None
     _saved: int = 0
@@ -122,6 +125,7 @@ class History:
                     "loss": loss,
                     "last_step": self.last_step,
                     "examples_per_second": self._speed(self._started, now, step),
+                    **self.utilization.values,
                 }
             )
 
@@ -174,6 +178,9 @@ class History:
             raise KeyboardInterrupt(*self._stopped_texts()) from interrupt
         finally:
             self._save_losses()
+            text = self.utilization.note()
+            if text is not None:
+                self.note(text)
             self._end_display()
 
     def _end_display(self) -> None:
@@ -234,6 +241,7 @@ class History:
             "stopped_by": self.stopped_by,
             "notes": list(self.notes),
             "compiled": self.compiled,
+            **self.utilization.values,
         }
 
 

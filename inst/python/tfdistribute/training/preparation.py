@@ -170,7 +170,7 @@ class Prepared:
         every_n_steps = record_interval(hooks, RECORD_EVERY_N_STEPS)
         return [
             *self.session_hooks("train"),
-            engine.hooks.RecordTraining(history.note_step, every_n_steps, REPORT_EVERY_S),
+            engine.hooks.RecordTraining(history, every_n_steps, REPORT_EVERY_S),
             engine.hooks.StopOnRequest(stop),
             engine.hooks.NoteMissingDevices(history.note, self.estimator.config),
             *self._note_unused_devices(history),

@@ -15,6 +15,7 @@ from tfdistribute.engine.estimator.category_codes import CLASSES, of_known_class
 from tfdistribute.engine.estimator.options import EstimatorOptions
 from tfdistribute.engine.features import numeric_columns, wide_columns
 from tfdistribute.engine.features.packed_features import Features, PackedFeatures
+from tfdistribute.engine.hooks import input_wait
 from tfdistribute.engine.repairs import replicated_variables
 from tfdistribute.engine.step import accumulate, distinct_rows, replica_scale
 from tfdistribute.engine.step.accumulate import AccumulatedStep
@@ -42,6 +43,7 @@ class ModelCall:
     _recording: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def perform(self) -> Any:
+        self._received = (self.features, self.labels)
         with self._recording:
             for stage in MODEL_CALL:
                 stage(self)
@@ -188,6 +190,10 @@ class ModelCall:
         if self._accumulated is not None:
             self.spec = self._accumulated.accumulate(self.spec)
 
+    def measure_input_wait(self) -> None:
+        if self.mode == ModeKeys.TRAIN:
+            self.spec = input_wait.measured(self.spec, self._received)
+
 
 MODEL_CALL = (
     ModelCall.scale_by_rows,
@@ -208,4 +214,5 @@ MODEL_CALL = (
     ModelCall.add_default_signature,
     ModelCall.scale_loss,
     ModelCall.accumulate,
+    ModelCall.measure_input_wait,
 )

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from tfdistribute.engine import placement, tpu
+from tfdistribute.engine.hooks import input_wait
 from tfdistribute.engine.hooks.step_requirements import StepRequirements, no_steps_required
 
 
@@ -60,17 +61,13 @@ class NoteMissingDevices(tf.estimator.SessionRunHook):
 class RecordTraining(tf.estimator.SessionRunHook):
     """Report steps and losses, every few steps and at most every ``report_every_s`` seconds.
 
-    ``record`` is called with (step, loss, whether it is an entry of the record), and for past steps with their
-    ``time.monotonic`` time.
+    ``history.note_step`` is called with (step, loss, whether it is an entry of the record), and for past steps with
+    their ``time.monotonic`` time. Before each report, ``history.utilization.sample`` is called with the seconds that
+    steps have waited for their input, None if they are not measured.
     """
 
-    def __init__(
-        self,
-        record: Callable[..., None],
-        every_n_steps: int,
-        report_every_s: float,
-    ) -> None:
-        self._record = record
+    def __init__(self, history: Any, every_n_steps: int, report_every_s: float) -> None:
+        self._record, self._sample = history.note_step, history.utilization.sample
         self._every_n_steps = every_n_steps
         self._report_every_s = report_every_s
         self._reported = 0.0
@@ -81,6 +78,7 @@ class RecordTraining(tf.estimator.SessionRunHook):
 
     def begin(self) -> None:
         self._global_step = tf.compat.v1.train.get_or_create_global_step()
+        self._waited = input_wait.waited_seconds(tf.compat.v1.get_default_graph())
         # With many steps in a run, a step that was read before the last of them would be far off.
         self._reads_again = tpu.steps_per_run(tf.distribute.get_strategy()) > 1
         # The estimator adds the loss that it reduced over all replicas last.
@@ -94,6 +92,8 @@ class RecordTraining(tf.estimator.SessionRunHook):
     def before_run(self, run_context: Any) -> Any:
         self._in_report = time.monotonic() - self._reported >= self._report_every_s
         fetches = {"step": self._global_step, "loss": self._loss}
+        if self._in_report and self._waited:
+            fetches["waited"] = self._waited
         return tf.estimator.SessionRunArgs(fetches)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
@@ -107,6 +107,7 @@ class RecordTraining(tf.estimator.SessionRunHook):
         self._seen_at = time.monotonic()
         if self._in_report:
             self._reported = time.monotonic()
+            self._sample(max(run_values.results.get("waited", ()), default=None))
         if in_record or self._in_report:
             self._shown = self._step
             self._record(*self._fetched, in_record)

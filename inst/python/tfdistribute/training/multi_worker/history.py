@@ -66,7 +66,7 @@ class TaskHistory(History):
             self._began = time.monotonic()
         else:
             self._own_steps += count
-        task_events.emit_step(step, self._loss, self._own_speed())
+        task_events.emit_step(step, self._loss, self._own_speed(), self.utilization.values)
 
     def checkpoint_saved(self, step: int) -> None:
         task_events.emit("checkpoint", step=step)
