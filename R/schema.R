@@ -487,7 +487,7 @@ schema$estimator$wrapped <- list(
   rules = schema_fields_of()
 )
 
-# Names that are no fields of their own.
+# Names that are not fields of their own.
 schema_names <- list(
   activations = c("celu", "crelu", "elu", "exponential", "gelu", "hard_sigmoid", "hardshrink", "hardsigmoid", "hardtanh", "leaky_relu", "linear", "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "softmax", "softplus", "softshrink", "softsign", "swish", "tanh", "tanhshrink"),
   common_settings = c("learning_rate", "decay", "clipnorm", "clipvalue", "global_clipnorm", "l2_penalty"),

@@ -1,5 +1,7 @@
 """Write R/schema.R: what R knows of the fields of descriptions, from the annotations of Python's dataclasses.
 
+A field that R/schema.R did not have becomes an argument of R's constructor, with its help.
+
 tools/env python tools/schema.py          writes R/schema.R, or another file
 tools/env python tools/schema.py --json   prints a JSON Schema for other tools
 """
@@ -9,8 +11,11 @@ from __future__ import annotations
 import json
 import sys
 import typing
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from new_arguments import add_argument, constructor_of, known_fields
 
 from tfdistribute import engine
 from tfdistribute.bridge import functions  # noqa: F401 - All descriptions are known.
@@ -83,7 +88,10 @@ class Fields:
 
 
 def member_in_r(place: str, member: dict[str, Any], fields: Fields) -> list[str]:
-    used = {name: fields.name_of(name, in_r(each)) for name, each in member["properties"].items()}
+    used = {
+        name: fields.name_of(name, in_r({k: v for k, v in each.items() if k != "description"}))
+        for name, each in member["properties"].items()
+    }
     rules = [fields.name_of("rule", in_r(each)) for each in member.get("allOf", [])]
     listed = ", ".join(f"{_name(name)} = {json.dumps(each)}" for name, each in used.items())
     return [
@@ -99,6 +107,25 @@ def names_in_r(names: dict[str, Any]) -> list[str]:
     return ["schema_names <- list(", ",\n".join(lines), ")"]
 
 
+def members_of(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield the family, the kind and the schema of each member; "" for a family without kinds."""
+    for family, kinds in schema.items():
+        for kind, member in ({"": kinds} if "properties" in kinds else kinds).items():
+            yield family, kind, member
+
+
+def place_in_r(family: str, kind: str) -> str:
+    return f"{family}${_name(kind)}" if kind else family
+
+
+def add_new_arguments(schema: dict[str, Any], before: str, folder: Path) -> None:
+    known = known_fields(before)
+    for family, kind, member in members_of(schema):
+        old = known.get(place_in_r(family, kind), member["properties"].keys())
+        for name in member["properties"].keys() - old:
+            add_argument(folder, constructor_of(family, kind), name, member["properties"][name])
+
+
 def main() -> None:
     schema = schema_of(FAMILIES)
     if "--json" in sys.argv:
@@ -110,9 +137,8 @@ def main() -> None:
         )
         return
     fields, members = Fields(), list[str]()
-    for family, kinds in schema.items():
-        for kind, member in ({"": kinds} if "properties" in kinds else kinds).items():
-            members += member_in_r(f"{family}${_name(kind)}" if kind else family, member, fields)
+    for family, kind, member in members_of(schema):
+        members += member_in_r(place_in_r(family, kind), member, fields)
     lines = [
         "# Written by `make docs` from the dataclasses in inst/python/tfdistribute. Do not edit.",
         "# fmt: skip file",
@@ -126,11 +152,13 @@ def main() -> None:
         ),
         *("", "schema <- list()"),
         *members,
-        *("", "# Names that are no fields of their own."),
+        *("", "# Names that are not fields of their own."),
         *(f"{line}" for line in names_in_r(NAMES)),
     ]
     lines.append("# nolint end")
     own = Path(__file__).parents[1] / "R" / "schema.R"
+    if len(sys.argv) == 1:
+        add_new_arguments(schema, own.read_text(encoding="utf-8"), own.parent)
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else own
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from tfdistribute.descriptions import Description
-from tfdistribute.descriptions.constraints import Expected, Fact, Pattern
+from tfdistribute.descriptions.constraints import Doc, Expected, Fact, Pattern
 from tfdistribute.descriptions.fields import Field, fields_of, options_of
 
 Schema = dict[str, Any]
@@ -37,6 +37,7 @@ def _member(of: type[Description]) -> Schema:
 def _property(field: Field) -> Schema:
     made: Schema = {"anyOf": field.options, "expected": field.in_words}
     made |= {"remedy": field.how_made} if field.how_made else {}
+    made |= {"description": doc.documentation} if (doc := field.fact(Doc)) else {}
     expected = field.fact(Expected)
     made |= {"error": expected.error} if expected and expected.error != "argument" else {}
     made |= {fact.name.lower(): True for fact in (Fact.SECRET, Fact.PATH) if fact in field.facts}
