@@ -1,10 +1,10 @@
 # The check of descriptions: R/schema.R says what each field may be. `make docs` writes it from the dataclasses of
-# Python,
-# which check the same.
+# Python, which check the same.
 
-# Describe a member of a family by the arguments of its constructor: as.list(environment()).
-# `...` are fields that only R has.
-describe <- function(family, kind, arguments, ...) {
+# Describe a member of a family by the arguments of its constructor: as.list(environment()). `renamed` are those by
+# their names in tfestimators, from check_call(). `...` are fields that only R has.
+describe <- function(family, kind, arguments, renamed = NULL, ...) {
+  arguments <- replace(arguments, names(renamed), renamed)
   fields <- checked_fields_of(schema[[family]][[kind]], arguments)
   structure(
     c(list(kind = kind), fields, list(...)),

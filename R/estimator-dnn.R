@@ -46,7 +46,7 @@ dnn_regressor <- function(
   standardize_response = NULL,
   ...
 ) {
-  check_call()
+  check_call(...)
   refuse_partitioner(input_layer_partitioner)
   hidden_units <- check_not_columns(hidden_units, "hidden_units")
   feature_columns <- check_deep_columns(feature_columns)
@@ -72,7 +72,7 @@ dnn_classifier <- function(
   warm_start_from = NULL,
   ...
 ) {
-  check_call()
+  check_call(...)
   refuse_partitioner(input_layer_partitioner)
   hidden_units <- check_not_columns(hidden_units, "hidden_units")
   feature_columns <- check_deep_columns(feature_columns)

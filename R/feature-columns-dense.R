@@ -25,7 +25,7 @@ column_categorical_weighted <- function(
   dtype = "float32",
   ...
 ) {
-  check_call()
+  check_call(...)
   wrap_categorical("categorical_weighted", categorical_column, as.list(environment()))
 }
 
@@ -52,7 +52,7 @@ column_categorical_weighted <- function(
 #' column_crossed(list(carat, "cut"), hash_bucket_size = 50)
 #' @export
 column_crossed <- function(keys, hash_bucket_size, hash_key = NULL, ...) {
-  check_call()
+  check_call(...)
   check_whole_columns(keys, "keys")
   if (is.character(keys) || (is.list(keys) && !is_feature_column(keys))) {
     keys <- unname(as.list(unclass(keys)))
@@ -82,8 +82,8 @@ column_crossed <- function(keys, hash_bucket_size, hash_key = NULL, ...) {
 #' column_indicator(species)
 #' @export
 column_indicator <- function(categorical_column, ...) {
-  check_call()
-  wrap_categorical("indicator", categorical_column, list())
+  check_call(...)
+  wrap_categorical("indicator", categorical_column, as.list(environment()))
 }
 
 #' Embedding column: categories as learned vectors
@@ -122,7 +122,7 @@ column_embedding <- function(
   trainable = TRUE,
   ...
 ) {
-  check_call()
+  check_call(...)
   initializer <- check_initializer(initializer)
   wrap_categorical("embedding", categorical_column, as.list(environment()))
 }

@@ -42,7 +42,7 @@ NULL
 #' @rdname history
 #' @export
 training_history <- function(object, ...) {
-  check_call()
+  check_call(...)
   directory <- if (inherits(object, "tfdistribute_estimator")) {
     object$model_dir
   } else {
