@@ -30,7 +30,7 @@ def constructor_of(family: str, kind: str) -> str:
 
 def known_fields(schema_in_r: str) -> dict[str, set[str]]:
     """Return the names of fields by the place of their member, such as "cluster$local", from R/schema.R."""
-    found = re.findall(r"^schema\$(\S+) <- list\(\n  properties = (.*),$", schema_in_r, re.M)
+    found = re.findall(r"^schema\$(\S+) <- member_of\(c\((.*?)\), c\(", schema_in_r, re.M)
     return {place: set(re.findall(r'(\w+)`? = "', fields)) for place, fields in found}
 
 

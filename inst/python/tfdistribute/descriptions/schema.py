@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from tfdistribute.descriptions import Description
-from tfdistribute.descriptions.constraints import Doc, Expected, Fact, Pattern
+from tfdistribute.descriptions.constraints import Doc, Expected, Fact, Never, Pattern
 from tfdistribute.descriptions.fields import Field, fields_of, options_of
 
 Schema = dict[str, Any]
@@ -22,16 +22,18 @@ def schema_of(families: Mapping[str, type[Description]]) -> Schema:
 
 
 def _member(of: type[Description]) -> Schema:
+    return member_of(fields_of(of), of.rules)
+
+
+def member_of(fields: Mapping[str, Field], rules: Sequence[Never] = ()) -> Schema:
     properties = {
-        name: _property(field)
-        for name, field in fields_of(of).items()
-        if Fact.INTERNAL not in field.facts
+        name: _property(field) for name, field in fields.items() if Fact.INTERNAL not in field.facts
     }
-    rules = [
+    conditions = [
         {"not": _condition(rule.when)} | {k: v for k, v in vars(rule).items() if k != "when"}
-        for rule in of.rules
+        for rule in rules
     ]
-    return {"type": "object", "properties": properties, "allOf": rules}
+    return {"type": "object", "properties": properties, "allOf": conditions}
 
 
 def _property(field: Field) -> Schema:
