@@ -7,18 +7,25 @@
 # in tfestimators, which are returned by their names in this package.
 check_call <- function(..., .remedies = NULL, .also = NULL, .renames = FALSE) {
   index <- sys.parent()
-  known <- c(names(formals(sys.function(index))), .also)
-  extra <- as.list(substitute(list(...)))[-1]
-  names <- rlang::names2(extra)
-  own <- own_name(names)
-  renamed <- .renames & own != names & own %in% missing_arguments(index)
-  passed_on <- !is.na(pmatch(own, .also, duplicates.ok = TRUE))
-  unknown <- Filter(Negate(is_required), extra[!renamed & !passed_on])
-  if (length(unknown) > 0) {
-    abort_unknown_argument(unknown, known, called_function(index))
+  renamed <- if (...length() > 0) {
+    check_extra(index, as.list(substitute(list(...)))[-1], .also, .renames)
   }
   check_required_of(index, .remedies)
-  stats::setNames(lapply(which(renamed), function(each) ...elt(each)), own[renamed])
+  lapply(renamed, function(each) ...elt(each))
+}
+
+# Check the expressions in `...`. The positions of renamed arguments are returned by their names in this package.
+check_extra <- function(index, extra, also, renames) {
+  known <- names(formals(sys.function(index)))
+  names <- rlang::names2(extra)
+  own <- own_name(names)
+  renamed <- renames & own != names & own %in% missing_arguments(index, intersect(own, known))
+  passed_on <- !is.na(pmatch(own, also, duplicates.ok = TRUE))
+  unknown <- Filter(Negate(is_required), extra[!renamed & !passed_on])
+  if (length(unknown) > 0) {
+    abort_unknown_argument(unknown, c(known, also), called_function(index))
+  }
+  stats::setNames(which(renamed), own[renamed])
 }
 
 # Names of arguments in tfestimators, which this package also accepts.
@@ -44,8 +51,9 @@ check_required <- function() {
 }
 
 check_required_of <- function(index, remedies = NULL) {
-  required <- names(Filter(is_required, formals(sys.function(index))))
-  absent <- intersect(required, missing_arguments(index))
+  formals <- formals(sys.function(index))
+  required <- names(formals)[vapply(formals, is_required, NA)]
+  absent <- missing_arguments(index, required[required != "..."])
   if (length(absent) > 0) {
     name <- absent[[1]]
     abort_tfdistribute(
@@ -57,9 +65,8 @@ check_required_of <- function(index, remedies = NULL) {
   }
 }
 
-# The arguments that the call of a frame lacks. Only R itself can tell, because they may come from the caller's caller.
-missing_arguments <- function(index) {
-  names <- setdiff(names(formals(sys.function(index))), "...")
+# Those of the arguments that the call of a frame lacks. R has to tell, because the caller may pass on its own ones.
+missing_arguments <- function(index, names) {
   Filter(function(name) eval(call("missing", as.name(name)), sys.frame(index)), names)
 }
 

@@ -30,6 +30,9 @@ checked_fields_of <- function(member, arguments, converted = list()) {
 
 # The value as descriptions store it.
 check_field <- function(value, field, argument) {
+  if (is_default(value, field)) {
+    return(field$default)
+  }
   found <- fit_first(value, field$anyOf, argument, field)
   if (!identical(found, misfit)) {
     return(if (is.null(found) || is.null(field$path)) found else path.expand(found))
@@ -50,6 +53,21 @@ check_field <- function(value, field, argument) {
     argument = argument,
     value = if (!is_secret) show_value(value)
   )
+}
+
+# Whether it is NULL or a single value that is the default, as most arguments are, which needs no check.
+is_default <- function(value, field) {
+  default <- field$default
+  if (is.null(value) || is.null(default)) {
+    return(is.null(value) && is.null(default) && "default" %in% names(field))
+  }
+  is.atomic(value) &&
+    is.atomic(default) &&
+    length(value) == 1 &&
+    length(default) == 1 &&
+    !is.object(value) &&
+    mode(value) == mode(default) &&
+    isTRUE(value[[1]] == default)
 }
 
 # What a value becomes that has not the type of an option.
