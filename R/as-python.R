@@ -32,7 +32,7 @@ as_python.default <- function(x, ...) {
 #' @rdname as_python
 #' @export
 as_python.tfdistribute_run_config <- function(x, ...) {
-  check_call()
+  check_call(...)
   call_backend("build_run_config", settings = x)
 }
 

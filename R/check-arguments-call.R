@@ -1,21 +1,31 @@
 # Checks of a whole call for unknown arguments and missing required ones. R's own errors for both have no class and name
 # internal functions.
 
-# Check the call of the exported function that calls this one. Its `...` must be empty, and every argument without a
-# default must be present. `...` are remedies for missing arguments, by name. The call may have arguments named `also`,
-# which the function passes on to another function.
-check_call <- function(..., also = NULL) {
+# Check the call of the function that calls this one with its own `...`, in which nothing may be left. Every argument
+# without a default must be present. `.remedies` are remedies for missing arguments, by name. The call may have arguments
+# named `.also`, which the function passes on to another function. With `.renames`, it may have arguments by their names
+# in tfestimators, which are returned by their names in this package.
+check_call <- function(..., .remedies = NULL, .also = NULL, .renames = FALSE) {
   index <- sys.parent()
-  frame <- sys.frame(index)
-  own <- names(formals(sys.function(index)))
-  extra <- as.list(eval(quote(substitute(list(...))), frame))[-1]
-  extra <- extra[!accept_other_names(rlang::names2(extra), own, frame)]
-  extra <- Filter(Negate(is_required), extra)
-  extra <- extra[is.na(pmatch(own_name(rlang::names2(extra)), also, duplicates.ok = TRUE))]
-  if (length(extra) > 0) {
-    abort_unknown_argument(extra, c(own, also), called_function(index))
+  renamed <- if (...length() > 0) {
+    check_extra(index, as.list(substitute(list(...)))[-1], .also, .renames)
   }
-  check_required_of(index, list(...))
+  check_required_of(index, .remedies)
+  lapply(renamed, function(each) ...elt(each))
+}
+
+# Check the expressions in `...`. The positions of renamed arguments are returned by their names in this package.
+check_extra <- function(index, extra, also, renames) {
+  known <- names(formals(sys.function(index)))
+  names <- rlang::names2(extra)
+  own <- own_name(names)
+  renamed <- renames & own != names & own %in% missing_arguments(index, intersect(own, known))
+  passed_on <- !is.na(pmatch(own, also, duplicates.ok = TRUE))
+  unknown <- Filter(Negate(is_required), extra[!renamed & !passed_on])
+  if (length(unknown) > 0) {
+    abort_unknown_argument(unknown, c(known, also), called_function(index))
+  }
+  stats::setNames(which(renamed), own[renamed])
 }
 
 # Names of arguments in tfestimators, which this package also accepts.
@@ -35,38 +45,29 @@ own_name <- function(names) {
   unname(ifelse(names %in% names(accepted_names), accepted_names[names], names))
 }
 
-# Rename the arguments in `...` that are other names of the function's own arguments, and assign them in its frame. An
-# argument that the call contains by both names is not renamed.
-accept_other_names <- function(names, own, frame) {
-  accepted <- own_name(names)
-  accepts <- rep_len(FALSE, length(names))
-  for (index in which(accepted != names & accepted %in% own)) {
-    accepts[[index]] <- eval(call("missing", as.name(accepted[[index]])), frame)
-    if (accepts[[index]]) {
-      assign(accepted[[index]], eval(call("...elt", index), frame), frame)
-    }
-  }
-  accepts
-}
-
 # Check only that no argument without a default is missing, for generics and functions that use their `...`.
-check_required <- function(...) {
-  check_required_of(sys.parent(), list(...))
+check_required <- function() {
+  check_required_of(sys.parent())
 }
 
-check_required_of <- function(index, remedies) {
-  frame <- sys.frame(index)
-  required <- names(Filter(is_required, formals(sys.function(index))))
-  for (name in setdiff(required, "...")) {
-    if (eval(call("missing", as.name(name)), frame)) {
-      abort_tfdistribute(
-        "argument",
-        problem = "`{name}` is missing, and {called_function(index)} has no default for it.",
-        remedy = if (!is.null(remedies[[name]])) "{remedies[[name]]}",
-        argument = name
-      )
-    }
+check_required_of <- function(index, remedies = NULL) {
+  formals <- formals(sys.function(index))
+  required <- names(formals)[vapply(formals, is_required, NA)]
+  absent <- missing_arguments(index, required[required != "..."])
+  if (length(absent) > 0) {
+    name <- absent[[1]]
+    abort_tfdistribute(
+      "argument",
+      problem = "`{name}` is missing, and {called_function(index)} has no default for it.",
+      remedy = if (!is.null(remedies[[name]])) "{remedies[[name]]}",
+      argument = name
+    )
   }
+}
+
+# Those of the arguments that the call of a frame lacks. R has to tell, because the caller may pass on its own ones.
+missing_arguments <- function(index, names) {
+  Filter(function(name) eval(call("missing", as.name(name)), sys.frame(index)), names)
 }
 
 # The function of a frame as "train()", by the name in the user's call.

@@ -50,7 +50,7 @@
 #' check_cluster(local_cluster(workers = 3), batch_size = 128)
 #' @export
 check_cluster <- function(cluster = NULL, batch_size = NULL, devices_per_worker = 1, ...) {
-  check_call()
+  check_call(...)
   batch_size <- check_count(batch_size, null = TRUE)
   devices_per_worker <- check_count(devices_per_worker)
   findings <- if (inherits(cluster, "tfdistribute_cluster")) {

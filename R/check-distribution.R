@@ -33,7 +33,7 @@
 #' }
 #' @export
 check_distribution <- function(object, input, cluster = local_cluster(2), steps = 30, ...) {
-  check_call()
+  check_call(...)
   check_estimator(object)
   input <- as_input(input)
   check_cluster_argument(cluster)

@@ -44,7 +44,7 @@
 #' check_sharding(everything, 2)
 #' @export
 check_sharding <- function(input, cluster = 2, replicas = 1, epochs = 1, ...) {
-  check_call()
+  check_call(...)
   input <- as_input(input)
   workers <- count_workers(cluster)
   replicas <- check_count(replicas, null = TRUE)

@@ -39,7 +39,7 @@ environment_variables <- c(
 #' cluster_from_environment()
 #' @export
 cluster_from_environment <- function(start_timeout_s = 60, stall_timeout_s = 300, ...) {
-  check_call()
+  check_call(...)
   start_timeout_s <- check_number(start_timeout_s, minimum = 1)
   stall_timeout_s <- check_number(stall_timeout_s, minimum = 1)
   variables <- Sys.getenv(environment_variables, names = TRUE)

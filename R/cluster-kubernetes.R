@@ -96,7 +96,7 @@ kubernetes_cluster <- function(
   kubectl = "kubectl",
   ...
 ) {
-  check_call()
+  check_call(...)
   describe("cluster", "kubernetes", as.list(environment()))
 }
 

@@ -72,7 +72,7 @@ local_cluster <- function(
   network = c("auto", "private", "open"),
   ...
 ) {
-  check_call()
+  check_call(...)
   describe("cluster", "local", as.list(environment()))
 }
 

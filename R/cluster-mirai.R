@@ -59,7 +59,7 @@ mirai_cluster <- function(
   restarts = 3,
   ...
 ) {
-  check_call()
+  check_call(...)
   describe_engine("mirai", as.list(environment()))
 }
 

@@ -82,7 +82,7 @@ ray_cluster <- function(
   restarts = 3,
   ...
 ) {
-  check_call()
+  check_call(...)
   describe_engine("ray", as.list(environment()))
 }
 

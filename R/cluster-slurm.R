@@ -90,7 +90,7 @@ slurm_cluster <- function(
   restarts = 3,
   ...
 ) {
-  check_call()
+  check_call(...)
   # Python checks `time_limit` and `options`, which Slurm must read.
   described <- describe("cluster", "slurm", as.list(environment()))
   processes <- described$workers + described$ps
@@ -109,7 +109,7 @@ slurm_cluster <- function(
 #' @rdname slurm_cluster
 #' @export
 job_script <- function(object, ...) {
-  check_call()
+  check_call(...)
   is_cluster <- inherits(object, "tfdistribute_slurm_cluster")
   cluster <- if (is_cluster) {
     object

@@ -68,7 +68,7 @@ spark_cluster <- function(
   restarts = 3,
   ...
 ) {
-  check_call()
+  check_call(...)
   sc <- spark_address(sc)
   describe_engine("spark", as.list(environment()))
 }

@@ -90,7 +90,7 @@ ssh_cluster <- function(
   restarts = 3,
   ...
 ) {
-  check_call()
+  check_call(...)
   hosts <- given_hosts(hosts, hostfile)
   described <- describe("cluster", "ssh", as.list(environment()))
   check_names_of_hosts(described$host_addresses, hosts)

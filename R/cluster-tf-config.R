@@ -20,7 +20,7 @@
 #' names(as_tf_config(two))
 #' @export
 as_tf_config <- function(cluster, task = NULL, ...) {
-  check_call()
+  check_call(...)
   check_cluster_argument(cluster)
   task <- check_task(task)
   if (inherits(cluster, "tfdistribute_local_cluster")) {

@@ -73,7 +73,7 @@ vertex_cluster <- function(
   restarts = TRUE,
   ...
 ) {
-  check_call()
+  check_call(...)
   describe("cluster", "vertex", as.list(environment()))
 }
 

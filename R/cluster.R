@@ -50,7 +50,7 @@ address_cluster <- function(
   stall_timeout_s = 300,
   ...
 ) {
-  check_call()
+  check_call(...)
   task <- check_task(task)
   described <- describe("cluster", "addresses", as.list(environment()))
   described["source"] <- list(NULL)

@@ -1,10 +1,10 @@
 # The check of descriptions: R/schema.R says what each field may be. `make docs` writes it from the dataclasses of
-# Python,
-# which check the same.
+# Python, which check the same.
 
-# Describe a member of a family by the arguments of its constructor: as.list(environment()).
-# `...` are fields that only R has.
-describe <- function(family, kind, arguments, ...) {
+# Describe a member of a family by the arguments of its constructor: as.list(environment()). `renamed` are those by
+# their names in tfestimators, from check_call(). `...` are fields that only R has.
+describe <- function(family, kind, arguments, renamed = NULL, ...) {
+  arguments <- replace(arguments, names(renamed), renamed)
   fields <- checked_fields_of(schema[[family]][[kind]], arguments)
   structure(
     c(list(kind = kind), fields, list(...)),
@@ -30,6 +30,9 @@ checked_fields_of <- function(member, arguments, converted = list()) {
 
 # The value as descriptions store it.
 check_field <- function(value, field, argument) {
+  if (is_default(value, field)) {
+    return(field$default)
+  }
   found <- fit_first(value, field$anyOf, argument, field)
   if (!identical(found, misfit)) {
     return(if (is.null(found) || is.null(field$path)) found else path.expand(found))
@@ -50,6 +53,21 @@ check_field <- function(value, field, argument) {
     argument = argument,
     value = if (!is_secret) show_value(value)
   )
+}
+
+# Whether it is NULL or a single value that is the default, as most arguments are, which needs no check.
+is_default <- function(value, field) {
+  default <- field$default
+  if (is.null(value) || is.null(default)) {
+    return(is.null(value) && is.null(default) && "default" %in% names(field))
+  }
+  is.atomic(value) &&
+    is.atomic(default) &&
+    length(value) == 1 &&
+    length(default) == 1 &&
+    !is.object(value) &&
+    mode(value) == mode(default) &&
+    isTRUE(value[[1]] == default)
 }
 
 # What a value becomes that has not the type of an option.

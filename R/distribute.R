@@ -31,7 +31,7 @@
 #' copy$config$train_distribute$num_replicas_in_sync
 #' @export
 distribute <- function(object, config, ...) {
-  check_call()
+  check_call(...)
   UseMethod("distribute")
 }
 

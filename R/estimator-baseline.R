@@ -28,7 +28,7 @@ baseline_regressor <- function(
   loss_reduction = "sum_over_batch_size",
   ...
 ) {
-  check_call()
+  check_call(...)
   describe_estimator("baseline_regressor", as.list(environment()))
 }
 
@@ -44,6 +44,6 @@ baseline_classifier <- function(
   loss_reduction = "sum_over_batch_size",
   ...
 ) {
-  check_call()
+  check_call(...)
   describe_estimator("baseline_classifier", as.list(environment()))
 }

@@ -52,7 +52,7 @@ dnn_linear_combined_regressor <- function(
   standardize_response = NULL,
   ...
 ) {
-  check_call()
+  check_call(...)
   refuse_partitioner(input_layer_partitioner)
   check_parts(linear_feature_columns, dnn_feature_columns)
   dnn_hidden_units <- check_dnn_hidden_units(dnn_hidden_units, dnn_feature_columns)
@@ -81,7 +81,7 @@ dnn_linear_combined_classifier <- function(
   warm_start_from = NULL,
   ...
 ) {
-  check_call()
+  check_call(...)
   refuse_partitioner(input_layer_partitioner)
   check_parts(linear_feature_columns, dnn_feature_columns)
   dnn_hidden_units <- check_dnn_hidden_units(dnn_hidden_units, dnn_feature_columns)

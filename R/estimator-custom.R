@@ -109,7 +109,7 @@ estimator <- function(
   warm_start_from = NULL,
   ...
 ) {
-  check_call()
+  check_call(...)
   class <- check_strings(class, null = TRUE)
   model_fn <- check_model_fn(model_fn)
   made <- describe_estimator(

@@ -6,7 +6,7 @@
 #' @inheritParams linear_estimators
 #' @param hidden_units Units of each hidden layer, counts: `c(64, 32)` makes two layers.
 #' @param activation_fn Activation function of the hidden layers: a function of a tensor, or a name
-#'   (`r paste0('"', schema_names$activations, '"', collapse = ", ")`).
+#'   (`r quoted(schema_names$activations)`).
 #' @param dropout Share of units that each training step omits, a number below 1. NULL omits none.
 #' @param input_layer_partitioner Must be NULL, because TensorFlow 2's canned models do not partition variables.
 #' @param batch_norm Whether the values of each hidden layer are normalized over the batch, TRUE or FALSE. Under a
@@ -46,7 +46,7 @@ dnn_regressor <- function(
   standardize_response = NULL,
   ...
 ) {
-  check_call()
+  check_call(...)
   refuse_partitioner(input_layer_partitioner)
   hidden_units <- check_not_columns(hidden_units, "hidden_units")
   feature_columns <- check_deep_columns(feature_columns)
@@ -72,7 +72,7 @@ dnn_classifier <- function(
   warm_start_from = NULL,
   ...
 ) {
-  check_call()
+  check_call(...)
   refuse_partitioner(input_layer_partitioner)
   hidden_units <- check_not_columns(hidden_units, "hidden_units")
   feature_columns <- check_deep_columns(feature_columns)

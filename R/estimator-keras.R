@@ -91,7 +91,7 @@ keras_model_to_estimator <- function(
   config = NULL,
   ...
 ) {
-  check_call()
+  check_call(...)
   check_one_given(list(keras_model = keras_model, keras_model_path = keras_model_path))
   is_object <- is_keras_model(keras_model)
   if (is_object) {

@@ -62,7 +62,7 @@ linear_regressor <- function(
   standardize_response = NULL,
   ...
 ) {
-  check_call()
+  check_call(...)
   refuse_partitioner(partitioner)
   describe_estimator("linear_regressor", as.list(environment()))
 }
@@ -83,7 +83,7 @@ linear_classifier <- function(
   warm_start_from = NULL,
   ...
 ) {
-  check_call()
+  check_call(...)
   refuse_partitioner(partitioner)
   describe_estimator("linear_classifier", as.list(environment()))
 }

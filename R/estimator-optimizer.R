@@ -4,17 +4,17 @@
 #'
 #' The `optimizer` argument of an estimator determines how gradients change its weights. It can have five forms:
 #'
-#' * A name, in any case: `r paste0('"', names(schema_names$optimizers), '"', collapse = ", ")`. The learning rate is
-#'   then TensorFlow's default for the kind of model: 0.2 for linear models, 0.3 for baseline models, 0.001 for deep
-#'   models
-#'   (0.01 with `"sgd"`), and in combined models 0.001 for the deep part and at most 0.005 for the linear part. These
-#'   rates are small for deep models, so set your own.
+#' * A name, in any case: `r quoted(names(schema$optimizer_settings))`. The learning rate is then TensorFlow's default
+#'   for the kind of model: 0.2 for linear models, 0.3 for baseline models, 0.001 for deep models (0.01 with `"sgd"`), and
+#'   in combined models 0.001 for the deep part and at most 0.005 for the linear part. These rates are small for deep
+#'   models, so set your own.
 #' * A list of a name and settings with Keras's names, such as `list("adam", learning_rate = 0.01, beta_1 = 0.95)`. All
-#'   optimizers accept `r paste0("\x60", schema_names$common_settings, "\x60", collapse = ", ")`. With `l2_penalty`, the
-#'   loss grows by that number times the sum of the squared weights. Intercepts and biases are not penalized.
+#'   optimizers accept
+#'   `r backquoted(Reduce(intersect, lapply(schema$optimizer_settings, \(each) names(each$properties))))`. With
+#'   `l2_penalty`, the loss grows by that number times the sum of the squared weights. Intercepts and biases are not penalized.
 #' * A list in which the learning rate is a schedule, which is itself a list: `list("sgd", learning_rate =
 #'   list("exponential_decay", initial_learning_rate = 0.1, decay_steps = 1000, decay_rate = 0.9))`. Schedules:
-#'   `r paste0('"', schema_names$schedules, '"', collapse = ", ")`.
+#'   `r quoted(schema_names$schedules)`.
 #' * A Python optimizer of `tf$keras$optimizers$legacy`, or a new optimizer if the legacy optimizer of the same name has
 #'   all its settings.
 #' * A function without arguments that returns such an optimizer.
@@ -47,10 +47,10 @@ check_optimizer <- function(value, argument = rlang::caller_arg(value)) {
   expected <- "a name, a list such as list(\"adam\", learning_rate = 0.01), or a function"
   parts <- named_settings(value, expected, argument)
   name <- tolower(parts$name)
-  if (!name %in% names(schema_names$optimizers)) {
-    abort_unknown_name(parts$name, names(schema_names$optimizers), "an optimizer", argument)
+  if (!name %in% names(schema$optimizer_settings)) {
+    abort_unknown_name(parts$name, names(schema$optimizer_settings), "an optimizer", argument)
   }
-  known <- c(schema_names$common_settings, schema_names$optimizers[[name]])
+  known <- names(schema$optimizer_settings[[name]]$properties)
   unknown <- setdiff(names(parts$settings), known)
   if (length(unknown) > 0) {
     abort_tfdistribute(
@@ -61,20 +61,12 @@ check_optimizer <- function(value, argument = rlang::caller_arg(value)) {
       value = unknown[[1]]
     )
   }
-  settings <- Map(check_setting, parts$settings, names(parts$settings))
+  settings <- parts$settings
+  if (is.list(settings$learning_rate)) {
+    settings$learning_rate <- check_schedule(settings$learning_rate)
+  }
+  settings <- checked_fields_of(schema$optimizer_settings[[name]], settings)
   new_named_description("optimizer", name, settings)
-}
-
-check_setting <- function(value, setting) {
-  if (setting == "learning_rate" && is.list(value)) {
-    return(check_schedule(value))
-  }
-  if (setting %in% c("amsgrad", "centered", "nesterov")) {
-    return(check_flag(value, argument = setting))
-  }
-  # FTRL lowers the rate by a power of at most 0.
-  minimum <- if (setting == "learning_rate_power") -Inf else 0
-  check_number(value, minimum, argument = setting)
 }
 
 check_schedule <- function(learning_rate) {

@@ -62,7 +62,7 @@ tabular_regressor <- function(
   config = NULL,
   ...
 ) {
-  check_call()
+  check_call(...)
   describe_estimator("tabular_regressor", as.list(environment()))
 }
 
@@ -83,7 +83,7 @@ tabular_classifier <- function(
   config = NULL,
   ...
 ) {
-  check_call()
+  check_call(...)
   describe_estimator("tabular_classifier", as.list(environment()))
 }
 

@@ -80,7 +80,7 @@ training_loop <- function(
   warm_start_from = NULL,
   ...
 ) {
-  check_call()
+  check_call(...)
   class <- check_strings(class, null = TRUE)
   made <- describe_estimator(
     "training_loop",

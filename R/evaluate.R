@@ -76,8 +76,9 @@ evaluate.tfdistribute_estimator <- function(
   ...
 ) {
   check_call(
-    input_fn = "Give a data frame, or an input that input_fn() makes.",
-    also = if (!missing(input_fn)) row_arguments(input_fn)
+    ...,
+    .remedies = list(input_fn = "Give a data frame, or an input that input_fn() makes."),
+    .also = if (!missing(input_fn)) row_arguments(input_fn)
   )
   simplify <- check_flag(simplify)
   arguments <- list(

@@ -42,7 +42,7 @@
 #' }
 #' @export
 as_keras_model <- function(object, checkpoint_path = NULL, ...) {
-  check_call()
+  check_call(...)
   call_backend(
     "as_keras_model",
     estimator = check_estimator(object),
@@ -53,7 +53,7 @@ as_keras_model <- function(object, checkpoint_path = NULL, ...) {
 #' @rdname as_keras_model
 #' @export
 keras_code <- function(object, language = c("R", "Python"), ...) {
-  check_call()
+  check_call(...)
   code <- call_backend(
     "keras_code",
     estimator = check_estimator(object),
@@ -92,7 +92,7 @@ print.tfdistribute_code <- function(x, ...) {
 #' }
 #' @export
 export_keras_model <- function(object, path, checkpoint_path = NULL, overwrite = FALSE, ...) {
-  check_call()
+  check_call(...)
   call_backend(
     "export_keras_model",
     estimator = check_estimator(object),

@@ -67,7 +67,7 @@ export_savedmodel.tfdistribute_estimator <- function(
   input = NULL,
   format = c("savedmodel", "onnx")
 ) {
-  check_call()
+  check_call(...)
   overwrite <- check_flag(overwrite)
   path <- call_backend(
     "export_savedmodel",

@@ -25,7 +25,7 @@ column_categorical_weighted <- function(
   dtype = "float32",
   ...
 ) {
-  check_call()
+  check_call(...)
   wrap_categorical("categorical_weighted", categorical_column, as.list(environment()))
 }
 
@@ -52,7 +52,7 @@ column_categorical_weighted <- function(
 #' column_crossed(list(carat, "cut"), hash_bucket_size = 50)
 #' @export
 column_crossed <- function(keys, hash_bucket_size, hash_key = NULL, ...) {
-  check_call()
+  check_call(...)
   check_whole_columns(keys, "keys")
   if (is.character(keys) || (is.list(keys) && !is_feature_column(keys))) {
     keys <- unname(as.list(unclass(keys)))
@@ -82,8 +82,8 @@ column_crossed <- function(keys, hash_bucket_size, hash_key = NULL, ...) {
 #' column_indicator(species)
 #' @export
 column_indicator <- function(categorical_column, ...) {
-  check_call()
-  wrap_categorical("indicator", categorical_column, list())
+  check_call(...)
+  wrap_categorical("indicator", categorical_column, as.list(environment()))
 }
 
 #' Embedding column: categories as learned vectors
@@ -97,7 +97,7 @@ column_indicator <- function(categorical_column, ...) {
 #' @param combiner How several categories of one row are combined: `"mean"`, `"sqrtn"` or `"sum"`.
 #' @param initializer Initial values: NULL for a truncated normal distribution with standard deviation
 #'   `1 / sqrt(dimension)`, a name, a list such as `list("truncated_normal", stddev = 0.1)`, or a function of `shape`
-#'   and `dtype`. Names: `r paste0('"', schema_names$initializers, '"', collapse = ", ")`.
+#'   and `dtype`. Names: `r quoted(schema$initializer$named$properties$name$anyOf[[1]]$enum)`.
 #' @param ckpt_to_load_from Path of a checkpoint with trained vectors. Requires `tensor_name_in_ckpt`.
 #' @param tensor_name_in_ckpt Name of the vectors' variable in that checkpoint.
 #' @param max_norm A number that limits the norm of a vector. NULL sets no limit.
@@ -122,7 +122,7 @@ column_embedding <- function(
   trainable = TRUE,
   ...
 ) {
-  check_call()
+  check_call(...)
   initializer <- check_initializer(initializer)
   wrap_categorical("embedding", categorical_column, as.list(environment()))
 }

@@ -9,7 +9,8 @@ check_initializer <- function(initializer) {
   }
   expected <- "a name, a list such as list(\"truncated_normal\", stddev = 0.1), or a function"
   parts <- named_settings(initializer, expected)
-  name <- check_choice(tolower(parts$name), schema_names$initializers, argument = "initializer")
+  known <- schema$initializer$named$properties$name
+  name <- check_field(tolower(parts$name), known, "initializer")
   new_named_description("initializer", name, parts$settings)
 }
 

@@ -73,12 +73,8 @@ is_raw_number <- function(column) {
 #' column_bucketized(column_numeric("age"), boundaries = c(18, 30, 65))
 #' @export
 column_bucketized <- function(source_column, boundaries, ...) {
-  check_call()
-  boundaries <- check_field(
-    boundaries,
-    schema$feature_column$bucketized$properties$boundaries,
-    "boundaries"
-  )
+  check_call(...)
+  arguments <- as.list(environment())
   wrap_columns(source_column, function(source) {
     if (source$kind != "numeric" || length(source$shape) > 1) {
       abort_tfdistribute(
@@ -92,7 +88,8 @@ column_bucketized <- function(source_column, boundaries, ...) {
         value = column_name(source)
       )
     }
-    new_feature_column("bucketized", source_column = source, boundaries = boundaries)
+    arguments$source_column <- source
+    describe("feature_column", "bucketized", arguments)
   })
 }
 

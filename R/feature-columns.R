@@ -65,7 +65,7 @@ feature_columns <- function(
   if (length(parts) == 2 && rlang::is_formula(parts[[1]]) && is_rows(parts[[2]])) {
     return(columns_from_data(parts[[1]], parts[[2]], standardize, new_levels))
   }
-  # A column is no plain value.
+  # A column is not a plain value.
   extra <- Filter(function(part) is.atomic(part) && !is.null(part), parts)
   extra <- extra[nzchar(rlang::names2(extra))]
   if (length(extra) > 0) {

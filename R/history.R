@@ -46,7 +46,7 @@ NULL
 #' @rdname history
 #' @export
 training_history <- function(object, ...) {
-  check_call()
+  check_call(...)
   directory <- if (inherits(object, "tfdistribute_estimator")) {
     object$model_dir
   } else {

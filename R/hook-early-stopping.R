@@ -60,6 +60,6 @@ hook_early_stopping <- function(
   restore_best_weights = FALSE,
   ...
 ) {
-  check_call()
+  check_call(...)
   describe("hook", "early_stopping", as.list(environment()))
 }

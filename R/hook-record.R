@@ -15,8 +15,7 @@
 #' hook_history_saver(every_n_steps = 1)
 #' @export
 hook_history_saver <- function(every_n_steps = 10, ...) {
-  check_call()
-  describe("hook", "history_saver", as.list(environment()))
+  describe("hook", "history_saver", as.list(environment()), check_call(..., .renames = TRUE))
 }
 
 #' Show the progress of a verb
@@ -32,7 +31,7 @@ hook_history_saver <- function(every_n_steps = 10, ...) {
 #' hook_progress_bar()
 #' @export
 hook_progress_bar <- function(...) {
-  check_call()
+  check_call(...)
   describe("hook", "progress_bar", as.list(environment()))
 }
 
@@ -49,7 +48,7 @@ hook_progress_bar <- function(...) {
 #' hook_view_metrics()
 #' @export
 hook_view_metrics <- function(...) {
-  check_call()
+  check_call(...)
   describe("hook", "view_metrics", as.list(environment()))
 }
 

@@ -32,8 +32,7 @@ hook_checkpoint_saver <- function(
   listeners = NULL,
   ...
 ) {
-  check_call()
-  describe("hook", "checkpoint_saver", as.list(environment()))
+  describe("hook", "checkpoint_saver", as.list(environment()), check_call(..., .renames = TRUE))
 }
 
 #' Write additional summaries for TensorBoard
@@ -64,9 +63,9 @@ hook_summary_saver <- function(
   summary_op = NULL,
   ...
 ) {
-  check_call()
+  renamed <- check_call(..., .renames = TRUE)
   summary_op <- if (!is.null(summary_op)) unname(check_tensors(summary_op))
-  describe("hook", "summary_saver", as.list(environment()))
+  describe("hook", "summary_saver", as.list(environment()), renamed)
 }
 
 #' Write additional records of the training speed for TensorBoard
@@ -94,11 +93,11 @@ hook_step_counter <- function(
   summary_writer = NULL,
   ...
 ) {
-  check_call()
-  if (missing(every_n_steps) && !is.null(every_s)) {
+  renamed <- check_call(..., .renames = TRUE)
+  if (missing(every_n_steps) && !is.null(every_s %||% renamed$every_s)) {
     every_n_steps <- NULL
   }
-  describe("hook", "step_counter", as.list(environment()))
+  describe("hook", "step_counter", as.list(environment()), renamed)
 }
 
 #' Profile steps of a training
@@ -122,6 +121,6 @@ hook_step_counter <- function(
 #' hook_profiler(steps = c(110, 120))
 #' @export
 hook_profiler <- function(steps, output_dir = NULL, ...) {
-  check_call()
+  check_call(...)
   describe("hook", "profiler", as.list(environment()))
 }

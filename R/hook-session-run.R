@@ -45,7 +45,7 @@ hook_session_run <- function(
   every_n_steps = NULL,
   ...
 ) {
-  check_call()
+  check_call(...)
   describe("hook", "session_run", as.list(environment()))
 }
 

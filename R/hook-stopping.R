@@ -17,7 +17,7 @@
 #' hook_stop_at_step(num_steps = 100)
 #' @export
 hook_stop_at_step <- function(num_steps = NULL, last_step = NULL, ...) {
-  check_call()
+  check_call(...)
   describe("hook", "stop_at_step", as.list(environment()))
 }
 
@@ -39,6 +39,6 @@ hook_stop_at_step <- function(num_steps = NULL, last_step = NULL, ...) {
 #' hook_global_step_waiter(500)
 #' @export
 hook_global_step_waiter <- function(wait_until_step, ...) {
-  check_call()
+  check_call(...)
   describe("hook", "global_step_waiter", as.list(environment()))
 }

@@ -36,9 +36,9 @@ hook_logging_tensor <- function(
   at_end = FALSE,
   ...
 ) {
-  check_call()
+  renamed <- check_call(..., .renames = TRUE)
   tensors <- check_tensors(tensors)
-  described <- describe("hook", "logging_tensor", as.list(environment()))
+  described <- describe("hook", "logging_tensor", as.list(environment()), renamed)
   # Python gets a function that also has the step.
   described["formatter"] <- list(check_function(formatter, null = TRUE))
   described
@@ -96,7 +96,7 @@ format_tensor_value <- function(value) {
 #' hook_nan_tensor(fail_on_nan_loss = FALSE)
 #' @export
 hook_nan_tensor <- function(loss_tensor = "loss", fail_on_nan_loss = TRUE, ...) {
-  check_call()
+  check_call(...)
   loss_tensor <- check_tensor(loss_tensor)
   describe("hook", "nan_tensor", as.list(environment()))
 }

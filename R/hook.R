@@ -70,7 +70,7 @@ format_field <- function(value) {
 #' @rdname as_python
 #' @export
 as_python.tfdistribute_hook <- function(x, ...) {
-  check_call()
+  check_call(...)
   made <- call_backend("session_hook", hook = x)
   if (is.null(made)) {
     abort_tfdistribute(

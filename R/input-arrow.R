@@ -41,6 +41,6 @@ input_arrow <- function(
   on_bad_row = c("error", "skip"),
   ...
 ) {
-  check_call()
-  streamed_input("arrow", as.list(environment()))
+  check_call(...)
+  streamed_input("arrow", environment())
 }

@@ -56,6 +56,6 @@ input_csv <- function(
   transform = NULL,
   ...
 ) {
-  check_call()
-  streamed_input("csv", as.list(environment()))
+  check_call(...)
+  streamed_input("csv", environment())
 }

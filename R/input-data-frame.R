@@ -20,7 +20,9 @@ input_fn.data.frame <- function(
 ) {
   given <- object
   object <- with_column_names(object)
-  check_call(features = features_remedy(object, given))
+  remedies <- list(features = features_remedy(object, given))
+  renamed <- check_call(..., .remedies = remedies, .renames = TRUE)
+  settings <- list(batch_size = batch_size, epochs = epochs, shuffle = shuffle, seed = seed)
   new_in_memory_input(
     object,
     features = select_columns(rlang::enquo(features), object, "features"),
@@ -33,7 +35,7 @@ input_fn.data.frame <- function(
       "list"
     },
     weights = select_response(rlang::enquo(weights), object, "weights"),
-    settings = list(batch_size = batch_size, epochs = epochs, shuffle = shuffle, seed = seed),
+    settings = replace(settings, names(renamed), renamed),
     impute = impute,
     factors = factors,
     transform = transform

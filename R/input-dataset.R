@@ -28,7 +28,7 @@
 #' })
 #' @export
 input_dataset <- function(fn, weights = NULL, transform = NULL, ...) {
-  check_call()
+  check_call(...)
   if (!is.function(fn)) {
     remedy <- "Give a function; data in R goes to input_fn()."
     abort_argument(fn, "a function that returns a tf.data.Dataset", kind = "input", remedy = remedy)
@@ -52,7 +52,7 @@ input_fn.tf_dataset <- function(
   ...
 ) {
   columns <- dataset_columns(object)
-  check_call(features = features_remedy(columns, columns))
+  check_call(..., .remedies = list(features = features_remedy(columns, columns)))
   features <- select_columns(rlang::enquo(features), columns, "features")
   response <- select_response(rlang::enquo(response), columns)
   weights <- select_response(rlang::enquo(weights), columns, "weights")

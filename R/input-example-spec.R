@@ -38,7 +38,7 @@ example_spec <- function(
   weights = NULL,
   ...
 ) {
-  check_call()
+  check_call(...)
   columns <- check_some_columns(feature_columns)
   response_type <- check_string(response_type)
   response <- check_not_read(check_string(response, null = TRUE), columns, "response")

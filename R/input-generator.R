@@ -71,11 +71,11 @@ input_generator <- function(
   transform = NULL,
   ...
 ) {
-  check_call()
+  check_call(...)
   check_function(fn)
   check_formals(fn, supplied = character(), remedy = "Give a function without arguments.")
   features <- check_strings(features, null = TRUE)
-  streamed_input("generator", as.list(environment()), features = features, fn = fn)
+  streamed_input("generator", environment(), features = features, fn = fn)
 }
 
 # The functions that Python calls. Each verb gets a new source.

@@ -86,13 +86,14 @@ input_parquet <- function(
   on_bad_row = c("error", "skip"),
   ...
 ) {
-  check_call()
-  streamed_input("parquet", as.list(environment()))
+  renamed <- check_call(..., .renames = TRUE)
+  streamed_input("parquet", environment(), renamed)
 }
 
-# Describe rows that are read while a model trains, by the arguments of the constructor, and fields `...` of its own.
-streamed_input <- function(kind, arguments, ...) {
-  arguments <- tryCatch(arguments, error = abort_bare_names)
+# Describe rows that are read while a model trains, by the environment with the arguments of the constructor, and what
+# else describe() takes.
+streamed_input <- function(kind, environment, ...) {
+  arguments <- tryCatch(as.list(environment), error = abort_bare_name(environment))
   if ("impute" %in% names(arguments)) {
     arguments$impute <- check_table_impute(arguments$impute, arguments$response)
   }
@@ -107,13 +108,20 @@ streamed_input <- function(kind, arguments, ...) {
 }
 
 # The columns of a file are not known yet, so bare names and tidyselect helpers, which input_fn() accepts, fail here.
-abort_bare_names <- function(error) {
-  abort_tfdistribute(
-    "argument",
-    problem = "The columns of the files cannot be evaluated: {without_details(root_message(error))}.",
-    remedy = "Name columns of files by strings, as in features = \"x\".",
-    argument = "features"
-  )
+abort_bare_name <- function(environment) {
+  fails <- function(name) inherits(try(environment[[name]], silent = TRUE), "try-error")
+  function(error) {
+    argument <- Find(fails, c("features", "response", "weights"))
+    if (is.null(argument)) {
+      stop(error)
+    }
+    abort_tfdistribute(
+      "argument",
+      problem = "`{argument}` cannot be evaluated: {without_details(root_message(error))}.",
+      remedy = "Name columns of files by strings, as in {argument} = \"x\".",
+      argument = argument
+    )
+  }
 }
 
 without_details <- function(message) {

@@ -31,7 +31,7 @@ learn_call <- function(call, scope) {
   if (is.name(call)) {
     return(learn_name(call, scope))
   }
-  # Names in these calls are no variables.
+  # Names in these calls are not variables.
   if (!is.call(call) || rlang::is_call(call, c("function", "$", "@", "~"))) {
     return(call)
   }

@@ -44,8 +44,8 @@ input_tfrecord <- function(
   verify = TRUE,
   ...
 ) {
-  check_call()
-  streamed_input("tfrecord", as.list(environment()))
+  check_call(...)
+  streamed_input("tfrecord", environment())
 }
 
 #' @export

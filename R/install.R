@@ -45,7 +45,7 @@ install_tfdistribute <- function(
   ask = interactive(),
   ...
 ) {
-  check_call()
+  check_call(...)
   envname <- check_string(envname)
   version <- check_tensorflow_version(version %||% default_tensorflow, "version")
   gpu <- if (identical(gpu, "auto")) has_nvidia_driver() else check_flag(gpu)

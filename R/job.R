@@ -90,7 +90,7 @@ read_job <- function(job) {
 #' @rdname jobs
 #' @export
 job_wait <- function(job, timeout_s = NULL, ...) {
-  check_call()
+  check_call(...)
   job_wire(job)
   timeout_s <- check_number(timeout_s, minimum = 0, null = TRUE)
   follow_job(job, timeout_s = timeout_s %||% Inf, stop_on_interrupt = FALSE)
@@ -99,7 +99,7 @@ job_wait <- function(job, timeout_s = NULL, ...) {
 #' @rdname jobs
 #' @export
 job_stop <- function(job, ...) {
-  check_call()
+  check_call(...)
   call_backend("stop_job", job = job_wire(job))
   invisible(job)
 }
@@ -107,7 +107,7 @@ job_stop <- function(job, ...) {
 #' @rdname jobs
 #' @export
 job_find <- function(model_dir, ...) {
-  check_call()
+  check_call(...)
   if (inherits(model_dir, "tfdistribute_estimator")) {
     model_dir <- model_dir$model_dir
   }
@@ -118,21 +118,21 @@ job_find <- function(model_dir, ...) {
 #' @rdname jobs
 #' @export
 job_state <- function(job, ...) {
-  check_call()
+  check_call(...)
   task_table(read_job(job)$tasks)
 }
 
 #' @rdname jobs
 #' @export
 job_history <- function(job, ...) {
-  check_call()
+  check_call(...)
   history_of_job(read_job(job), job)
 }
 
 #' @rdname jobs
 #' @export
 job_logs <- function(job, task = NULL, level = c("debug", "info", "warning", "error"), ...) {
-  check_call()
+  check_call(...)
   lines <- call_backend(
     "job_logs",
     job = job_wire(job),

@@ -48,7 +48,7 @@
 #' writeLines(head(readLines(path)))
 #' @export
 write_manifest <- function(object, train_spec, eval_spec = NULL, path = "job.json", ...) {
-  check_call(train_spec = "Make one with train_spec().")
+  check_call(..., .remedies = list(train_spec = "Make one with train_spec()."))
   check_estimator(object)
   path <- path.expand(check_string(path))
   work <- job_work(object, train_spec, eval_spec)
@@ -89,7 +89,7 @@ write_dockerfile <- function(
   packages = NULL,
   ...
 ) {
-  check_call()
+  check_call(...)
   path <- path.expand(check_string(path))
   base <- check_field(base, schema$cluster$kubernetes$properties$image, "base")
   version <- check_tensorflow_version(version %||% default_tensorflow)

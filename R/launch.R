@@ -68,7 +68,7 @@ launch <- function(
   cluster = object$config$cluster,
   strategy = object$config$strategy
 ) {
-  check_call(train_spec = "Make one with train_spec().")
+  check_call(..., .remedies = list(train_spec = "Make one with train_spec()."))
   check_estimator(object)
   wait <- check_flag(wait)
   object <- with_cluster(object, cluster, strategy)

@@ -39,14 +39,14 @@
 #' train(model, input_fn(mpg ~ wt, mtcars, epochs = 2))
 #' @export
 logical_device <- function(index, ...) {
-  check_call()
+  check_call(...)
   call_backend("logical_device", index = check_count(index))
 }
 
 #' @rdname logical_device
 #' @export
 logical_devices <- function(...) {
-  check_call()
+  check_call(...)
   call_backend("logical_devices")
 }
 

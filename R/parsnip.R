@@ -66,7 +66,7 @@ tfdistribute_fit <- function(
   seed = sample.int(1e6, 1),
   ...
 ) {
-  check_call()
+  check_call(...)
   x <- check_predictors(x)
   check_complete(x)
   y <- check_outcome(y, nrow(x))

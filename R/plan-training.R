@@ -74,7 +74,7 @@ plan_training <- function(
   measure = FALSE,
   strategy = object$config$strategy
 ) {
-  check_call()
+  check_call(...)
   check_estimator(object)
   measure <- check_flag(measure)
   check_cluster_argument(cluster, null = TRUE)

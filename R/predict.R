@@ -70,8 +70,9 @@ predict.tfdistribute_estimator <- function(
     input_fn <- newdata
   }
   check_call(
-    input_fn = "Give `newdata`, or an input that input_fn() makes.",
-    also = if (!missing(input_fn) && !is_spark_table(input_fn)) row_arguments(input_fn)
+    ...,
+    .remedies = list(input_fn = "Give `newdata`, or an input that input_fn() makes."),
+    .also = if (!missing(input_fn) && !is_spark_table(input_fn)) row_arguments(input_fn)
   )
   as_iterable <- check_flag(as_iterable)
   simplify <- check_flag(simplify)

@@ -237,7 +237,7 @@ dtype_name <- function(x) {
 #' tfdistribute_available()
 #' @export
 tfdistribute_available <- function(...) {
-  check_call()
+  check_call(...)
   python <- python_found()
   # Importing the second would fail before the engine has completed a newer TensorFlow.
   look <- "

@@ -159,9 +159,10 @@ run_config <- function(
   track = NULL,
   ...
 ) {
-  check_call()
+  renamed <- check_call(..., .renames = TRUE)
   session_config <- check_session_config(session_config)
-  fields <- checked_fields_of(schema$run_config, as.list(environment()))
+  arguments <- replace(as.list(environment()), names(renamed), renamed)
+  fields <- checked_fields_of(schema$run_config, arguments)
   check_directory(fields$model_dir, "model_dir")
   structure(fields, class = "tfdistribute_run_config")
 }

@@ -63,7 +63,7 @@
 #' identical(predict(restored, newdata = mtcars), predict(model, newdata = mtcars))
 #' @export
 save_estimator <- function(object, path, checkpoint_path = NULL, overwrite = FALSE, ...) {
-  check_call()
+  check_call(...)
   check_estimator(object)
   path <- path.expand(check_string(path))
   # A trained model continues from its own checkpoint, in any directory.
@@ -96,7 +96,7 @@ save_estimator <- function(object, path, checkpoint_path = NULL, overwrite = FAL
 #' @rdname save_estimator
 #' @export
 load_estimator <- function(path, model_dir = NULL, trusted = FALSE, ...) {
-  check_call()
+  check_call(...)
   wanted <- check_directory(absolute_path(check_string(model_dir, null = TRUE)), "model_dir")
   path <- path.expand(check_string(path))
   trusted <- check_flag(trusted)

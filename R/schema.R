@@ -127,6 +127,7 @@ schema_fields <- list(
   throttle_secs.1 = list(anyOf = list(list(type = "integer", minimum = 0L)), expected = "a whole number of at least 0", default = 600L),
   name.3 = list(anyOf = list(list(type = "string")), expected = "a string"),
   settings.1 = list(anyOf = list(list(type = "object", propertyNames = list(type = "string"), additionalProperties = list(anyOf = list(list())))), expected = "a named list or NULL", default = list()),
+  name.4 = list(anyOf = list(list(enum = c("constant", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal", "lecun_uniform", "ones", "orthogonal", "random_normal", "random_uniform", "truncated_normal", "variance_scaling", "zeros"))), expected = "one of \"constant\", \"glorot_normal\", \"glorot_uniform\", \"he_normal\", \"he_uniform\", \"lecun_normal\", \"lecun_uniform\", \"ones\", \"orthogonal\", \"random_normal\", \"random_uniform\", \"truncated_normal\", \"variance_scaling\", \"zeros\""),
   key.1 = list(anyOf = list(list(type = "string", minLength = 1L)), expected = "a non-empty string"),
   vocabulary_list.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "integer"))), minItems = 1L), list(type = "array", items = list(anyOf = list(list(type = "string"))), minItems = 1L)), expected = "strings or whole numbers, such as levels(x)"),
   dtype.1 = list(anyOf = list(list(type = "null"), list(enum = c("string", "int32", "int64"))), expected = "one of \"string\", \"int32\", \"int64\" or NULL", default = NULL),
@@ -186,318 +187,105 @@ schema_fields <- list(
   validation.1 = list(anyOf = list(list(type = "number", minimum = 0L, exclusiveMaximum = 1L)), expected = "a number of at least 0 and below 1", default = 0.2),
   new_levels.1 = list(anyOf = list(list(enum = c("error", "ignore"))), expected = "one of \"error\", \"ignore\"", default = "error"),
   model_class.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))))), expected = "non-empty strings or NULL", default = list()),
-  matrix_features.1 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))))), expected = "non-empty strings or NULL", default = NULL)
+  matrix_features.1 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))))), expected = "non-empty strings or NULL", default = NULL),
+  learning_rate.1 = list(anyOf = list(list(type = "number", minimum = 0L), list(type = "object", propertyNames = list(type = "string"), additionalProperties = list(anyOf = list(list())))), expected = "a number of at least 0, or a list such as list(\"exponential_decay\", ...)"),
+  decay.1 = list(anyOf = list(list(type = "number", minimum = 0L)), expected = "a number of at least 0"),
+  amsgrad.1 = list(anyOf = list(list(type = "boolean")), expected = "TRUE or FALSE"),
+  learning_rate_power.1 = list(anyOf = list(list(type = "number")), expected = "a number")
 )
 
-schema_fields_of <- function(...) {
-  names <- c(...)
-  stats::setNames(unname(schema_fields[names]), names(names))
+member_of <- function(properties, rules) {
+  named <- stats::setNames(unname(schema_fields[properties]), names(properties))
+  list(properties = named, rules = unname(schema_fields[rules]))
 }
 
 schema <- list()
-schema$strategy$central_storage <- list(
-  properties = schema_fields_of(devices = "devices.1"),
-  rules = schema_fields_of()
-)
-schema$strategy$mirrored <- list(
-  properties = schema_fields_of(devices = "devices.1", cross_device = "cross_device.1", devices_per_replica = "devices_per_replica.1"),
-  rules = schema_fields_of()
-)
-schema$strategy$model_parallel <- list(
-  properties = schema_fields_of(devices = "devices.1"),
-  rules = schema_fields_of()
-)
-schema$strategy$multi_worker <- list(
-  properties = schema_fields_of(communication = "communication.1", timeout_s = "timeout_s.1", devices_per_replica = "devices_per_replica.1", compression = "compression.1"),
-  rules = schema_fields_of("rule.1")
-)
-schema$strategy$one_device <- list(
-  properties = schema_fields_of(device = "device.1"),
-  rules = schema_fields_of()
-)
-schema$strategy$parameter_server <- list(
-  properties = schema_fields_of(),
-  rules = schema_fields_of()
-)
-schema$strategy$tpu <- list(
-  properties = schema_fields_of(address = "address.1", steps_per_run = "steps_per_run.1"),
-  rules = schema_fields_of()
-)
-schema$cluster$addresses <- list(
-  properties = schema_fields_of(chief = "chief.1", worker = "chief.1", ps = "chief.1", evaluator = "chief.1", task = "task.1", start_timeout_s = "start_timeout_s.1", stall_timeout_s = "stall_timeout_s.1"),
-  rules = schema_fields_of()
-)
-schema$cluster$local <- list(
-  properties = schema_fields_of(workers = "workers.1", ps = "ps.1", evaluator = "evaluator.1", devices_per_worker = "devices_per_replica.1", memory_limit_mb = "memory_limit_mb.1", start_timeout_s = "start_timeout_s.1", stall_timeout_s = "stall_timeout_s.1", restarts = "restarts.1", network = "network.1"),
-  rules = schema_fields_of("rule.2")
-)
-schema$cluster$kubernetes <- list(
-  properties = schema_fields_of(workers = "workers.1", ps = "ps.1", evaluator = "evaluator.1", image = "image.1", name = "name.1", environment = "environment.1", staging = "staging.1", service_account = "service_account.1", time_limit_s = "memory_limit_mb.1", start_timeout_s = "start_timeout_s.2", stall_timeout_s = "stall_timeout_s.1", job_kind = "job_kind.1", namespace = "namespace.1", queue = "queue.1", gpus = "gpus.1", cpus = "cpus.1", memory = "memory.1", volumes = "volumes.1", secrets = "secrets.1", restarts = "restarts.1", kubectl = "kubectl.1"),
-  rules = schema_fields_of("rule.2")
-)
-schema$cluster$vertex <- list(
-  properties = schema_fields_of(workers = "workers.1", ps = "ps.1", evaluator = "evaluator.1", image = "image.1", name = "name.1", environment = "environment.1", staging = "staging.2", service_account = "service_account.2", time_limit_s = "memory_limit_mb.1", start_timeout_s = "start_timeout_s.2", stall_timeout_s = "stall_timeout_s.1", project = "project.1", location = "location.1", machine_type = "machine_type.1", accelerator = "accelerator.1", accelerators = "devices_per_replica.1", network = "network.2", restarts = "evaluator.1"),
-  rules = schema_fields_of("rule.2")
-)
-schema$cluster$spark <- list(
-  properties = schema_fields_of(workers = "workers.2", ps = "ps.1", evaluator = "evaluator.1", rscript = "rscript.1", python = "python.1", libraries = "libraries.1", environment = "environment.1", lease_s = "lease_s.1", start_timeout_s = "start_timeout_s.3", stall_timeout_s = "stall_timeout_s.1", restarts = "restarts.1", cpus_per_worker = "cpus_per_worker.1", gpus_per_worker = "gpus_per_worker.1", sc = "sc.1"),
-  rules = schema_fields_of("rule.2")
-)
-schema$cluster$slurm <- list(
-  properties = schema_fields_of(workers = "workers.1", ps = "ps.1", evaluator = "evaluator.1", devices_per_worker = "devices_per_replica.1", rscript = "rscript.1", python = "python.1", libraries = "libraries.1", environment = "environment.1", lease_s = "lease_s.1", start_timeout_s = "start_timeout_s.3", stall_timeout_s = "stall_timeout_s.1", restarts = "restarts.1", nodes = "workers.1", time_limit = "python.1", partition = "partition.1", account = "partition.1", options = "libraries.1", setup = "setup.1", stop_signal_s = "stop_signal_s.1", requeue = "evaluator.1"),
-  rules = schema_fields_of("rule.2")
-)
-schema$cluster$ray <- list(
-  properties = schema_fields_of(workers = "workers.2", ps = "ps.1", evaluator = "evaluator.1", rscript = "rscript.1", python = "python.1", libraries = "libraries.1", environment = "environment.1", lease_s = "lease_s.1", start_timeout_s = "start_timeout_s.3", stall_timeout_s = "stall_timeout_s.1", restarts = "restarts.1", cpus_per_worker = "cpus_per_worker.1", gpus_per_worker = "gpus_per_worker.1", address = "address.2", placement = "placement.1"),
-  rules = schema_fields_of("rule.2")
-)
-schema$cluster$mirai <- list(
-  properties = schema_fields_of(workers = "workers.1", ps = "ps.1", evaluator = "evaluator.1", rscript = "rscript.1", python = "python.1", libraries = "libraries.1", environment = "environment.1", lease_s = "lease_s.1", start_timeout_s = "start_timeout_s.3", stall_timeout_s = "stall_timeout_s.1", restarts = "restarts.1", cpus_per_worker = "cpus_per_worker.1", gpus_per_worker = "gpus_per_worker.1", profile = "python.1"),
-  rules = schema_fields_of("rule.2")
-)
-schema$cluster$ssh <- list(
-  properties = schema_fields_of(workers = "workers.2", ps = "ps.1", evaluator = "evaluator.1", devices_per_worker = "devices_per_replica.1", rscript = "rscript.1", python = "python.1", libraries = "libraries.1", environment = "environment.1", lease_s = "lease_s.1", start_timeout_s = "start_timeout_s.3", stall_timeout_s = "stall_timeout_s.1", restarts = "restarts.1", hosts = "hosts.1", host_addresses = "host_addresses.1", ssh = "ssh.1"),
-  rules = schema_fields_of("rule.2")
-)
-schema$run_config <- list(
-  properties = schema_fields_of(strategy = "strategy.1", eval_distribute = "strategy.1", model_dir = "model_dir.1", seed = "seed.1", save_summary_steps = "save_summary_steps.1", save_checkpoints_steps = "save_checkpoints_steps.1", save_checkpoints_secs = "save_checkpoints_secs.1", session_config = "session_config.1", keep_checkpoint_max = "keep_checkpoint_max.1", keep_checkpoint_every_n_hours = "keep_checkpoint_every_n_hours.1", log_step_count_steps = "log_step_count_steps.1", device_fn = "device_fn.1", protocol = "protocol.1", session_creation_timeout_secs = "session_creation_timeout_secs.1", experimental_distribute = "experimental_distribute.1", experimental_max_worker_delay_secs = "save_checkpoints_steps.1", checkpoint_save_graph_def = "evaluator.1", cluster = "cluster.1", steps_per_run = "steps_per_run.1", precision = "precision.1", micro_batches = "devices_per_replica.1", compile = "compile.1", track = "track.1"),
-  rules = schema_fields_of("rule.3", "rule.4", "rule.5", "rule.6")
-)
-schema$tracker$mlflow <- list(
-  properties = schema_fields_of(run_name = "python.1", log_model = "log_model.1", experiment = "python.1", tracking_uri = "python.1"),
-  rules = schema_fields_of()
-)
-schema$tracker$wandb <- list(
-  properties = schema_fields_of(run_name = "python.1", log_model = "log_model.1", project = "python.1", entity = "python.1", mode = "mode.1"),
-  rules = schema_fields_of()
-)
-schema$hook$checkpoint_saver <- list(
-  properties = schema_fields_of(checkpoint_dir = "model_dir.1", every_s = "timeout_s.1", every_n_steps = "every_n_steps.1", saver = "saver.1", checkpoint_basename = "checkpoint_basename.1", scaffold = "scaffold.1", listeners = "listeners.1"),
-  rules = schema_fields_of("rule.7", "rule.8", "rule.9")
-)
-schema$hook$summary_saver <- list(
-  properties = schema_fields_of(every_n_steps = "every_n_steps.1", every_s = "timeout_s.1", output_dir = "model_dir.1", summary_writer = "summary_writer.1", scaffold = "scaffold.1", summary_op = "experimental_distribute.1"),
-  rules = schema_fields_of("rule.10", "rule.11", "rule.12")
-)
-schema$hook$step_counter <- list(
-  properties = schema_fields_of(every_n_steps = "every_n_steps.1", every_s = "timeout_s.1", output_dir = "model_dir.1", summary_writer = "summary_writer.1"),
-  rules = schema_fields_of("rule.10", "rule.11")
-)
-schema$hook$profiler <- list(
-  properties = schema_fields_of(steps = "steps.1", output_dir = "model_dir.1"),
-  rules = schema_fields_of()
-)
-schema$hook$session_run <- list(
-  properties = schema_fields_of(begin = "begin.1", after_create_session = "after_create_session.1", before_run = "before_run.1", after_run = "after_run.1", end = "end.1", every_n_steps = "every_n_steps.1"),
-  rules = schema_fields_of()
-)
-schema$hook$step_cost <- list(
-  properties = schema_fields_of(seconds = "seconds.1"),
-  rules = schema_fields_of()
-)
-schema$hook$global_step_waiter <- list(
-  properties = schema_fields_of(wait_until_step = "wait_until_step.1"),
-  rules = schema_fields_of()
-)
-schema$hook$stop_at_step <- list(
-  properties = schema_fields_of(num_steps = "every_n_steps.1", last_step = "every_n_steps.1"),
-  rules = schema_fields_of("rule.13", "rule.14")
-)
-schema$hook$early_stopping <- list(
-  properties = schema_fields_of(monitor = "monitor.1", patience_steps = "patience_steps.1", min_delta = "min_delta.1", mode = "mode.2", data = "data.1", min_steps = "gpus.1", every_n_steps = "every_n_steps.1", every_s = "timeout_s.1", restore_best_weights = "log_model.1"),
-  rules = schema_fields_of("rule.15", "rule.11")
-)
-schema$hook$history_saver <- list(
-  properties = schema_fields_of(every_n_steps = "every_n_steps.2"),
-  rules = schema_fields_of()
-)
-schema$hook$progress_bar <- list(
-  properties = schema_fields_of(),
-  rules = schema_fields_of()
-)
-schema$hook$view_metrics <- list(
-  properties = schema_fields_of(),
-  rules = schema_fields_of()
-)
-schema$hook$logging_tensor <- list(
-  properties = schema_fields_of(tensors = "tensors.1", every_n_steps = "every_n_steps.1", every_s = "timeout_s.1", at_end = "log_model.1"),
-  rules = schema_fields_of("rule.16", "rule.11")
-)
-schema$hook$nan_tensor <- list(
-  properties = schema_fields_of(loss_tensor = "loss_tensor.1", fail_on_nan_loss = "evaluator.1"),
-  rules = schema_fields_of()
-)
-schema$train_spec <- list(
-  properties = schema_fields_of(input = "input.1", max_steps = "every_n_steps.1", hooks = "hooks.1"),
-  rules = schema_fields_of()
-)
-schema$eval_spec <- list(
-  properties = schema_fields_of(input = "input.1", steps = "every_n_steps.1", name = "name.2", hooks = "hooks.1", exporters = "exporters.1", start_delay_secs = "start_delay_secs.1", throttle_secs = "throttle_secs.1"),
-  rules = schema_fields_of()
-)
-schema$optimizer$named <- list(
-  properties = schema_fields_of(name = "name.3", settings = "settings.1"),
-  rules = schema_fields_of()
-)
-schema$optimizer$object <- list(
-  properties = schema_fields_of(object = "sc.1"),
-  rules = schema_fields_of()
-)
-schema$optimizer$`function` <- list(
-  properties = schema_fields_of(`function` = "sc.1"),
-  rules = schema_fields_of()
-)
-schema$initializer$named <- list(
-  properties = schema_fields_of(name = "name.3", settings = "settings.1"),
-  rules = schema_fields_of()
-)
-schema$initializer$`function` <- list(
-  properties = schema_fields_of(`function` = "sc.1"),
-  rules = schema_fields_of()
-)
-schema$feature_column$categorical_with_vocabulary_list <- list(
-  properties = schema_fields_of(key = "key.1", vocabulary_list = "vocabulary_list.1", dtype = "dtype.1", default_value = "default_value.1", num_oov_buckets = "gpus.1"),
-  rules = schema_fields_of()
-)
-schema$feature_column$categorical_with_vocabulary_file <- list(
-  properties = schema_fields_of(key = "key.1", vocabulary_file = "vocabulary_file.1", vocabulary_size = "every_n_steps.1", num_oov_buckets = "gpus.1", default_value = "default_value.1", dtype = "dtype.2"),
-  rules = schema_fields_of()
-)
-schema$feature_column$categorical_with_hash_bucket <- list(
-  properties = schema_fields_of(key = "key.1", hash_bucket_size = "hash_bucket_size.1", dtype = "dtype.2"),
-  rules = schema_fields_of()
-)
-schema$feature_column$categorical_with_identity <- list(
-  properties = schema_fields_of(key = "key.1", num_buckets = "num_buckets.1", default_value = "save_checkpoints_steps.1"),
-  rules = schema_fields_of()
-)
-schema$feature_column$crossed <- list(
-  properties = schema_fields_of(keys = "keys.1", hash_bucket_size = "hash_bucket_size.1", hash_key = "save_checkpoints_steps.1"),
-  rules = schema_fields_of()
-)
-schema$feature_column$categorical_weighted <- list(
-  properties = schema_fields_of(categorical_column = "categorical_column.1", weight_feature_key = "key.1", dtype = "dtype.3"),
-  rules = schema_fields_of()
-)
-schema$feature_column$indicator <- list(
-  properties = schema_fields_of(categorical_column = "categorical_column.1"),
-  rules = schema_fields_of()
-)
-schema$feature_column$embedding <- list(
-  properties = schema_fields_of(categorical_column = "categorical_column.1", dimension = "num_buckets.1", combiner = "combiner.1", initializer = "initializer.1", ckpt_to_load_from = "name.2", tensor_name_in_ckpt = "name.2", max_norm = "max_norm.1", trainable = "evaluator.1"),
-  rules = schema_fields_of("rule.17", "rule.18")
-)
-schema$feature_column$numeric <- list(
-  properties = schema_fields_of(key = "key.1", shape = "shape.1", default_value = "default_value.2", dtype = "dtype.3", normalizer_fn = "normalizer_fn.1", center = "default_value.2", scale = "scale.1"),
-  rules = schema_fields_of("rule.19", "rule.20")
-)
-schema$feature_column$bucketized <- list(
-  properties = schema_fields_of(source_column = "source_column.1", boundaries = "boundaries.1"),
-  rules = schema_fields_of()
-)
-schema$input$dataset_function <- list(
-  properties = schema_fields_of(`function` = "function.1"),
-  rules = schema_fields_of()
-)
-schema$input$generator <- list(
-  properties = schema_fields_of(response = "name.2", epochs = "epochs.1"),
-  rules = schema_fields_of()
-)
-schema$input$serialized_dataset <- list(
-  properties = schema_fields_of(graph = "name.3", features = "features.1", response = "response.1"),
-  rules = schema_fields_of()
-)
-schema$input$transformed <- list(
-  properties = schema_fields_of(source = "input.1", weights = "name.2", transform = "normalizer_fn.1"),
-  rules = schema_fields_of()
-)
-schema$input$in_memory <- list(
-  properties = schema_fields_of(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", columns = "columns.1"),
-  rules = schema_fields_of()
-)
-schema$input$mapped <- list(
-  properties = schema_fields_of(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", directory = "name.3"),
-  rules = schema_fields_of()
-)
-schema$input$tfrecord <- list(
-  properties = schema_fields_of(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", paths = "paths.1", features = "features.2", columns = "columns.2", verify = "evaluator.1"),
-  rules = schema_fields_of()
-)
-schema$input$arrow <- list(
-  properties = schema_fields_of(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", paths = "paths.1", features = "features.2", types = "types.1", impute = "settings.1", on_bad_row = "on_bad_row.1"),
-  rules = schema_fields_of()
-)
-schema$input$csv <- list(
-  properties = schema_fields_of(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", paths = "paths.1", features = "features.2", types = "types.1", impute = "settings.1", on_bad_row = "on_bad_row.1", delim = "delim.1", na = "na.1"),
-  rules = schema_fields_of()
-)
-schema$input$parquet <- list(
-  properties = schema_fields_of(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", paths = "paths.1", features = "features.2", types = "types.1", impute = "settings.1", on_bad_row = "on_bad_row.1"),
-  rules = schema_fields_of()
-)
-schema$estimator$baseline_regressor <- list(
-  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", standardize_response = "standardize_response.1", optimizer = "optimizer.1"),
-  rules = schema_fields_of()
-)
-schema$estimator$baseline_classifier <- list(
-  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", optimizer = "optimizer.1"),
-  rules = schema_fields_of()
-)
-schema$estimator$dnn_linear_combined_regressor <- list(
-  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", standardize_response = "standardize_response.1", linear_feature_columns = "linear_feature_columns.1", linear_optimizer = "optimizer.1", dnn_feature_columns = "linear_feature_columns.1", dnn_optimizer = "dnn_optimizer.1", dnn_hidden_units = "dnn_hidden_units.1", dnn_activation_fn = "dnn_activation_fn.1", dnn_dropout = "dnn_dropout.1", batch_norm = "log_model.1", linear_sparse_combiner = "linear_sparse_combiner.1"),
-  rules = schema_fields_of()
-)
-schema$estimator$dnn_linear_combined_classifier <- list(
-  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", linear_feature_columns = "linear_feature_columns.1", linear_optimizer = "optimizer.1", dnn_feature_columns = "linear_feature_columns.1", dnn_optimizer = "dnn_optimizer.1", dnn_hidden_units = "dnn_hidden_units.1", dnn_activation_fn = "dnn_activation_fn.1", dnn_dropout = "dnn_dropout.1", batch_norm = "log_model.1", linear_sparse_combiner = "linear_sparse_combiner.1"),
-  rules = schema_fields_of()
-)
-schema$estimator$dnn_regressor <- list(
-  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", standardize_response = "standardize_response.1", hidden_units = "hidden_units.1", feature_columns = "linear_feature_columns.1", optimizer = "dnn_optimizer.1", activation_fn = "dnn_activation_fn.1", dropout = "dnn_dropout.1", batch_norm = "log_model.1"),
-  rules = schema_fields_of()
-)
-schema$estimator$dnn_classifier <- list(
-  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", hidden_units = "hidden_units.1", feature_columns = "linear_feature_columns.1", optimizer = "dnn_optimizer.1", activation_fn = "dnn_activation_fn.1", dropout = "dnn_dropout.1", batch_norm = "log_model.1"),
-  rules = schema_fields_of()
-)
-schema$estimator$linear_regressor <- list(
-  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", standardize_response = "standardize_response.1", feature_columns = "linear_feature_columns.1", optimizer = "optimizer.1", sparse_combiner = "linear_sparse_combiner.1"),
-  rules = schema_fields_of()
-)
-schema$estimator$linear_classifier <- list(
-  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", feature_columns = "linear_feature_columns.1", optimizer = "optimizer.1", sparse_combiner = "linear_sparse_combiner.1"),
-  rules = schema_fields_of()
-)
-schema$estimator$tabular_regressor <- list(
-  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", standardize_response = "standardize_response.2", hidden_units = "hidden_units.2", dropout = "dropout.1", weight_decay = "weight_decay.1", learning_rate = "max_norm.1", batch_size = "every_n_steps.1", epochs = "every_n_steps.1", validation = "validation.1", new_levels = "new_levels.1", time_limit_s = "max_norm.1"),
-  rules = schema_fields_of()
-)
-schema$estimator$tabular_classifier <- list(
-  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", hidden_units = "hidden_units.2", dropout = "dropout.1", weight_decay = "weight_decay.1", learning_rate = "max_norm.1", batch_size = "every_n_steps.1", epochs = "every_n_steps.1", validation = "validation.1", new_levels = "new_levels.1", time_limit_s = "max_norm.1"),
-  rules = schema_fields_of()
-)
-schema$estimator$custom <- list(
-  properties = schema_fields_of(model_dir = "key.1", model_class = "model_class.1", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", model_fn = "function.1", params = "experimental_distribute.1"),
-  rules = schema_fields_of()
-)
-schema$estimator$keras <- list(
-  properties = schema_fields_of(model_dir = "key.1", path = "name.2", `function` = "normalizer_fn.1", custom_objects = "settings.1", matrix_features = "matrix_features.1", weights = "name.2"),
-  rules = schema_fields_of()
-)
-schema$estimator$training_loop <- list(
-  properties = schema_fields_of(model_dir = "key.1", model_class = "model_class.1", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", build_parts = "function.1", train_step = "function.1", eval_step = "normalizer_fn.1", predict_step = "normalizer_fn.1", params = "experimental_distribute.1"),
-  rules = schema_fields_of()
-)
-schema$estimator$wrapped <- list(
-  properties = schema_fields_of(model_dir = "key.1", estimator = "experimental_distribute.1", keeps_config = "evaluator.1", calls_r = "log_model.1"),
-  rules = schema_fields_of()
-)
+schema$strategy$central_storage <- member_of(c(devices = "devices.1"), c())
+schema$strategy$mirrored <- member_of(c(devices = "devices.1", cross_device = "cross_device.1", devices_per_replica = "devices_per_replica.1"), c())
+schema$strategy$model_parallel <- member_of(c(devices = "devices.1"), c())
+schema$strategy$multi_worker <- member_of(c(communication = "communication.1", timeout_s = "timeout_s.1", devices_per_replica = "devices_per_replica.1", compression = "compression.1"), c("rule.1"))
+schema$strategy$one_device <- member_of(c(device = "device.1"), c())
+schema$strategy$parameter_server <- member_of(c(), c())
+schema$strategy$tpu <- member_of(c(address = "address.1", steps_per_run = "steps_per_run.1"), c())
+schema$cluster$addresses <- member_of(c(chief = "chief.1", worker = "chief.1", ps = "chief.1", evaluator = "chief.1", task = "task.1", start_timeout_s = "start_timeout_s.1", stall_timeout_s = "stall_timeout_s.1"), c())
+schema$cluster$local <- member_of(c(workers = "workers.1", ps = "ps.1", evaluator = "evaluator.1", devices_per_worker = "devices_per_replica.1", memory_limit_mb = "memory_limit_mb.1", start_timeout_s = "start_timeout_s.1", stall_timeout_s = "stall_timeout_s.1", restarts = "restarts.1", network = "network.1"), c("rule.2"))
+schema$cluster$kubernetes <- member_of(c(workers = "workers.1", ps = "ps.1", evaluator = "evaluator.1", image = "image.1", name = "name.1", environment = "environment.1", staging = "staging.1", service_account = "service_account.1", time_limit_s = "memory_limit_mb.1", start_timeout_s = "start_timeout_s.2", stall_timeout_s = "stall_timeout_s.1", job_kind = "job_kind.1", namespace = "namespace.1", queue = "queue.1", gpus = "gpus.1", cpus = "cpus.1", memory = "memory.1", volumes = "volumes.1", secrets = "secrets.1", restarts = "restarts.1", kubectl = "kubectl.1"), c("rule.2"))
+schema$cluster$vertex <- member_of(c(workers = "workers.1", ps = "ps.1", evaluator = "evaluator.1", image = "image.1", name = "name.1", environment = "environment.1", staging = "staging.2", service_account = "service_account.2", time_limit_s = "memory_limit_mb.1", start_timeout_s = "start_timeout_s.2", stall_timeout_s = "stall_timeout_s.1", project = "project.1", location = "location.1", machine_type = "machine_type.1", accelerator = "accelerator.1", accelerators = "devices_per_replica.1", network = "network.2", restarts = "evaluator.1"), c("rule.2"))
+schema$cluster$spark <- member_of(c(workers = "workers.2", ps = "ps.1", evaluator = "evaluator.1", rscript = "rscript.1", python = "python.1", libraries = "libraries.1", environment = "environment.1", lease_s = "lease_s.1", start_timeout_s = "start_timeout_s.3", stall_timeout_s = "stall_timeout_s.1", restarts = "restarts.1", cpus_per_worker = "cpus_per_worker.1", gpus_per_worker = "gpus_per_worker.1", sc = "sc.1"), c("rule.2"))
+schema$cluster$slurm <- member_of(c(workers = "workers.1", ps = "ps.1", evaluator = "evaluator.1", devices_per_worker = "devices_per_replica.1", rscript = "rscript.1", python = "python.1", libraries = "libraries.1", environment = "environment.1", lease_s = "lease_s.1", start_timeout_s = "start_timeout_s.3", stall_timeout_s = "stall_timeout_s.1", restarts = "restarts.1", nodes = "workers.1", time_limit = "python.1", partition = "partition.1", account = "partition.1", options = "libraries.1", setup = "setup.1", stop_signal_s = "stop_signal_s.1", requeue = "evaluator.1"), c("rule.2"))
+schema$cluster$ray <- member_of(c(workers = "workers.2", ps = "ps.1", evaluator = "evaluator.1", rscript = "rscript.1", python = "python.1", libraries = "libraries.1", environment = "environment.1", lease_s = "lease_s.1", start_timeout_s = "start_timeout_s.3", stall_timeout_s = "stall_timeout_s.1", restarts = "restarts.1", cpus_per_worker = "cpus_per_worker.1", gpus_per_worker = "gpus_per_worker.1", address = "address.2", placement = "placement.1"), c("rule.2"))
+schema$cluster$mirai <- member_of(c(workers = "workers.1", ps = "ps.1", evaluator = "evaluator.1", rscript = "rscript.1", python = "python.1", libraries = "libraries.1", environment = "environment.1", lease_s = "lease_s.1", start_timeout_s = "start_timeout_s.3", stall_timeout_s = "stall_timeout_s.1", restarts = "restarts.1", cpus_per_worker = "cpus_per_worker.1", gpus_per_worker = "gpus_per_worker.1", profile = "python.1"), c("rule.2"))
+schema$cluster$ssh <- member_of(c(workers = "workers.2", ps = "ps.1", evaluator = "evaluator.1", devices_per_worker = "devices_per_replica.1", rscript = "rscript.1", python = "python.1", libraries = "libraries.1", environment = "environment.1", lease_s = "lease_s.1", start_timeout_s = "start_timeout_s.3", stall_timeout_s = "stall_timeout_s.1", restarts = "restarts.1", hosts = "hosts.1", host_addresses = "host_addresses.1", ssh = "ssh.1"), c("rule.2"))
+schema$run_config <- member_of(c(strategy = "strategy.1", eval_distribute = "strategy.1", model_dir = "model_dir.1", seed = "seed.1", save_summary_steps = "save_summary_steps.1", save_checkpoints_steps = "save_checkpoints_steps.1", save_checkpoints_secs = "save_checkpoints_secs.1", session_config = "session_config.1", keep_checkpoint_max = "keep_checkpoint_max.1", keep_checkpoint_every_n_hours = "keep_checkpoint_every_n_hours.1", log_step_count_steps = "log_step_count_steps.1", device_fn = "device_fn.1", protocol = "protocol.1", session_creation_timeout_secs = "session_creation_timeout_secs.1", experimental_distribute = "experimental_distribute.1", experimental_max_worker_delay_secs = "save_checkpoints_steps.1", checkpoint_save_graph_def = "evaluator.1", cluster = "cluster.1", steps_per_run = "steps_per_run.1", precision = "precision.1", micro_batches = "devices_per_replica.1", compile = "compile.1", track = "track.1"), c("rule.3", "rule.4", "rule.5", "rule.6"))
+schema$tracker$mlflow <- member_of(c(run_name = "python.1", log_model = "log_model.1", experiment = "python.1", tracking_uri = "python.1"), c())
+schema$tracker$wandb <- member_of(c(run_name = "python.1", log_model = "log_model.1", project = "python.1", entity = "python.1", mode = "mode.1"), c())
+schema$hook$checkpoint_saver <- member_of(c(checkpoint_dir = "model_dir.1", every_s = "timeout_s.1", every_n_steps = "every_n_steps.1", saver = "saver.1", checkpoint_basename = "checkpoint_basename.1", scaffold = "scaffold.1", listeners = "listeners.1"), c("rule.7", "rule.8", "rule.9"))
+schema$hook$summary_saver <- member_of(c(every_n_steps = "every_n_steps.1", every_s = "timeout_s.1", output_dir = "model_dir.1", summary_writer = "summary_writer.1", scaffold = "scaffold.1", summary_op = "experimental_distribute.1"), c("rule.10", "rule.11", "rule.12"))
+schema$hook$step_counter <- member_of(c(every_n_steps = "every_n_steps.1", every_s = "timeout_s.1", output_dir = "model_dir.1", summary_writer = "summary_writer.1"), c("rule.10", "rule.11"))
+schema$hook$profiler <- member_of(c(steps = "steps.1", output_dir = "model_dir.1"), c())
+schema$hook$session_run <- member_of(c(begin = "begin.1", after_create_session = "after_create_session.1", before_run = "before_run.1", after_run = "after_run.1", end = "end.1", every_n_steps = "every_n_steps.1"), c())
+schema$hook$step_cost <- member_of(c(seconds = "seconds.1"), c())
+schema$hook$global_step_waiter <- member_of(c(wait_until_step = "wait_until_step.1"), c())
+schema$hook$stop_at_step <- member_of(c(num_steps = "every_n_steps.1", last_step = "every_n_steps.1"), c("rule.13", "rule.14"))
+schema$hook$early_stopping <- member_of(c(monitor = "monitor.1", patience_steps = "patience_steps.1", min_delta = "min_delta.1", mode = "mode.2", data = "data.1", min_steps = "gpus.1", every_n_steps = "every_n_steps.1", every_s = "timeout_s.1", restore_best_weights = "log_model.1"), c("rule.15", "rule.11"))
+schema$hook$history_saver <- member_of(c(every_n_steps = "every_n_steps.2"), c())
+schema$hook$progress_bar <- member_of(c(), c())
+schema$hook$view_metrics <- member_of(c(), c())
+schema$hook$logging_tensor <- member_of(c(tensors = "tensors.1", every_n_steps = "every_n_steps.1", every_s = "timeout_s.1", at_end = "log_model.1"), c("rule.16", "rule.11"))
+schema$hook$nan_tensor <- member_of(c(loss_tensor = "loss_tensor.1", fail_on_nan_loss = "evaluator.1"), c())
+schema$train_spec <- member_of(c(input = "input.1", max_steps = "every_n_steps.1", hooks = "hooks.1"), c())
+schema$eval_spec <- member_of(c(input = "input.1", steps = "every_n_steps.1", name = "name.2", hooks = "hooks.1", exporters = "exporters.1", start_delay_secs = "start_delay_secs.1", throttle_secs = "throttle_secs.1"), c())
+schema$optimizer$named <- member_of(c(name = "name.3", settings = "settings.1"), c())
+schema$optimizer$object <- member_of(c(object = "sc.1"), c())
+schema$optimizer$`function` <- member_of(c(`function` = "sc.1"), c())
+schema$initializer$named <- member_of(c(name = "name.4", settings = "settings.1"), c())
+schema$initializer$`function` <- member_of(c(`function` = "sc.1"), c())
+schema$feature_column$categorical_with_vocabulary_list <- member_of(c(key = "key.1", vocabulary_list = "vocabulary_list.1", dtype = "dtype.1", default_value = "default_value.1", num_oov_buckets = "gpus.1"), c())
+schema$feature_column$categorical_with_vocabulary_file <- member_of(c(key = "key.1", vocabulary_file = "vocabulary_file.1", vocabulary_size = "every_n_steps.1", num_oov_buckets = "gpus.1", default_value = "default_value.1", dtype = "dtype.2"), c())
+schema$feature_column$categorical_with_hash_bucket <- member_of(c(key = "key.1", hash_bucket_size = "hash_bucket_size.1", dtype = "dtype.2"), c())
+schema$feature_column$categorical_with_identity <- member_of(c(key = "key.1", num_buckets = "num_buckets.1", default_value = "save_checkpoints_steps.1"), c())
+schema$feature_column$crossed <- member_of(c(keys = "keys.1", hash_bucket_size = "hash_bucket_size.1", hash_key = "save_checkpoints_steps.1"), c())
+schema$feature_column$categorical_weighted <- member_of(c(categorical_column = "categorical_column.1", weight_feature_key = "key.1", dtype = "dtype.3"), c())
+schema$feature_column$indicator <- member_of(c(categorical_column = "categorical_column.1"), c())
+schema$feature_column$embedding <- member_of(c(categorical_column = "categorical_column.1", dimension = "num_buckets.1", combiner = "combiner.1", initializer = "initializer.1", ckpt_to_load_from = "name.2", tensor_name_in_ckpt = "name.2", max_norm = "max_norm.1", trainable = "evaluator.1"), c("rule.17", "rule.18"))
+schema$feature_column$numeric <- member_of(c(key = "key.1", shape = "shape.1", default_value = "default_value.2", dtype = "dtype.3", normalizer_fn = "normalizer_fn.1", center = "default_value.2", scale = "scale.1"), c("rule.19", "rule.20"))
+schema$feature_column$bucketized <- member_of(c(source_column = "source_column.1", boundaries = "boundaries.1"), c())
+schema$input$dataset_function <- member_of(c(`function` = "function.1"), c())
+schema$input$generator <- member_of(c(response = "name.2", epochs = "epochs.1"), c())
+schema$input$serialized_dataset <- member_of(c(graph = "name.3", features = "features.1", response = "response.1"), c())
+schema$input$transformed <- member_of(c(source = "input.1", weights = "name.2", transform = "normalizer_fn.1"), c())
+schema$input$in_memory <- member_of(c(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", columns = "columns.1"), c())
+schema$input$mapped <- member_of(c(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", directory = "name.3"), c())
+schema$input$tfrecord <- member_of(c(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", paths = "paths.1", features = "features.2", columns = "columns.2", verify = "evaluator.1"), c())
+schema$input$arrow <- member_of(c(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", paths = "paths.1", features = "features.2", types = "types.1", impute = "settings.1", on_bad_row = "on_bad_row.1"), c())
+schema$input$csv <- member_of(c(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", paths = "paths.1", features = "features.2", types = "types.1", impute = "settings.1", on_bad_row = "on_bad_row.1", delim = "delim.1", na = "na.1"), c())
+schema$input$parquet <- member_of(c(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", paths = "paths.1", features = "features.2", types = "types.1", impute = "settings.1", on_bad_row = "on_bad_row.1"), c())
+schema$estimator$baseline_regressor <- member_of(c(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", standardize_response = "standardize_response.1", optimizer = "optimizer.1"), c())
+schema$estimator$baseline_classifier <- member_of(c(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", optimizer = "optimizer.1"), c())
+schema$estimator$dnn_linear_combined_regressor <- member_of(c(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", standardize_response = "standardize_response.1", linear_feature_columns = "linear_feature_columns.1", linear_optimizer = "optimizer.1", dnn_feature_columns = "linear_feature_columns.1", dnn_optimizer = "dnn_optimizer.1", dnn_hidden_units = "dnn_hidden_units.1", dnn_activation_fn = "dnn_activation_fn.1", dnn_dropout = "dnn_dropout.1", batch_norm = "log_model.1", linear_sparse_combiner = "linear_sparse_combiner.1"), c())
+schema$estimator$dnn_linear_combined_classifier <- member_of(c(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", linear_feature_columns = "linear_feature_columns.1", linear_optimizer = "optimizer.1", dnn_feature_columns = "linear_feature_columns.1", dnn_optimizer = "dnn_optimizer.1", dnn_hidden_units = "dnn_hidden_units.1", dnn_activation_fn = "dnn_activation_fn.1", dnn_dropout = "dnn_dropout.1", batch_norm = "log_model.1", linear_sparse_combiner = "linear_sparse_combiner.1"), c())
+schema$estimator$dnn_regressor <- member_of(c(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", standardize_response = "standardize_response.1", hidden_units = "hidden_units.1", feature_columns = "linear_feature_columns.1", optimizer = "dnn_optimizer.1", activation_fn = "dnn_activation_fn.1", dropout = "dnn_dropout.1", batch_norm = "log_model.1"), c())
+schema$estimator$dnn_classifier <- member_of(c(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", hidden_units = "hidden_units.1", feature_columns = "linear_feature_columns.1", optimizer = "dnn_optimizer.1", activation_fn = "dnn_activation_fn.1", dropout = "dnn_dropout.1", batch_norm = "log_model.1"), c())
+schema$estimator$linear_regressor <- member_of(c(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", standardize_response = "standardize_response.1", feature_columns = "linear_feature_columns.1", optimizer = "optimizer.1", sparse_combiner = "linear_sparse_combiner.1"), c())
+schema$estimator$linear_classifier <- member_of(c(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", feature_columns = "linear_feature_columns.1", optimizer = "optimizer.1", sparse_combiner = "linear_sparse_combiner.1"), c())
+schema$estimator$tabular_regressor <- member_of(c(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", standardize_response = "standardize_response.2", hidden_units = "hidden_units.2", dropout = "dropout.1", weight_decay = "weight_decay.1", learning_rate = "max_norm.1", batch_size = "every_n_steps.1", epochs = "every_n_steps.1", validation = "validation.1", new_levels = "new_levels.1", time_limit_s = "max_norm.1"), c())
+schema$estimator$tabular_classifier <- member_of(c(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", hidden_units = "hidden_units.2", dropout = "dropout.1", weight_decay = "weight_decay.1", learning_rate = "max_norm.1", batch_size = "every_n_steps.1", epochs = "every_n_steps.1", validation = "validation.1", new_levels = "new_levels.1", time_limit_s = "max_norm.1"), c())
+schema$estimator$custom <- member_of(c(model_dir = "key.1", model_class = "model_class.1", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", model_fn = "function.1", params = "experimental_distribute.1"), c())
+schema$estimator$keras <- member_of(c(model_dir = "key.1", path = "name.2", `function` = "normalizer_fn.1", custom_objects = "settings.1", matrix_features = "matrix_features.1", weights = "name.2"), c())
+schema$estimator$training_loop <- member_of(c(model_dir = "key.1", model_class = "model_class.1", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", build_parts = "function.1", train_step = "function.1", eval_step = "normalizer_fn.1", predict_step = "normalizer_fn.1", params = "experimental_distribute.1"), c())
+schema$estimator$wrapped <- member_of(c(model_dir = "key.1", estimator = "experimental_distribute.1", keeps_config = "evaluator.1", calls_r = "log_model.1"), c())
+schema$optimizer_settings$adadelta <- member_of(c(learning_rate = "learning_rate.1", decay = "decay.1", clipnorm = "decay.1", clipvalue = "decay.1", global_clipnorm = "decay.1", l2_penalty = "decay.1", rho = "decay.1", epsilon = "decay.1"), c())
+schema$optimizer_settings$adagrad <- member_of(c(learning_rate = "learning_rate.1", decay = "decay.1", clipnorm = "decay.1", clipvalue = "decay.1", global_clipnorm = "decay.1", l2_penalty = "decay.1", initial_accumulator_value = "decay.1", epsilon = "decay.1"), c())
+schema$optimizer_settings$adam <- member_of(c(learning_rate = "learning_rate.1", decay = "decay.1", clipnorm = "decay.1", clipvalue = "decay.1", global_clipnorm = "decay.1", l2_penalty = "decay.1", beta_1 = "decay.1", beta_2 = "decay.1", epsilon = "decay.1", amsgrad = "amsgrad.1"), c())
+schema$optimizer_settings$adamax <- member_of(c(learning_rate = "learning_rate.1", decay = "decay.1", clipnorm = "decay.1", clipvalue = "decay.1", global_clipnorm = "decay.1", l2_penalty = "decay.1", beta_1 = "decay.1", beta_2 = "decay.1", epsilon = "decay.1"), c())
+schema$optimizer_settings$ftrl <- member_of(c(learning_rate = "learning_rate.1", decay = "decay.1", clipnorm = "decay.1", clipvalue = "decay.1", global_clipnorm = "decay.1", l2_penalty = "decay.1", learning_rate_power = "learning_rate_power.1", initial_accumulator_value = "decay.1", l1_regularization_strength = "decay.1", l2_regularization_strength = "decay.1", l2_shrinkage_regularization_strength = "decay.1", beta = "decay.1"), c())
+schema$optimizer_settings$nadam <- member_of(c(learning_rate = "learning_rate.1", decay = "decay.1", clipnorm = "decay.1", clipvalue = "decay.1", global_clipnorm = "decay.1", l2_penalty = "decay.1", beta_1 = "decay.1", beta_2 = "decay.1", epsilon = "decay.1"), c())
+schema$optimizer_settings$rmsprop <- member_of(c(learning_rate = "learning_rate.1", decay = "decay.1", clipnorm = "decay.1", clipvalue = "decay.1", global_clipnorm = "decay.1", l2_penalty = "decay.1", rho = "decay.1", momentum = "decay.1", epsilon = "decay.1", centered = "amsgrad.1"), c())
+schema$optimizer_settings$sgd <- member_of(c(learning_rate = "learning_rate.1", decay = "decay.1", clipnorm = "decay.1", clipvalue = "decay.1", global_clipnorm = "decay.1", l2_penalty = "decay.1", momentum = "decay.1", nesterov = "amsgrad.1"), c())
 
-# Names that are no fields of their own.
+# Names that are not fields of their own.
 schema_names <- list(
   activations = c("celu", "crelu", "elu", "exponential", "gelu", "hard_sigmoid", "hardshrink", "hardsigmoid", "hardtanh", "leaky_relu", "linear", "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "softmax", "softplus", "softshrink", "softsign", "swish", "tanh", "tanhshrink"),
-  common_settings = c("learning_rate", "decay", "clipnorm", "clipvalue", "global_clipnorm", "l2_penalty"),
-  initializers = c("constant", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal", "lecun_uniform", "ones", "orthogonal", "random_normal", "random_uniform", "truncated_normal", "variance_scaling", "zeros"),
-  optimizers = list(adadelta = c("rho", "epsilon"), adagrad = c("initial_accumulator_value", "epsilon"), adam = c("beta_1", "beta_2", "epsilon", "amsgrad"), adamax = c("beta_1", "beta_2", "epsilon"), ftrl = c("learning_rate_power", "initial_accumulator_value", "l1_regularization_strength", "l2_regularization_strength", "l2_shrinkage_regularization_strength", "beta"), nadam = c("beta_1", "beta_2", "epsilon"), rmsprop = c("rho", "momentum", "epsilon", "centered"), sgd = c("momentum", "nesterov")),
   schedules = c("cosine_decay", "cosine_decay_restarts", "exponential_decay", "inverse_time_decay", "piecewise_constant_decay", "polynomial_decay")
 )
 # nolint end

@@ -18,7 +18,7 @@
 #' tfdistribute_sitrep()
 #' @export
 tfdistribute_sitrep <- function(..., patches = FALSE) {
-  check_call()
+  check_call(...)
   check_flag(patches)
   report <- tryCatch(
     python_report(),

@@ -27,16 +27,11 @@ NULL
 #' @rdname specs
 #' @export
 train_spec <- function(input_fn, max_steps = NULL, hooks = NULL, ...) {
-  check_call()
-  arguments <- list(
-    input = as_input(input_fn),
-    max_steps = max_steps,
-    hooks = check_hooks(hooks)
-  )
-  structure(
-    checked_fields_of(schema$train_spec, arguments),
-    class = "tfdistribute_train_spec"
-  )
+  check_call(...)
+  input <- as_input(input_fn)
+  hooks <- check_hooks(hooks)
+  fields <- checked_fields_of(schema$train_spec, as.list(environment()))
+  structure(fields, class = "tfdistribute_train_spec")
 }
 
 #' @rdname specs
@@ -51,20 +46,11 @@ eval_spec <- function(
   throttle_secs = 600,
   ...
 ) {
-  check_call()
-  arguments <- list(
-    input = as_input(input_fn),
-    steps = steps,
-    name = name,
-    hooks = check_hooks(hooks),
-    exporters = exporters,
-    start_delay_secs = start_delay_secs,
-    throttle_secs = throttle_secs
-  )
-  structure(
-    checked_fields_of(schema$eval_spec, arguments),
-    class = "tfdistribute_eval_spec"
-  )
+  check_call(...)
+  input <- as_input(input_fn)
+  hooks <- check_hooks(hooks)
+  fields <- checked_fields_of(schema$eval_spec, as.list(environment()))
+  structure(fields, class = "tfdistribute_eval_spec")
 }
 
 #' @export

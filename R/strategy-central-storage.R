@@ -16,7 +16,7 @@
 #' strategy_central_storage(devices = 2)
 #' @export
 strategy_central_storage <- function(devices = NULL, ...) {
-  check_call()
+  check_call(...)
   describe_on_devices("central_storage", as.list(environment()))
 }
 

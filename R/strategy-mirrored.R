@@ -31,7 +31,7 @@ strategy_mirrored <- function(
   devices_per_replica = 1,
   ...
 ) {
-  check_call()
+  check_call(...)
   described <- describe_on_devices("mirrored", as.list(environment()))
   if (described$cross_device == "nccl") {
     check_nccl(described$devices)

@@ -19,7 +19,7 @@
 #' strategy_model_parallel(devices = 2)
 #' @export
 strategy_model_parallel <- function(devices = NULL, ...) {
-  check_call()
+  check_call(...)
   describe_on_devices("model_parallel", as.list(environment()))
 }
 

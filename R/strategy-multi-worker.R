@@ -43,7 +43,7 @@ strategy_multi_worker <- function(
   compression = c("none", "bfloat16"),
   ...
 ) {
-  check_call()
+  check_call(...)
   describe("strategy", "multi_worker", as.list(environment()))
 }
 

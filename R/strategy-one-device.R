@@ -16,7 +16,7 @@
 #' strategy_one_device("CPU:0")
 #' @export
 strategy_one_device <- function(device, ...) {
-  check_call()
+  check_call(...)
   described <- describe("strategy", "one_device", as.list(environment()))
   described["device"] <- canonical_device(described$device)
   described

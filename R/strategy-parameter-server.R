@@ -16,8 +16,8 @@
 #' strategy_parameter_server()
 #' @export
 strategy_parameter_server <- function(...) {
-  check_call()
-  describe("strategy", "parameter_server", list())
+  check_call(...)
+  describe("strategy", "parameter_server", as.list(environment()))
 }
 
 #' @export

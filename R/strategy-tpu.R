@@ -39,7 +39,7 @@
 #' strategy_tpu(steps_per_run = 50)
 #' @export
 strategy_tpu <- function(address = "local", steps_per_run = "auto", ...) {
-  check_call()
+  check_call(...)
   describe("strategy", "tpu", as.list(environment()))
 }
 

@@ -37,7 +37,7 @@ tensorboard <- function(
   purge_orphaned_data = TRUE,
   ...
 ) {
-  check_call()
+  check_call(...)
   action <- check_default_choice(action, c("start", "stop"))
   if (action == "stop") {
     stop_tensorboards()

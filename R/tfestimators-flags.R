@@ -73,28 +73,28 @@ flags <- function(
 #' @rdname flags
 #' @export
 flag_numeric <- function(name, default, description = NULL, ...) {
-  check_call()
+  check_call(...)
   new_flag("numeric", name, default, description)
 }
 
 #' @rdname flags
 #' @export
 flag_integer <- function(name, default, description = NULL, ...) {
-  check_call()
+  check_call(...)
   new_flag("integer", name, default, description)
 }
 
 #' @rdname flags
 #' @export
 flag_boolean <- function(name, default, description = NULL, ...) {
-  check_call()
+  check_call(...)
   new_flag("boolean", name, default, description)
 }
 
 #' @rdname flags
 #' @export
 flag_string <- function(name, default, description = NULL, ...) {
-  check_call()
+  check_call(...)
   new_flag("string", name, default, description)
 }
 

@@ -34,7 +34,7 @@ input_layer <- function(
   trainable = TRUE,
   ...
 ) {
-  check_call()
+  check_call(...)
   if (!is.list(features) && !is_python_object(features)) {
     abort_argument(features, "a named list of tensors")
   }

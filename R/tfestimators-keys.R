@@ -20,14 +20,14 @@ NULL
 #' @rdname keys
 #' @export
 mode_keys <- function(...) {
-  check_call()
+  check_call(...)
   new_keys(list(TRAIN = "train", EVAL = "eval", PREDICT = "infer"))
 }
 
 #' @rdname keys
 #' @export
 metric_keys <- function(...) {
-  check_call()
+  check_call(...)
   new_keys(list(
     LOSS = "loss",
     LOSS_MEAN = "average_loss",
@@ -59,7 +59,7 @@ metric_keys <- function(...) {
 #' @rdname keys
 #' @export
 prediction_keys <- function(...) {
-  check_call()
+  check_call(...)
   # fmt: skip
   values <- c(
     "classes", "class_ids", "all_classes", "all_class_ids", "logistic", "logits", "predictions",
@@ -71,7 +71,7 @@ prediction_keys <- function(...) {
 #' @rdname keys
 #' @export
 graph_keys <- function(...) {
-  check_call()
+  check_call(...)
   # fmt: skip
   values <- c(
     "activations", "asset_filepaths", "biases", "concatenated_variables", "cond_context",
@@ -88,7 +88,7 @@ graph_keys <- function(...) {
 #' @rdname keys
 #' @export
 task_type <- function(...) {
-  check_call()
+  check_call(...)
   capital_keys(c("master", "ps", "worker", "chief", "evaluator"))
 }
 

@@ -38,7 +38,7 @@ numpy_input_fn <- function(
   transform = NULL,
   ...
 ) {
-  check_call()
+  renamed <- check_call(..., .renames = TRUE)
   x <- as_r_array(x)
   if (is.atomic(x) && !is.null(x)) {
     x <- list(x = x)
@@ -57,13 +57,14 @@ numpy_input_fn <- function(
   response <- if (!is.null(y)) utils::tail(make.unique(c(names(x), "y")), 1)
   data <- unclass_list(as.list(x))
   data[response] <- if (!is.null(y)) list(y)
+  settings <- list(batch_size = batch_size, epochs = epochs, shuffle = shuffle, seed = seed)
   new_in_memory_input(
     data,
     features,
     response,
     source = "arrays",
     weights = weights,
-    settings = list(batch_size = batch_size, epochs = epochs, shuffle = shuffle, seed = seed),
+    settings = replace(settings, names(renamed), renamed),
     impute = impute,
     factors = factors,
     transform = transform

@@ -39,7 +39,7 @@ classifier_parse_example_spec <- function(
   weight_column = NULL,
   ...
 ) {
-  check_call()
+  check_call(...)
   new_parse_example_spec(feature_columns, label_key, label_dtype, label_default, 1L, weight_column)
 }
 
@@ -54,7 +54,7 @@ regressor_parse_example_spec <- function(
   weight_column = NULL,
   ...
 ) {
-  check_call()
+  check_call(...)
   new_parse_example_spec(
     feature_columns,
     label_key,
@@ -137,7 +137,7 @@ print.tfdistribute_parse_example_spec <- function(x, ...) {
 #' @rdname as_python
 #' @export
 as_python.tfdistribute_parse_example_spec <- function(x, ...) {
-  check_call()
+  check_call(...)
   kept <- rlang::inject(call_backend("parse_example_spec", !!!unclass(x)))
   unconverted_object(kept)
 }

@@ -26,21 +26,21 @@ NULL
 #' @rdname use_python
 #' @export
 use_python <- function(python, required = NULL, ...) {
-  check_call()
+  check_call(...)
   try_python("use_python", python, required = required)
 }
 
 #' @rdname use_python
 #' @export
 use_virtualenv <- function(virtualenv = NULL, required = NULL, ...) {
-  check_call()
+  check_call(...)
   try_python("use_virtualenv", virtualenv, required = required)
 }
 
 #' @rdname use_python
 #' @export
 use_condaenv <- function(condaenv = NULL, conda = "auto", required = NULL, ...) {
-  check_call()
+  check_call(...)
   try_python("use_condaenv", condaenv, conda = conda, required = required)
 }
 

@@ -28,7 +28,7 @@
 #' columns_of_cars()
 #' @export
 scoped_columns <- function(columns, ...) {
-  check_call()
+  check_call(...)
   old <- the$feature_scope
   names <- scope_names(columns)
   rlang::local_bindings(feature_scope = names, .env = the, .frame = parent.frame())
@@ -38,7 +38,7 @@ scoped_columns <- function(columns, ...) {
 #' @rdname scoped_columns
 #' @export
 with_columns <- function(columns, expr, ...) {
-  check_call()
+  check_call(...)
   rlang::local_bindings(feature_scope = scope_names(columns), .env = the)
   expr
 }
@@ -46,7 +46,7 @@ with_columns <- function(columns, expr, ...) {
 #' @rdname scoped_columns
 #' @export
 set_columns <- function(columns, ...) {
-  check_call()
+  check_call(...)
   old <- the$feature_scope
   the$feature_scope <- if (!is.null(columns)) scope_names(columns)
   invisible(old)
@@ -102,7 +102,7 @@ select_features <- function(dots) {
       argument = "..."
     )
   }
-  check_required_of(index, list())
+  check_required_of(index)
   check_strings(unique(unname(names)), argument = "...")
 }
 

@@ -44,7 +44,7 @@ sizes_of <- function(shape) {
 #' array_reshape(matrix(1:6, 2), c(3, -1))
 #' @export
 array_reshape <- function(x, dim, order = c("C", "F"), ...) {
-  check_call()
+  check_call(...)
   order <- check_default_choice(order, c("C", "F"))
   if (!is.atomic(x) || is.null(x)) {
     abort_argument(x, "a vector, a matrix or an array")

@@ -42,7 +42,7 @@ tf <- NULL
 #' tf_config()
 #' @export
 tf_config <- function(...) {
-  check_call()
+  check_call(...)
   found <- tryCatch(
     {
       report <- call_backend("python_report")

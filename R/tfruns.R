@@ -14,7 +14,7 @@
 #' run_dir()
 #' @export
 run_dir <- function(...) {
-  check_call()
+  check_call(...)
   if (has_tfruns()) tfruns::run_dir() else getwd()
 }
 

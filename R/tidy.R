@@ -49,14 +49,14 @@ NULL
 #' @rdname tidiers
 #' @exportS3Method generics::tidy
 tidy.tfdistribute_history <- function(x, ...) {
-  check_call()
+  check_call(...)
   tibble::as_tibble(history_values(x))
 }
 
 #' @rdname tidiers
 #' @exportS3Method generics::tidy
 tidy.tfdistribute_estimator <- function(x, ...) {
-  check_call()
+  check_call(...)
   tidy_weights(stats::coef(x))
 }
 
@@ -75,7 +75,7 @@ tidy_weights <- function(weights) {
 #' @rdname tidiers
 #' @exportS3Method generics::tidy
 tidy.tfdistribute_fit <- function(x, ...) {
-  check_call()
+  check_call(...)
   model <- restored_model(x)
   if (!is.null(model$hidden_units)) {
     abort_tfdistribute(
@@ -103,7 +103,7 @@ tidy.tfdistribute_fit <- function(x, ...) {
 #' @rdname tidiers
 #' @exportS3Method generics::glance
 glance.tfdistribute_history <- function(x, ...) {
-  check_call()
+  check_call(...)
   facts <- summary(x)
   names <- c("steps", "global_step", "first_loss", "last_loss", "examples_per_second")
   tibble::as_tibble(c(unclass(facts)[names], evaluation_columns(facts$evaluation)))
@@ -112,7 +112,7 @@ glance.tfdistribute_history <- function(x, ...) {
 #' @rdname tidiers
 #' @exportS3Method generics::glance
 glance.tfdistribute_estimator <- function(x, ...) {
-  check_call()
+  check_call(...)
   facts <- summary(x)
   tibble::tibble(
     kind = facts$kind,
@@ -125,7 +125,7 @@ glance.tfdistribute_estimator <- function(x, ...) {
 #' @rdname tidiers
 #' @exportS3Method generics::glance
 glance.tfdistribute_fit <- function(x, ...) {
-  check_call()
+  check_call(...)
   losses <- x$history$value[x$history$data == "training"]
   tibble::add_column(
     glance.tfdistribute_estimator(restored_model(x)),
@@ -154,7 +154,7 @@ augment.tfdistribute_estimator <- function(x, data = NULL, newdata = NULL, ...) 
 #' @rdname tidiers
 #' @exportS3Method generics::augment
 augment.tfdistribute_fit <- function(x, data = NULL, newdata = NULL, ...) {
-  check_call()
+  check_call(...)
   rows <- check_augmented(data %||% newdata)
   predictions <- if (is.null(x$levels)) {
     list(.fitted = stats::predict(x, rows))

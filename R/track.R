@@ -57,7 +57,7 @@ track_mlflow <- function(
   log_model = FALSE,
   ...
 ) {
-  check_call()
+  check_call(...)
   describe("tracker", "mlflow", as.list(environment()))
 }
 
@@ -71,7 +71,7 @@ track_wandb <- function(
   log_model = FALSE,
   ...
 ) {
-  check_call()
+  check_call(...)
   describe("tracker", "wandb", as.list(environment()))
 }
 

@@ -35,10 +35,11 @@ train_and_evaluate.tfdistribute_estimator <- function(
   strategy = object$config$strategy,
   ...
 ) {
-  check_call(
+  remedies <- list(
     train_spec = "Make one with train_spec().",
     eval_spec = "Make one with eval_spec()."
   )
+  check_call(..., .remedies = remedies)
   check_class(train_spec, "tfdistribute_train_spec", "a specification that train_spec() makes")
   check_class(eval_spec, "tfdistribute_eval_spec", "a specification that eval_spec() makes")
   object <- with_cluster(object, cluster, strategy)

@@ -84,8 +84,9 @@ train.tfdistribute_estimator <- function(
   ...
 ) {
   check_call(
-    input_fn = "Give a formula and `data`, or an input that input_fn() makes.",
-    also = if (!missing(input_fn)) row_arguments(input_fn)
+    ...,
+    .remedies = list(input_fn = "Give a formula and `data`, or an input that input_fn() makes."),
+    .also = if (!missing(input_fn)) row_arguments(input_fn)
   )
   object <- with_cluster(object, cluster, strategy)
   wait <- check_flag(wait)

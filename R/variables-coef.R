@@ -21,7 +21,7 @@
 #' @importFrom stats coef fitted residuals
 #' @export
 coef.tfdistribute_estimator <- function(object, ...) {
-  check_call()
+  check_call(...)
   if (!object$kind %in% c("linear_regressor", "linear_classifier")) {
     abort_tfdistribute(
       "unsupported",

@@ -23,7 +23,7 @@
 #' summary(model)
 #' @export
 summary.tfdistribute_estimator <- function(object, ...) {
-  check_call()
+  check_call(...)
   facts <- call_backend("model_facts", model_dir = object$model_dir)
   shapes <- lapply(facts$weights, function(weight) as.integer(unlist(weight$shape)))
   columns <- c(object$feature_columns, object$linear_feature_columns, object$dnn_feature_columns)

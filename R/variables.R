@@ -29,14 +29,14 @@ NULL
 #' @rdname variables
 #' @export
 variable_names <- function(object, ...) {
-  check_call()
+  check_call(...)
   unlist(call_backend("variable_names", model_dir = model_dir(object)))
 }
 
 #' @rdname variables
 #' @export
 variable_value <- function(object, variable = NULL, ...) {
-  check_call()
+  check_call(...)
   directory <- model_dir(object)
   names <- check_strings(variable, null = TRUE) %||%
     unlist(call_backend("variable_names", model_dir = directory, verb = "variable_value"))
@@ -61,7 +61,7 @@ latest_checkpoint.tfdistribute_estimator <- function(checkpoint_dir, ...) {
 
 #' @export
 latest_checkpoint.default <- function(checkpoint_dir, ...) {
-  check_call()
+  check_call(...)
   directory <- check_string(checkpoint_dir)
   call_backend("latest_checkpoint", model_dir = path.expand(directory))
 }
@@ -75,7 +75,7 @@ model_dir <- function(object, ...) {
 
 #' @export
 model_dir.tfdistribute_estimator <- function(object, ...) {
-  check_call()
+  check_call(...)
   object$model_dir
 }
 

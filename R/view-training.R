@@ -38,7 +38,7 @@ view_training <- function(object, ...) {
 #' @rdname view_training
 #' @export
 view_training.tfdistribute_job <- function(object, ...) {
-  check_call()
+  check_call(...)
   page <- new_page(object$model_dir)
   view_job(object, page)
   page$open()
@@ -47,7 +47,7 @@ view_training.tfdistribute_job <- function(object, ...) {
 #' @rdname view_training
 #' @export
 view_training.tfdistribute_history <- function(object, ...) {
-  check_call()
+  check_call(...)
   page <- new_page(object$model_dir)
   losses <- object$losses
   call_backend(
@@ -68,7 +68,7 @@ view_training.tfdistribute_history <- function(object, ...) {
 #' @rdname view_training
 #' @export
 view_training.tfdistribute_estimator <- function(object, ...) {
-  check_call()
+  check_call(...)
   view_training(training_history(object))
 }
 

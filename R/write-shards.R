@@ -44,14 +44,14 @@ NULL
 #' @rdname write_shards
 #' @export
 write_arrow <- function(data, path, shards = 1, ...) {
-  check_call()
+  check_call(...)
   write_shards("arrow", data, path, shards)
 }
 
 #' @rdname write_shards
 #' @export
 write_tfrecord <- function(data, path, shards = 1, ...) {
-  check_call()
+  check_call(...)
   write_shards("tfrecord", data, path, shards)
 }
 

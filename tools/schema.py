@@ -1,5 +1,7 @@
 """Write R/schema.R: what R knows of the fields of descriptions, from the annotations of Python's dataclasses.
 
+A field that R/schema.R did not have becomes an argument of R's constructor, with its help.
+
 tools/env python tools/schema.py          writes R/schema.R, or another file
 tools/env python tools/schema.py --json   prints a JSON Schema for other tools
 """
@@ -9,18 +11,21 @@ from __future__ import annotations
 import json
 import sys
 import typing
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from new_arguments import add_argument, constructor_of, known_fields
 
 from tfdistribute import engine
 from tfdistribute.bridge import functions  # noqa: F401 - All descriptions are known.
 from tfdistribute.cluster.spec import Cluster
-from tfdistribute.descriptions.schema import schema_of
+from tfdistribute.descriptions.schema import member_of, schema_of
 from tfdistribute.inputs import Input
 from tfdistribute.models import FeatureColumn, Model
 from tfdistribute.models.canned.parts import ActivationName
 from tfdistribute.models.feature_columns import initializers
-from tfdistribute.models.optimizers import COMMON_SETTINGS, OPTIMIZERS, Optimizer
+from tfdistribute.models.optimizers import OPTIMIZERS, Optimizer, settings_of
 from tfdistribute.run_config import RunSettings
 from tfdistribute.strategies import Strategy
 from tfdistribute.trackers import Tracker
@@ -45,9 +50,6 @@ FAMILIES = {
 
 NAMES = {
     "activations": list(typing.get_args(ActivationName)),
-    "common_settings": list(COMMON_SETTINGS),
-    "initializers": list(initializers.NAMES),
-    "optimizers": {name: list(settings) for name, (_, settings) in OPTIMIZERS.items()},
     "schedules": list(engine.optimizers.SCHEDULES),
 }
 
@@ -82,21 +84,38 @@ class Fields:
         return ["schema_fields <- list(", ",\n".join(lines), ")"]
 
 
-def member_in_r(place: str, member: dict[str, Any], fields: Fields) -> list[str]:
-    used = {name: fields.name_of(name, in_r(each)) for name, each in member["properties"].items()}
+def member_in_r(place: str, member: dict[str, Any], fields: Fields) -> str:
+    used = {
+        name: fields.name_of(name, in_r({k: v for k, v in each.items() if k != "description"}))
+        for name, each in member["properties"].items()
+    }
     rules = [fields.name_of("rule", in_r(each)) for each in member.get("allOf", [])]
     listed = ", ".join(f"{_name(name)} = {json.dumps(each)}" for name, each in used.items())
-    return [
-        f"schema${place} <- list(",
-        f"  properties = schema_fields_of({listed}),",
-        f"  rules = schema_fields_of({', '.join(map(json.dumps, rules))})",
-        ")",
-    ]
+    return f"schema${place} <- member_of(c({listed}), c({', '.join(map(json.dumps, rules))}))"
 
 
 def names_in_r(names: dict[str, Any]) -> list[str]:
     lines = [f"  {name} = {in_r(each)}" for name, each in names.items()]
     return ["schema_names <- list(", ",\n".join(lines), ")"]
+
+
+def members_of(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield the family, the kind and the schema of each member; "" for a family without kinds."""
+    for family, kinds in schema.items():
+        for kind, member in ({"": kinds} if "properties" in kinds else kinds).items():
+            yield family, kind, member
+
+
+def place_in_r(family: str, kind: str) -> str:
+    return f"{family}${_name(kind)}" if kind else family
+
+
+def add_new_arguments(schema: dict[str, Any], before: str, folder: Path) -> None:
+    known = known_fields(before)
+    for family, kind, member in members_of(schema):
+        old = known.get(place_in_r(family, kind), member["properties"].keys())
+        for name in member["properties"].keys() - old:
+            add_argument(folder, constructor_of(family, kind), name, member["properties"][name])
 
 
 def main() -> None:
@@ -109,28 +128,30 @@ def main() -> None:
             )
         )
         return
+    own = Path(__file__).parents[1] / "R" / "schema.R"
+    if len(sys.argv) == 1:
+        add_new_arguments(schema, own.read_text(encoding="utf-8"), own.parent)
+    schema["optimizer_settings"] = {name: member_of(settings_of(name)) for name in OPTIMIZERS}
     fields, members = Fields(), list[str]()
-    for family, kinds in schema.items():
-        for kind, member in ({"": kinds} if "properties" in kinds else kinds).items():
-            members += member_in_r(f"{family}${_name(kind)}" if kind else family, member, fields)
+    for family, kind, member in members_of(schema):
+        members.append(member_in_r(place_in_r(family, kind), member, fields))
     lines = [
         "# Written by `make docs` from the dataclasses in inst/python/tfdistribute. Do not edit.",
         "# fmt: skip file",
         "# nolint start",
         *("", *fields.in_r()),
-        *("", "schema_fields_of <- function(...) {"),
+        *("", "member_of <- function(properties, rules) {"),
         *(
-            "  names <- c(...)",
-            "  stats::setNames(unname(schema_fields[names]), names(names))",
+            "  named <- stats::setNames(unname(schema_fields[properties]), names(properties))",
+            "  list(properties = named, rules = unname(schema_fields[rules]))",
             "}",
         ),
         *("", "schema <- list()"),
         *members,
-        *("", "# Names that are no fields of their own."),
+        *("", "# Names that are not fields of their own."),
         *(f"{line}" for line in names_in_r(NAMES)),
     ]
     lines.append("# nolint end")
-    own = Path(__file__).parents[1] / "R" / "schema.R"
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else own
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

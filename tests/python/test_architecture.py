@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 import subprocess
 from collections import Counter
@@ -12,6 +13,13 @@ from typing import Any
 
 import pytest
 from support import project
+
+from tfdistribute.bridge import functions
+from tfdistribute.descriptions import Description
+from tfdistribute.descriptions.fields import fields_of
+
+# All descriptions are known.
+assert functions
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "inst" / "python" / "tfdistribute"
@@ -252,6 +260,46 @@ def test_only_the_graph_package_walks_edits_or_copies_graphs() -> None:
         and (found := work_on_graphs(path.read_text(encoding="utf-8")))
     }
     assert working == {}
+
+
+# Lists of three or more fields of one description. A list that decides what happens to a field must be a fact at the
+# field, see descriptions/constraints.py. These name what the code around them computes with.
+LISTS_OF_FIELDS = {
+    "cli/cluster_arguments.py": "options of the command line by the cluster that has them",
+    "cluster/spec.py": "roles of tasks, in TensorFlow's order",
+    "inputs/functions/generator.py": "what no batch may change",
+    "models/feature_columns/categorical.py": "what TensorFlow's column of the same name takes",
+    "models/feature_columns/crossed.py": "what TensorFlow's column of the same name takes",
+    "models/feature_columns/derived.py": "what TensorFlow's column of the same name takes",
+    "models/feature_columns/numeric.py": "numbers per value, whose count depends on the shape",
+    "models/training_loop.py": "what a custom model has in common with it",
+    "training/hooks/session_run.py": "moments of TensorFlow's SessionRunHook",
+}
+
+
+def lists_of_fields(path: Path) -> Iterator[set[str]]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, (ast.Set, ast.Tuple, ast.List)):
+            texts = [each.value for each in node.elts if isinstance(each, ast.Constant)]
+            if len(texts) >= 3 and len(texts) == len(node.elts):
+                yield set(texts)
+
+
+def fields_of_descriptions(of: type[Description] = Description) -> Iterator[set[str]]:
+    for each in of.__subclasses__():
+        yield from fields_of_descriptions(each)
+        if each.__module__.startswith("tfdistribute.") and dataclasses.is_dataclass(each):
+            yield set(fields_of(each))
+
+
+def test_no_list_by_name_repeats_fields_of_a_description() -> None:
+    described = list(fields_of_descriptions())
+    found = {
+        str(path.relative_to(PACKAGE))
+        for path in modules()
+        if any(names <= fields for names in lists_of_fields(path) for fields in described)
+    }
+    assert found == set(LISTS_OF_FIELDS)
 
 
 def test_no_module_is_a_drawer_for_everything() -> None:

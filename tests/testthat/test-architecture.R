@@ -107,6 +107,39 @@ test_that("no function with a loop without a fixed number of turns reads the fra
   expect_identical(basename(walking), character())
 })
 
+# Vectors of three or more fields of one description. One that decides what happens to a field must be a fact at the
+# field, in Python.
+test_that("no list by name repeats fields of a description", {
+  with_reason <- c(
+    "check-distribution.R", # Settings that change the digits.
+    "cluster.R", # Roles of tasks, in TensorFlow's order.
+    "estimator-training-loop.R", # Functions of which tasks compare the variables.
+    "input-fn.R", # What Python gets of rows whose columns it requests one at a time.
+    "launch-data.R", # The same, of rows in a file.
+    "plan-speeds.R" # Counts of tasks.
+  )
+  schema <- tfdistribute:::schema
+  is_member <- function(x) "properties" %in% names(x)
+  members <- unlist(
+    lapply(schema, function(family) if (is_member(family)) list(family) else family),
+    recursive = FALSE
+  )
+  repeats_fields <- function(code) {
+    if (rlang::is_call(code, "c") && is.null(names(code))) {
+      texts <- Filter(is.character, as.list(code)[-1])
+      is_list <- length(texts) >= 3 && length(texts) == length(code) - 1
+      if (is_list && any(vapply(members, function(x) all(texts %in% names(x$properties)), NA))) {
+        return(TRUE)
+      }
+    }
+    parts <- if (is.call(code) || is.pairlist(code)) as.list(code)
+    any(vapply(Filter(Negate(is_required_argument), parts), repeats_fields, NA))
+  }
+  files <- Filter(function(path) basename(path) != "schema.R", r_files())
+  found <- Filter(function(path) any(vapply(as.list(parse(path)), repeats_fields, NA)), files)
+  expect_identical(basename(found), with_reason)
+})
+
 test_that("no file is a drawer for everything", {
   drawers <- grep("^(utils?|misc|common|helpers?)([-.]|$)", basename(r_files()), value = TRUE)
   expect_identical(drawers, character())

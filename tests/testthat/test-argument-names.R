@@ -129,6 +129,12 @@ test_that("arguments also have their names in tfestimators, but not both at once
     hook_checkpoint_saver("backup", every_s = 5)
   )
   expect_error(
+    input_csv("a.csv", num_epochs = 2),
+    "Did you mean `epochs`?",
+    fixed = TRUE,
+    class = "tfdistribute_argument_error"
+  )
+  expect_error(
     input_fn(mpg ~ wt, mtcars, num_epochs = 2, epochs = 3),
     "`num_epochs` is not an argument of input_fn()",
     fixed = TRUE,

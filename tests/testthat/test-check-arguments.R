@@ -43,7 +43,7 @@ test_that("a choice among names is refused with all names", {
 
 test_that("a call with an unknown, a superfluous or a missing argument is refused by name", {
   verb <- function(object, steps, ...) {
-    check_call(steps = "Give a count.")
+    check_call(..., .remedies = list(steps = "Give a count."))
     invisible()
   }
   refused(verb(1, 2, stepps = 3), "stepps")

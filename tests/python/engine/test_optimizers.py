@@ -50,6 +50,19 @@ def train_weights(
     return estimator.get_variable_value("linear/linear_model/x/weights"), estimator
 
 
+@pytest.mark.parametrize(
+    ("setting", "value", "expected"),
+    [
+        ("learning_rate", -1, "a number of at least 0, or a list such as"),
+        ("momentum", "0.9", "a number of at least 0, not"),
+        ("nesterov", 1, "TRUE or FALSE, not 1"),
+    ],
+)
+def test_settings_have_the_limits_that_r_checks(setting: str, value: Any, expected: str) -> None:
+    with pytest.raises(ArgumentError, match=f"`{setting}` must be {expected}"):
+        named("sgd", **{setting: value})
+
+
 @sampled("name", OPTIMIZERS, check=["adam", "ftrl"])
 def test_an_optimizer_by_name_learns_what_keras_learns(
     tensorflow: Any, tmp_path: Path, name: str

@@ -121,6 +121,13 @@ PLACE = MayDiffer(
 
 
 @dataclass(frozen=True)
+class Doc:
+    """What the field decides, for the help page of a new argument."""
+
+    documentation: str
+
+
+@dataclass(frozen=True)
 class Expected:
     """Words for the values of the field, in place of the words for its type."""
 

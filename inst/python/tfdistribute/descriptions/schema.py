@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from tfdistribute.descriptions import Description
-from tfdistribute.descriptions.constraints import Expected, Fact, Pattern
+from tfdistribute.descriptions.constraints import Doc, Expected, Fact, Never, Pattern
 from tfdistribute.descriptions.fields import Field, fields_of, options_of
 
 Schema = dict[str, Any]
@@ -22,21 +22,24 @@ def schema_of(families: Mapping[str, type[Description]]) -> Schema:
 
 
 def _member(of: type[Description]) -> Schema:
+    return member_of(fields_of(of), of.rules)
+
+
+def member_of(fields: Mapping[str, Field], rules: Sequence[Never] = ()) -> Schema:
     properties = {
-        name: _property(field)
-        for name, field in fields_of(of).items()
-        if Fact.INTERNAL not in field.facts
+        name: _property(field) for name, field in fields.items() if Fact.INTERNAL not in field.facts
     }
-    rules = [
+    conditions = [
         {"not": _condition(rule.when)} | {k: v for k, v in vars(rule).items() if k != "when"}
-        for rule in of.rules
+        for rule in rules
     ]
-    return {"type": "object", "properties": properties, "allOf": rules}
+    return {"type": "object", "properties": properties, "allOf": conditions}
 
 
 def _property(field: Field) -> Schema:
     made: Schema = {"anyOf": field.options, "expected": field.in_words}
     made |= {"remedy": field.how_made} if field.how_made else {}
+    made |= {"description": doc.documentation} if (doc := field.fact(Doc)) else {}
     expected = field.fact(Expected)
     made |= {"error": expected.error} if expected and expected.error != "argument" else {}
     made |= {fact.name.lower(): True for fact in (Fact.SECRET, Fact.PATH) if fact in field.facts}

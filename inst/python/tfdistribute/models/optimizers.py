@@ -9,7 +9,8 @@ from typing import Annotated, Any
 from tfdistribute import engine
 from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import Description, check_choice
-from tfdistribute.descriptions.constraints import Fact
+from tfdistribute.descriptions.constraints import Expected, Fact, Ge
+from tfdistribute.descriptions.fields import Field
 from tfdistribute.errors import ArgumentError, UnsupportedError
 
 COMMON_SETTINGS = (
@@ -43,8 +44,27 @@ OPTIMIZERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "sgd": ("SGD", ("momentum", "nesterov")),
 }
 
+# Types of settings; other ones are numbers of at least 0.
+_TYPES: dict[str, Any] = {
+    "amsgrad": bool,
+    "centered": bool,
+    "nesterov": bool,
+    "learning_rate": Annotated[
+        Annotated[float, Ge(0)] | dict[str, Any],
+        Expected('a number of at least 0, or a list such as list("exponential_decay", ...)'),
+    ],
+    # FTRL lowers the rate by a power of at most 0.
+    "learning_rate_power": float,
+}
+
 # Settings that add variables to a checkpoint.
 SLOT_SETTINGS = ("amsgrad", "centered", "momentum")
+
+
+def settings_of(name: str) -> dict[str, Field]:
+    """Return the settings of an optimizer as fields, which R checks, too."""
+    settings = (*COMMON_SETTINGS, *OPTIMIZERS[name][1])
+    return {each: Field(each, _TYPES.get(each, Annotated[float, Ge(0)])) for each in settings}
 
 
 @dataclass(frozen=True)
@@ -84,7 +104,7 @@ class NamedOptimizer(Optimizer, kind="named"):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("optimizer", self.name.lower(), OPTIMIZERS)
-        settings = (*COMMON_SETTINGS, *OPTIMIZERS[self.name.lower()][1])
+        settings = settings_of(self.name.lower())
         unknown = [setting for setting in self.settings if setting not in settings]
         if unknown:
             raise ArgumentError(
@@ -93,6 +113,10 @@ class NamedOptimizer(Optimizer, kind="named"):
                 argument="optimizer",
                 value=unknown[0],
             )
+        for name, value in self.settings.items():
+            # A schedule of Keras is called.
+            if not callable(value):
+                settings[name].read(value)
 
     def factory(self, learning_rate: float | None) -> Callable[[], Any]:
         default = {} if learning_rate is None else {"learning_rate": learning_rate}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,10 +22,6 @@ from tfdistribute.strategies import Strategy, Tpu
 from tfdistribute.strategies.description import ReplicaDevices
 from tfdistribute.strategies.device_names import cpus_named
 from tfdistribute.trackers import Tracker
-
-# Not fields of RunConfig; TensorFlow reads the cluster from TF_CONFIG.
-_OWN = {"strategy", "seed", "cluster", "steps_per_run", "precision", "micro_batches"}
-_OWN |= {"compile", "track"}
 
 
 @dataclass(frozen=True)
@@ -70,8 +67,8 @@ def build(
     """
     settings = _with_steps_of_tpu(settings).with_memory_limit(engine.devices.gpu_count())
     settings = settings.with_cpu_devices(cpus_named(devices.all)).with_precision()
-    names = {field.name for field in dataclasses.fields(settings)} - _OWN
-    fields = {name: getattr(settings, name) for name in names}
+    known = inspect.signature(engine.tf.estimator.RunConfig).parameters
+    fields = {name: each for name, each in vars(settings).items() if name in known}
     session_config = fields.pop("session_config")
     engine.session_config.start_threads(session_config or {})
     fields["tf_random_seed"] = settings.seed

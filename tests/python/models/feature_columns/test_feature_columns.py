@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import typing
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tfdistribute.callbacks import Callback
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ArgumentError, ModelError, TfdistributeError
 from tfdistribute.models import FeatureColumn, Initializer, Model, safe_key
-from tfdistribute.models.feature_columns.initializers import NAMES
+from tfdistribute.models.feature_columns.initializers import InitializerName
 from tfdistribute.models.feature_columns.numeric import Numeric
 
 X = {"kind": "numeric", "key": "x"}
@@ -200,7 +201,7 @@ def test_center_and_scale_are_plain_values(
         assert session.run(layer).tolist() == expected
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", typing.get_args(InitializerName))
 def test_every_initializer_in_the_table_makes_values(tensorflow: Any, name: str) -> None:
     settings = {"value": 2.0} if name == "constant" else {}
     initializer = read(Initializer, {"kind": "named", "name": name, "settings": settings})
@@ -217,7 +218,7 @@ def test_an_initializer_reaches_the_vectors_of_an_embedding(tensorflow: Any) -> 
 
 
 def test_unknown_initializers_and_settings_are_named(tensorflow: Any) -> None:
-    with pytest.raises(ArgumentError, match='`initializer` must be one of .*, not "normal"'):
+    with pytest.raises(ArgumentError, match="`name` must be one of .*, not 'normal'"):
         read(Initializer, {"kind": "named", "name": "normal"})
     strange = read(Initializer, {"kind": "named", "name": "zeros", "settings": {"stddev": 1.0}})
     with pytest.raises(ArgumentError, match='`initializer` "zeros" cannot take stddev'):

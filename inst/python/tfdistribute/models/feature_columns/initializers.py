@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from tfdistribute import engine
 from tfdistribute.callbacks import as_callable
-from tfdistribute.descriptions import Description, check_choice
+from tfdistribute.descriptions import Description
 from tfdistribute.descriptions.constraints import Fact
 from tfdistribute.errors import ArgumentError
 
 # Graph initializers: unlike Keras's, they use the run configuration's `tf_random_seed`.
-NAMES = {
-    "constant": "constant_initializer",
-    "glorot_normal": "glorot_normal_initializer",
-    "glorot_uniform": "glorot_uniform_initializer",
-    "he_normal": "initializers.he_normal",
-    "he_uniform": "initializers.he_uniform",
-    "lecun_normal": "initializers.lecun_normal",
-    "lecun_uniform": "initializers.lecun_uniform",
-    "ones": "ones_initializer",
-    "orthogonal": "orthogonal_initializer",
-    "random_normal": "random_normal_initializer",
-    "random_uniform": "random_uniform_initializer",
-    "truncated_normal": "truncated_normal_initializer",
-    "variance_scaling": "variance_scaling_initializer",
-    "zeros": "zeros_initializer",
-}
+InitializerName = Literal[
+    "constant",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "lecun_normal",
+    "lecun_uniform",
+    "ones",
+    "orthogonal",
+    "random_normal",
+    "random_uniform",
+    "truncated_normal",
+    "variance_scaling",
+    "zeros",
+]
 
 
 @dataclass(frozen=True)
@@ -39,17 +38,12 @@ class Initializer(Description):
 
 @dataclass(frozen=True)
 class NamedInitializer(Initializer, kind="named"):
-    name: Annotated[str, Fact.NAME]
-    settings: Annotated[dict[str, Any], Fact.NAME] = field(
-        default_factory=dict
-    )  # By TensorFlow's names.
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("initializer", self.name, NAMES)
+    name: InitializerName
+    # By TensorFlow's names.
+    settings: Annotated[dict[str, Any], Fact.NAME] = field(default_factory=dict)
 
     def build(self) -> Any:
-        make = operator.attrgetter(NAMES[self.name])(engine.tf.compat.v1)
+        make = getattr(engine.tf.compat.v1.initializers, self.name)
         try:
             return make(**self.settings)
         except TypeError as error:
