@@ -1,5 +1,6 @@
 # What R's constructors make of a field that was added to the dataclasses of a copy of the package: reads the folder of
-# the copy, and prints a JSON object with the error of a wrong value, and JSON of the description that is sent, for each call.
+# the copy, and prints a JSON object with the error of a wrong value, and JSON of the description that is sent, for each
+# call.
 # `test_new_field.py` compares them with Python's.
 folder <- commandArgs(trailingOnly = TRUE)[[1]]
 options(cli.unicode = TRUE, crayon.enabled = FALSE, tfdistribute.progress = FALSE)
