@@ -30,7 +30,11 @@ as_json <- function(value) {
 found <- lapply(calls, function(call) {
   error <- tryCatch(call(warmup_steps = 0), error = identity)
   list(
-    error = error$problem %||% conditionMessage(error),
+    error = if (inherits(error, "condition")) {
+      error$problem %||% conditionMessage(error)
+    } else {
+      "none"
+    },
     sent = as_json(asNamespace("tfdistribute")$as_wire(call(warmup_steps = 3)))
   )
 })
