@@ -2,9 +2,9 @@
 # internal functions.
 
 # Check the call of the function that calls this one with its own `...`, in which nothing may be left. Every argument
-# without a default must be present. `.remedies` are remedies for missing arguments, by name. The call may have arguments
-# named `.also`, which the function passes on to another function. With `.renames`, it may have arguments by their names
-# in tfestimators, which are returned by their names in this package.
+# without a default must be present. `.remedies` are remedies for missing arguments, by name. The call may have
+# arguments named `.also`, which the function passes on to another function. With `.renames`, it may have arguments by
+# their names in tfestimators, which are returned by their names in this package.
 check_call <- function(..., .remedies = NULL, .also = NULL, .renames = FALSE) {
   index <- sys.parent()
   renamed <- if (...length() > 0) {

@@ -5,13 +5,14 @@
 #' The `optimizer` argument of an estimator determines how gradients change its weights. It can have five forms:
 #'
 #' * A name, in any case: `r quoted(names(schema$optimizer_settings))`. The learning rate is then TensorFlow's default
-#'   for the kind of model: 0.2 for linear models, 0.3 for baseline models, 0.001 for deep models (0.01 with `"sgd"`), and
-#'   in combined models 0.001 for the deep part and at most 0.005 for the linear part. These rates are small for deep
-#'   models, so set your own.
+#'   for the kind of model: 0.2 for linear models, 0.3 for baseline models, 0.001 for deep models (0.01 with `"sgd"`),
+#'   and in combined models 0.001 for the deep part and at most 0.005 for the linear part. These rates are small for
+#'   deep models, so set your own.
 #' * A list of a name and settings with Keras's names, such as `list("adam", learning_rate = 0.01, beta_1 = 0.95)`. All
 #'   optimizers accept
 #'   `r backquoted(Reduce(intersect, lapply(schema$optimizer_settings, \(each) names(each$properties))))`. With
-#'   `l2_penalty`, the loss grows by that number times the sum of the squared weights. Intercepts and biases are not penalized.
+#'   `l2_penalty`, the loss grows by that number times the sum of the squared weights. Intercepts and biases are not
+#'   penalized.
 #' * A list in which the learning rate is a schedule, which is itself a list: `list("sgd", learning_rate =
 #'   list("exponential_decay", initial_learning_rate = 0.1, decay_steps = 1000, decay_rate = 0.9))`. Schedules:
 #'   `r quoted(schema_names$schedules)`.

@@ -77,10 +77,6 @@ feature_columns <- function(
   columns
 }
 
-new_feature_column <- function(kind, ...) {
-  new_description("feature_column", kind, ...)
-}
-
 new_feature_columns <- function(columns) {
   structure(columns, class = "tfdistribute_feature_columns")
 }

@@ -109,7 +109,10 @@ streamed_input <- function(kind, environment, ...) {
 
 # The columns of a file are not known yet, so bare names and tidyselect helpers, which input_fn() accepts, fail here.
 abort_bare_name <- function(environment) {
-  fails <- function(name) inherits(try(environment[[name]], silent = TRUE), "try-error")
+  # R warns that it evaluates an argument again.
+  fails <- function(name) {
+    inherits(suppressWarnings(try(environment[[name]], silent = TRUE)), "try-error")
+  }
   function(error) {
     argument <- Find(fails, c("features", "response", "weights"))
     if (is.null(argument)) {

@@ -28,9 +28,9 @@ NULL
 #' @export
 train_spec <- function(input_fn, max_steps = NULL, hooks = NULL, ...) {
   check_call(...)
-  input <- as_input(input_fn)
   hooks <- check_hooks(hooks)
-  fields <- checked_fields_of(schema$train_spec, as.list(environment()))
+  arguments <- c(list(input = as_input(input_fn)), as.list(environment()))
+  fields <- checked_fields_of(schema$train_spec, arguments)
   structure(fields, class = "tfdistribute_train_spec")
 }
 
@@ -47,9 +47,9 @@ eval_spec <- function(
   ...
 ) {
   check_call(...)
-  input <- as_input(input_fn)
   hooks <- check_hooks(hooks)
-  fields <- checked_fields_of(schema$eval_spec, as.list(environment()))
+  arguments <- c(list(input = as_input(input_fn)), as.list(environment()))
+  fields <- checked_fields_of(schema$eval_spec, arguments)
   structure(fields, class = "tfdistribute_eval_spec")
 }
 

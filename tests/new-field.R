@@ -1,5 +1,6 @@
 # What R's constructors make of a field that was added to the dataclasses of a copy of the package: reads the folder of
-# the copy, and prints a JSON object with the error of a wrong value, and JSON of the description that is sent, for each call.
+# the copy, and prints a JSON object with the error of a wrong value, and JSON of the description that is sent, for each
+# call.
 # `test_new_field.py` compares them with Python's.
 folder <- commandArgs(trailingOnly = TRUE)[[1]]
 options(cli.unicode = TRUE, crayon.enabled = FALSE, tfdistribute.progress = FALSE)
@@ -29,7 +30,11 @@ as_json <- function(value) {
 found <- lapply(calls, function(call) {
   error <- tryCatch(call(warmup_steps = 0), error = identity)
   list(
-    error = error$problem %||% conditionMessage(error),
+    error = if (inherits(error, "condition")) {
+      error$problem %||% conditionMessage(error)
+    } else {
+      "none"
+    },
     sent = as_json(asNamespace("tfdistribute")$as_wire(call(warmup_steps = 3)))
   )
 })

@@ -280,7 +280,7 @@ LISTS_OF_FIELDS = {
 def lists_of_fields(path: Path) -> Iterator[set[str]]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, (ast.Set, ast.Tuple, ast.List)):
-            texts = [each.value for each in node.elts if isinstance(each, ast.Constant)]
+            texts = [str(each.value) for each in node.elts if isinstance(each, ast.Constant)]
             if len(texts) >= 3 and len(texts) == len(node.elts):
                 yield set(texts)
 

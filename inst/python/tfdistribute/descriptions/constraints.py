@@ -122,7 +122,7 @@ PLACE = MayDiffer(
 
 @dataclass(frozen=True)
 class Doc:
-    """What the field decides, for the help page of a new argument."""
+    """Help for the argument that ``make docs`` makes of a new field."""
 
     documentation: str
 
