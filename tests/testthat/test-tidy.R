@@ -136,8 +136,9 @@ test_that("coef() names responses and classes, and predict() names probabilities
   expect_identical(unique(generics::tidy(both)$output), c("u", "log(v)"))
   unnamed <- linear_regressor(columns, label_dimension = 2)
   train(unnamed, function() {
-    tf <- tfdistribute:::tensorflow_module()
-    tf$data$Dataset$from_tensors(list(list(x = c(1, 2)), matrix(c(1, 2, 3, 4), 2)))
+    features <- list(x = c(1, 2, 3, 4))
+    labels <- matrix(1:8 + 0.5, 4)
+    tf$data$Dataset$from_tensor_slices(list(features = features, labels = labels))$batch(4L)
   })
   expect_null(colnames(coef(unnamed)))
 })
