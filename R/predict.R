@@ -27,7 +27,7 @@
 #'   cluster's parameter servers and evaluator are not started. Not together with `as_iterable`.
 #' @returns A tibble that has one column per output. An output with one value per row is a vector (`predictions` of a
 #'   regressor with one response, `logits` and `logistic` of a binary classifier), any other a list of vectors
-#'   (`probabilities`). `class_ids` are integers from 0, `classes` strings. A Spark DataFrame gives a Spark DataFrame.
+#'   (`probabilities`, which have the names of the classes). `class_ids` are integers from 0, `classes` strings. A Spark DataFrame gives a Spark DataFrame.
 #' @section Errors:
 #' * `tfdistribute_model_directory_error` if the model has not been trained.
 #' * `tfdistribute_argument_error` if the model has none of `predict_keys`.
@@ -99,10 +99,12 @@ predict.tfdistribute_estimator <- function(
     check_not_iterable(as_iterable)
     rlang::inject(read_by_job(cluster, "predict", !!!arguments))
   }
+  # Read only if there are probabilities.
+  delayedAssign("classes", call_backend("model_facts", model_dir = object$model_dir)$classes)
   if (as_iterable) {
-    return(next_prediction(answer, check_flag(yield_single_examples)))
+    return(next_prediction(answer, check_flag(yield_single_examples), classes))
   }
-  predictions <- prediction_tibble(answer)
+  predictions <- prediction_tibble(answer, classes)
   if (simplify) predictions else rows_of(predictions)
 }
 
@@ -141,10 +143,15 @@ predict_in_spark <- function(object, data, checkpoint_path, predict_keys) {
 hidden_outputs <- c("all_classes", "all_class_ids")
 
 # The columns of tfestimators first, in its order, then other outputs of the model.
-prediction_tibble <- function(columns) {
+prediction_tibble <- function(columns, classes = NULL) {
   first <- c("predictions", "classes", "class_ids", "logistic", "logits", "probabilities")
   names <- c(intersect(first, names(columns)), setdiff(names(columns), first))
-  tibble::as_tibble(lapply(columns[names], prediction_column))
+  predictions <- tibble::as_tibble(lapply(columns[names], prediction_column))
+  probabilities <- predictions[["probabilities"]]
+  if (is.list(probabilities) && length(classes) == length(probabilities[[1]])) {
+    predictions$probabilities <- lapply(probabilities, `names<-`, classes)
+  }
+  predictions
 }
 
 # An array [rows, ...] as one column, which is a vector if a row has one value, and otherwise a list.
@@ -166,7 +173,7 @@ rows_of <- function(predictions) {
   })
 }
 
-next_prediction <- function(batches, single) {
+next_prediction <- function(batches, single, classes) {
   pending <- new.env(parent = emptyenv())
   pending$rows <- tibble::tibble()
   function() {
@@ -175,7 +182,7 @@ next_prediction <- function(batches, single) {
       if (is.null(columns)) {
         return(NULL)
       }
-      pending$rows <- prediction_tibble(columns)
+      pending$rows <- prediction_tibble(columns, classes)
     }
     taken <- if (single) 1L else nrow(pending$rows)
     given <- pending$rows[seq_len(taken), ]

@@ -56,11 +56,10 @@
 #' @section Steps per run:
 #' On a small model, most of a step's time is the overhead of starting it. `train()` and `train_and_evaluate()`
 #' therefore run many steps in one call, inside TensorFlow. Only the speed changes: on one device the weights are
-#' identical to the bit if `batch_size` is a power of two, and to the last digits otherwise, because TensorFlow then
-#' multiplies by a reciprocal. Every row is used, and checkpoints, summaries, evaluations, [hooks] and the history
-#' belong to the same steps. `"auto"` begins with one step per run and increases it after a third of a second of
-#' training. A run takes about a twentieth of a second, so that Ctrl-C and the progress display respond, or up to half a
-#' second when the work between two runs is expensive, for example when many workers must agree on the next run.
+#' identical to the bit. Every row is used, and checkpoints, summaries, evaluations, [hooks] and the history belong to
+#' the same steps. `"auto"` begins with one step per run and increases it after a third of a second of training. A run
+#' takes about a twentieth of a second, so that Ctrl-C and the progress display respond, or up to half a second when the
+#' work between two runs is expensive, for example when many workers must agree on the next run.
 #'
 #' Each run has one step, and the history's `notes` give the reason, if
 #' * a hook observes every step, which is either a [hook_session_run()] with `before_run` or `after_run` but without

@@ -7,18 +7,19 @@
 #' @param ... Not used.
 #' @returns A named vector: `(Intercept)`, and a weight for each number and each category (`cutIdeal`). Categories of
 #'   columns without labels are numbered from 0 (`word[0]`). For several responses or more than two classes, a matrix
-#'   with a column for each response or class.
+#'   with a column for each response or class, by their names.
 #' @section Errors:
 #' * `tfdistribute_model_directory_error` if the model has not been trained.
 #' * `tfdistribute_unsupported_error` if the model is not linear. [variable_value()] reads the weights of any model.
-#'   `fitted()` and `residuals()` also raise this error, because a model does not keep its training data.
+#'   `fitted()`, `residuals()` and `nobs()` also raise this error, because a model does not keep its training data, and
+#'   so do `confint()` and `vcov()`, because its weights have no standard errors, and `update()`.
 #' @references The generic function is part of R's stats package.
 #' @seealso [variable_value()]
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(mpg ~ wt + hp, mtcars, standardize = TRUE))
 #' train(model, mpg ~ wt + hp, data = mtcars, epochs = 10)
 #' coef(model)
-#' @importFrom stats coef fitted residuals
+#' @importFrom stats coef confint fitted nobs residuals update vcov
 #' @export
 coef.tfdistribute_estimator <- function(object, ...) {
   check_call(...)
@@ -38,7 +39,9 @@ coef.tfdistribute_estimator <- function(object, ...) {
     variables,
     columns
   )
-  weights <- in_unit_of_response(do.call(rbind, unname(weights)), object)
+  facts <- call_backend("model_facts", model_dir = object$model_dir)
+  weights <- in_unit_of_response(do.call(rbind, unname(weights)), facts$response_scale)
+  colnames(weights) <- output_names(ncol(weights), object, facts$classes)
   if (ncol(weights) == 1) weights[, 1] else weights
 }
 
@@ -52,6 +55,36 @@ residuals.tfdistribute_estimator <- function(object, ...) {
   abort_no_data("residuals", "data$y - predict(model, newdata = data)$predictions")
 }
 
+#' @export
+nobs.tfdistribute_estimator <- function(object, ...) {
+  abort_no_data("nobs", "nrow(data)")
+}
+
+#' @export
+vcov.tfdistribute_estimator <- function(object, ...) {
+  abort_tfdistribute(
+    "unsupported",
+    problem = "vcov() and confint() are not supported: the weights of a model have no standard errors.",
+    remedy = "Use confint() with lm() or glm(), or train on resampled rows and compare coef().",
+    argument = "object"
+  )
+}
+
+#' @export
+confint.tfdistribute_estimator <- function(object, parm, level, ...) {
+  vcov(object)
+}
+
+#' @export
+update.tfdistribute_estimator <- function(object, ...) {
+  abort_tfdistribute(
+    "unsupported",
+    problem = "update() is not supported: a model has no call that could be evaluated again.",
+    remedy = "Use train(), which continues the training, or make a model with other arguments.",
+    argument = "object"
+  )
+}
+
 abort_no_data <- function(verb, instead) {
   abort_tfdistribute(
     "unsupported",
@@ -62,14 +95,28 @@ abort_no_data <- function(verb, instead) {
 }
 
 # The weights of a standardized response as weights of the response itself.
-in_unit_of_response <- function(weights, object) {
-  scale <- call_backend("model_facts", model_dir = object$model_dir)$response_scale
+in_unit_of_response <- function(weights, scale) {
   for (output in seq_along(scale)) {
     own <- unlist(scale[[output]])
     weights[, output] <- weights[, output] * own[[2]]
     weights["(Intercept)", output] <- weights["(Intercept)", output] + own[[1]]
   }
   weights
+}
+
+# The classes, or the parts of a response cbind(); NULL for a single output.
+output_names <- function(count, object, classes) {
+  if (count == 1 || length(classes) == count) {
+    return(if (count > 1) classes)
+  }
+  known <- rlang::try_fetch(
+    call_backend("trained_columns", model_dir = object$model_dir, verb = "coef"),
+    # Rows of a function have no names.
+    tfdistribute_input_error = function(error) NULL
+  )
+  response <- if (length(known$response) == 1) known$terms[[known$response]]
+  parts <- if (!is.null(response)) as.list(str2lang(response))[-1]
+  if (length(parts) == count) vapply(parts, deparse1, "")
 }
 
 # Names that differ only in case get a number, in the order in which TensorFlow creates the variables.
@@ -92,7 +139,6 @@ read_weights <- function(object, variable, column) {
   outputs <- if (is.null(dim(value))) 1 else utils::tail(dim(value), 1)
   value <- matrix(as.vector(value), ncol = outputs)
   rownames(value) <- if (is.character(column)) column else weight_names(column, nrow(value))
-  colnames(value) <- if (ncol(value) == length(object$label_vocabulary)) object$label_vocabulary
   value
 }
 

@@ -116,6 +116,8 @@ tries(
 )
 tries(fitted(model), predict(model, newdata = data)$predictions)
 tries(residuals(model), data$y - predict(model, newdata = data)$predictions)
+tries(nobs(model), nrow(data))
+tries(update(model), train(model, y ~ x, data = data))
 tries(generics::augment(model, 1), generics::augment(model, data))
 tries(
   generics::tidy(tfdistribute_mlp(data["x"], data$y, epochs = 1)),

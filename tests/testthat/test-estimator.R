@@ -317,6 +317,16 @@ test_that("coef() names the weights of a linear model as lm() does", {
   )
 })
 
+test_that("generics of models that have no answer for an estimator say why", {
+  model <- linear_regressor(feature_columns(column_numeric("x")))
+  expect_snapshot(error = TRUE, {
+    nobs(model)
+    confint(model)
+    vcov(model)
+    update(model, hidden_units = 3)
+  })
+})
+
 test_that("coef() finds the weights of columns whose names differ only in case", {
   # TensorFlow creates variables in the order of names, and numbers a name that it has already.
   values <- list(bias_weights = 0.5, `X/weights` = 2, `x/weights_1` = 3, `Xx/weights` = 4)

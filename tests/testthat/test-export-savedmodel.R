@@ -56,7 +56,7 @@ test_that("an exported model answers pure Python with predict()'s numbers", {
   )
   train(model, input_fn(gear ~ ., data, batch_size = 16, epochs = 3))
   request <- input_fn(~ wt + cyl + make, data)
-  expected <- do.call(rbind, predict(model, request)$probabilities)
+  expected <- unname(do.call(rbind, predict(model, request)$probabilities))
   base <- withr::local_tempdir()
   path <- export_savedmodel(model, file.path(base, "messages"))
   expect_equal(answers_in_python(path, data, TRUE), expected, tolerance = 1e-6)

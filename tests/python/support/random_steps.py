@@ -65,7 +65,15 @@ OTHERS: dict[str, Term] = {
     ),
     "noise": lambda f, k, c, t: tf.reduce_mean(tf.random.truncated_normal([3], seed=3)),
 }
-TERMS = {**KNOWN, **OTHERS}
+# TensorFlow's graph optimizers round these otherwise if they know more of the shapes.
+ROUNDED: dict[str, Term] = {
+    "filled": lambda f, k, c, t: tf.reduce_sum(tf.ones_like(f) * f / tf.fill(tf.shape(f), 3.0)),
+    "repeated": lambda f, k, c, t: tf.reduce_mean(tf.square(f + f + f + f * 0.3)),
+    "nested sums": lambda f, k, c, t: tf.reduce_mean(
+        tf.square(f + (tf.sin(f) + (tf.cos(f) + tf.exp(f))))
+    ),
+}
+TERMS = {**KNOWN, **OTHERS, **ROUNDED}
 OPTIMIZERS: list[Callable[[], Any]] = [
     lambda: v1.train.GradientDescentOptimizer(0.01),
     lambda: v1.train.MomentumOptimizer(0.01, 0.9),
@@ -76,7 +84,7 @@ OPTIMIZERS: list[Callable[[], Any]] = [
 ]
 
 
-def table(seed: int, has_wrong_class: bool) -> Input:
+def table(seed: int, has_wrong_class: bool, batch_size: int = BATCH, epochs: int = 1) -> Input:
     numbers = np.random.default_rng(seed)
     classes = numbers.integers(0, CLASSES, ROWS).astype("int32")
     if has_wrong_class:
@@ -88,7 +96,7 @@ def table(seed: int, has_wrong_class: bool) -> Input:
         "y": numbers.normal(size=ROWS).astype("float32"),
     }
     # The wrong class is in the fourth step, which is one of the loop.
-    return in_memory(columns, batch_size=BATCH, epochs=1, shuffle=False)
+    return in_memory(columns, batch_size=batch_size, epochs=epochs, shuffle=False)
 
 
 def model_of(terms: list[str], optimizer: int = 0) -> Any:
@@ -115,7 +123,7 @@ def model_of(terms: list[str], optimizer: int = 0) -> Any:
 def draw(seed: int) -> tuple[Any, Input, str]:
     """Return the model function and the input of a program, and both in words."""
     numbers = np.random.default_rng(seed)
-    names = list(KNOWN) if numbers.random() < 0.7 else list(TERMS)
+    names = list(KNOWN) if numbers.random() < 0.7 else [*KNOWN, *OTHERS]
     terms = [str(each) for each in numbers.choice(names, numbers.integers(1, 5), replace=False)]
     if "by zero" not in terms and "lookup" not in terms:
         terms.append("segments" if "segments" not in terms else "lookup")

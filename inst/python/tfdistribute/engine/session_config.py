@@ -81,13 +81,13 @@ def _intra_op_threads(settings: Mapping[str, Any]) -> int:
 
 
 def prepare_training(session_config: Any, graph: Any) -> None:
-    """Add the thread of small steps, and turn off the optimizers of graphs that slow steps down or round otherwise.
+    """Add the thread of small steps, and turn off the optimizers of graphs that round otherwise in a loop.
 
     TensorFlow's remapper joins operations of full shapes, as in a loop, and rounds otherwise on processors without
     AVX-512. It stays on for products of 16 bits, which it rounds once, as in Keras's ``fit()``.
 
-    TensorFlow's arithmetic optimizer replaces a lookup of rows by a read of the variable, which copies it in
-    training, so it is off for such graphs.
+    TensorFlow's arithmetic optimizer adds in another order where shapes are equal, of which a loop knows more. It also
+    replaces a lookup of rows by a read of the variable, which copies it in training.
 
     A setting that names an optimizer is kept.
 
@@ -99,17 +99,13 @@ def prepare_training(session_config: Any, graph: Any) -> None:
     if not pools:
         for threads in _POOLS:
             pools.add(num_threads=threads)
-    operations = graph.get_operations()
     rewriting = session_config.graph_options.rewrite_options
     has_16_bits = any(
-        each.type == "MatMul" and each.outputs[0].dtype.size == 2 for each in operations
+        each.type == "MatMul" and each.outputs[0].dtype.size == 2 for each in graph.get_operations()
     )
     if rewriting.remapping == RewriterConfig.DEFAULT and not has_16_bits:
         rewriting.remapping = RewriterConfig.OFF
-    looks_up = any(
-        each.type == "ResourceGather" and each.inputs[1].op.type == "Unique" for each in operations
-    )
-    if looks_up and rewriting.arithmetic_optimization == RewriterConfig.DEFAULT:
+    if rewriting.arithmetic_optimization == RewriterConfig.DEFAULT:
         rewriting.arithmetic_optimization = RewriterConfig.OFF
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from support.checkpoints import assert_alike
+from support.checkpoints import assert_alike, assert_identical
 from support.many_steps import custom, trained
-from support.random_steps import KNOWN, OTHERS, draw, model_of, table
+from support.random_steps import KNOWN, OTHERS, ROUNDED, draw, model_of, table
 
 from tfdistribute.engine.step.passes import VARIABLE
 from tfdistribute.errors import TfdistributeError, UnsupportedError
@@ -97,3 +98,23 @@ def test_what_xla_computes_otherwise_is_not_compiled(
 def test_all_terms_of_known_sizes_are_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     terms = list(KNOWN)
     assert compare(model_of(terms), table(1, False), tmp_path, monkeypatch, "all") == "compiled"
+
+
+@pytest.mark.slow
+@pytest.mark.versions
+@pytest.mark.parametrize("term", ROUNDED)
+def test_weights_do_not_depend_on_passes_and_the_steps_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, term: str
+):
+    model = custom(model_of([term], optimizer=4))
+    for batch_size in (7, 11):
+        data = table(1, False, batch_size, epochs=8)
+
+        def weights(steps: int, data: Input = data) -> dict[str, Any]:
+            return trained(model, Path(mkdtemp(dir=tmp_path)), steps, data=data)[0]
+
+        one = weights(1)
+        assert_identical(weights(30), one)
+        monkeypatch.setenv(VARIABLE, "-all")
+        assert_identical(weights(1), one)
+        monkeypatch.delenv(VARIABLE)

@@ -121,25 +121,6 @@ def test_a_session_shares_the_memory_of_the_rows():
                 matrix[...] = values
 
 
-@pytest.mark.versions
-def test_the_shapes_of_full_batches_are_not_computed_in_a_run():
-    rows = resident(4, epochs=None)
-    options = v1.RunOptions(output_partition_graphs=True)
-    metadata = v1.RunMetadata()
-    with tf.Graph().as_default(), v1.Session() as session:
-        reader = RowReader(rows)
-        place = v1.placeholder(tf.int32, [])
-        (runs,) = reader.placeholders()
-        matrix = reader.gather([runs], place)[reader.batch[0].name]
-        counted = tf.reduce_sum(tf.raw_ops.Shape(input=matrix)) + place
-        reader.after_create_session(session, None)
-        fed = {runs: np.zeros([2, 4], np.int32), place: 1}
-        found = session.run(counted, fed, options, metadata)
-    assert found == 4 + rows.matrices[0].shape[1] + 1
-    computed = {node.op for graph in metadata.partition_graphs for node in graph.node}
-    assert not computed & {"Shape", "GatherV2", "ResourceGather"}
-
-
 def test_a_new_session_begins_with_the_first_step():
     rows = resident(4)
     with tf.Graph().as_default():

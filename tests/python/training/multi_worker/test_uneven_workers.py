@@ -20,7 +20,7 @@ pytestmark = pytest.mark.jobs
 @sampled(
     ("rows", "passes", "micro_batches"),
     [
-        *((84 + left, "", 1) for left in range(1, 8)),
+        *((84 + left, "", 1) for left in range(1, cluster_task.BATCH)),
         (85, "-resident_rows", 1),
         (95, "-resident_rows", 1),
         (85, "", 2),

@@ -181,19 +181,18 @@ class RowReader(tf.estimator.SessionRunHook):
             )
 
     def placeholders(self) -> list[Any]:
-        """Return placeholders for the row numbers of a run, of shape [steps, examples], by replica."""
-        shape = [None, self.rows.batch_size]
-        return [
-            tf.compat.v1.placeholder(self.rows.numbers_dtype, shape)
-            for _ in range(self.rows.replicas)
-        ]
+        """Return placeholders for the row numbers of a run, of shape [steps, examples], by replica.
+
+        Their size is unknown, as in a step outside the loop: TensorFlow computes with a known size in another way, such
+        as times 1/7 in place of by 7, and rounds otherwise.
+        """
+        dtype = self.rows.numbers_dtype
+        return [tf.compat.v1.placeholder(dtype, [None, None]) for _ in range(self.rows.replicas)]
 
     def gather(self, numbers: Sequence[Any], step: Any) -> dict[str, Any]:
         """Return, by name, what ``batch`` is in one step of a run."""
         matrices = [each.value() for each in self._matrices]
-        # TensorFlow takes the shapes of fed values for unknown, and with a known size computes them once: the small
-        # model of bench takes 1.2 times as many steps.
-        chosen = [tf.reshape(tf.gather(each, step), [self.rows.batch_size]) for each in numbers]
+        chosen = [tf.gather(each, step) for each in numbers]
         batch = [tf.gather(matrix, each) for each in chosen for matrix in matrices]
         # A run has only steps of full batches.
         batch += [tf.constant(1.0)] * len(self.scales)
