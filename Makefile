@@ -1,7 +1,7 @@
 # Every target uses the project's own environment (.environment), made by `make setup`.
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup install demo test test-r test-python lint format docs test-tf test-gpu check check-all chaos bench bench-quick site clean
+.PHONY: help setup install demo test test-r test-python lint format docs test-tf test-gpu test-real check check-all chaos bench bench-quick site clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ test-tf: install ## Run chosen tests with another TensorFlow (VERSION=2.18; PYTH
 
 test-gpu: environment ## Run the tests that need an NVIDIA GPU, from Python and from R (ARGS for pytest)
 	@tools/test-gpu $(ARGS)
+
+test-real: install ## Run the R tests that have stand-ins with the real packages (LIBRARY=folder of these R packages)
+	@tools/test-real "$(LIBRARY)"
 
 lint: environment ## Run all linters; silent when all is well
 	@tools/lint
