@@ -108,6 +108,7 @@ engine_call <- function(model, mode, args) {
     method <- parsnip::translate(engine_spec(model, mode, args))$method$fit
     given <- lapply(method$args, function(x) if (rlang::is_quosure(x)) rlang::eval_tidy(x) else x)
     given[c("x", "y")] <- list(quote(x), quote(y))
+    given$weights <- NULL
     return(rlang::call2(method$func[["fun"]], !!!given, .ns = method$func[["pkg"]]))
   }
   parsnip::fit_call(model, mode, args, list())
@@ -136,7 +137,7 @@ predict_engine <- function(object, new_data, type) {
   if (is_real("parsnip")) {
     predicted <- stats::predict(object, new_data, type = type)
     names(predicted) <- sub("^[.]pred_?", "", names(predicted))
-    return(if (type == "prob") as.data.frame(predicted) else predicted[[1]])
+    return(if (type == "prob") predicted else predicted[[1]])
   }
   value <- parsnip::get_from_env(object$model)$pred[[paste(object$mode, "tfdistribute", type)]]
   rlang::eval_tidy(rlang::call2(value$func[["fun"]], !!!value$args))
