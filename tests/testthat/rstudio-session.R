@@ -68,12 +68,12 @@ cat("asked again:", !later::loop_empty() || "tfdistribute-x" %in% getTaskCallbac
 
 # Addins, as RStudio finds them.
 addins <- read.dcf(system.file("rstudio", "addins.dcf", package = "tfdistribute"))
-addin <- function(name) {
+bound_to <- function(name) {
   getFromNamespace(addins[grep(name, addins[, "Name"]), "Binding"], "tfdistribute")
 }
 for (selected in c("", " history ")) {
-  addin("live page")()
+  bound_to("live page")()
 }
 for (selected in c("history <- model |> train(mpg ~ wt, data = mtcars)", "3")) {
-  tryCatch(addin("background")(), error = function(error) cat(conditionMessage(error), "\n"))
+  tryCatch(bound_to("background")(), error = function(error) cat(conditionMessage(error), "\n"))
 }

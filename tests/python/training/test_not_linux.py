@@ -94,7 +94,7 @@ def test_one_process_and_mirrored_train_there_and_only_local_jobs_need_linux(
     found = json.loads(run_python(code).stdout.splitlines()[-1])
     kind, error = found.pop("job")
     assert kind == "local"
-    assert 'A job needs Linux where its supervisor runs' in error and 'this is "darwin"' in error
+    assert "The supervisor of a job needs Linux" in error and 'this is "darwin"' in error
     weights = found.pop("none")
     # The slope and the intercept of the data.
     assert sorted(weights)[-2:] == pytest.approx([1, 2], abs=0.01)

@@ -41,10 +41,10 @@ def new_directory(parent: str | None = None, *, runs_elsewhere: bool = False) ->
     """
     if sys.platform != "linux" and not runs_elsewhere:
         raise UnsupportedError(
-            "A job needs Linux where its supervisor runs, because the kernel ends the processes of the job, and this is "
+            "The supervisor of a job needs Linux, whose kernel ends the processes with it, and this is "
             f'"{sys.platform}".',
-            "Use Linux or a cluster with a supervisor of its own, such as kubernetes_cluster(), or train in this process: "
-            "without `cluster`, and with `wait = TRUE`.",
+            "Use Linux, a cluster with a supervisor of its own, such as kubernetes_cluster(), or train in this "
+            "process: without `cluster`, and with `wait = TRUE`.",
             argument="cluster",
         )
     if parent is None:
