@@ -30,6 +30,7 @@ TOP_LEVEL = {
     "SECURITY.md",
     "_pkgdown.yml",
     "bench",
+    "codemeta.json",
     "cran-comments.md",
     "inst",
     "man",
