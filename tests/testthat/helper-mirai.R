@@ -1,6 +1,6 @@
 # mirai with daemons on this machine. Where it is not installed, a stand-in for mirai 2.7.1 with its dispatcher, whose
-# tasks are processes of their own. `state` of its namespace holds what a test sets: the answer of status(), and how many
-# daemons were started again.
+# tasks are processes of their own. `state` of its namespace holds what a test sets: the answer of status(), and how
+# many daemons were started again.
 local_mirai <- function(daemons = 2L, frame = parent.frame()) {
   local_package(
     "mirai",

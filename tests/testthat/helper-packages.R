@@ -1,5 +1,5 @@
-# A package of `Suggests` that Debian lacks, until the test ends: the real one where it is installed, or else a stand-in.
-# `make test-real` names a file that gets the names of the real packages that were used, and then fails without one.
+# A package of `Suggests` that Debian lacks, until the test ends: the real one where it is installed, or else a
+# stand-in. `make test-real` names a file that gets the names of the real packages that were used.
 local_package <- function(name, code, frame = parent.frame()) {
   if (is_real(name)) {
     note_real(name)
