@@ -1,7 +1,7 @@
 # Models in one R value, and served over HTTP.
 
-# bundle and vetiver, or where they are not installed, their generics, and the classes and structures that these packages
-# give their objects. vetiver_type_convert() checks the columns of a request, as there, and does not convert strings.
+# bundle and vetiver, or where they are not installed, their generics, and the classes and structures that these
+# packages give their objects. vetiver_type_convert() checks the columns of a request, as there, and does not convert strings.
 local_bundle <- function(frame = parent.frame()) {
   local_package(
     "bundle",
