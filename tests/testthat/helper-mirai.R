@@ -60,5 +60,5 @@ count_sent <- function() {
 mirai_state <- function() getExportedValue("mirai", "state")
 
 wait_for_sent <- function(sent) {
-  wait_until(function() !mirai::unresolved(sent), 20)
+  wait_until(function() !mirai::unresolved(sent), 60)
 }

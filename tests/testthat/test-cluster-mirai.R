@@ -70,7 +70,7 @@ test_that("a member runs until its daemon is lost, and then in a new one", {
   script <- "echo $PPID > %s; for i in $(seq 300); do kill -0 $PPID || exit; sleep 0.1; done"
   members <- members_of(sprintf(script, parent))
   daemon <- function() {
-    expect_true(wait_until(function() isTRUE(file.size(parent) > 0), 20))
+    expect_true(wait_until(function() isTRUE(file.size(parent) > 0), 60))
     as.integer(readLines(parent))
   }
   for (each in 1:2) {
