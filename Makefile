@@ -1,7 +1,7 @@
 # Every target uses the project's own environment (.environment), made by `make setup`.
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup install demo test test-r test-python lint format docs test-tf test-gpu check check-all chaos bench bench-quick site clean
+.PHONY: help setup install demo test test-r test-python lint format docs test-tf test-gpu test-real check check-all check-bare chaos bench bench-quick site clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ test-tf: install ## Run chosen tests with another TensorFlow (VERSION=2.18; PYTH
 test-gpu: environment ## Run the tests that need an NVIDIA GPU, from Python and from R (ARGS for pytest)
 	@tools/test-gpu $(ARGS)
 
+test-real: install ## Run the R tests that have stand-ins with the real packages (LIBRARY=folder of these R packages)
+	@tools/test-real "$(LIBRARY)"
+
 lint: environment ## Run all linters; silent when all is well
 	@tools/lint
 
@@ -51,6 +54,9 @@ check: install ## Lint, test, and R CMD check; says how long each took
 
 check-all: install ## The same with every test: all pairs of model and strategy, all faults
 	@tools/check --all
+
+check-bare: ## R CMD check as on CRAN's machines: nothing but R, an empty home, no network, no TensorFlow
+	@tools/check-package --bare
 
 chaos: environment ## Disturb jobs by faults drawn from a seed (RUNS=20 SEED=1; LIMIT_S=60 on an idle machine)
 	@CHAOS_RUNS="$(or $(RUNS),20)" CHAOS_SEED="$(or $(SEED),1)" CHAOS_LIMIT_S="$(or $(LIMIT_S),60)" \

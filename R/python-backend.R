@@ -9,8 +9,10 @@ the <- rlang::new_environment(list(members = list()))
 # arguments called `name`. Descriptions and R vectors are converted to plain Python values.
 call_backend <- function(.function, ...) {
   check_not_forked()
+  # Arguments that are checked where they are given are checked before Python starts.
+  arguments <- list(...)
   bridge <- suspendInterrupts(backend())
-  arguments <- lapply(list(...), as_wire)
+  arguments <- lapply(arguments, as_wire)
   the$callback_error <- NULL
   the$callback_trace <- NULL
   # Python handles Ctrl-C here. R would notice it in functions that reticulate calls in between, where its condition is

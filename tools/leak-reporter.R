@@ -4,7 +4,7 @@
 # Set by Python, TensorFlow, R or its packages of dates when they start; they last as long as the process.
 lasting_variables <- paste0(
   "^(RETICULATE_|TF_|TF2_|KMP_|OMP_|OPENBLAS_|MPL|PYTHON|TPU_|VIRTUAL_ENV|PATH$|LD_LIBRARY_PATH$|R_|TESTTHAT|",
-  "RSTUDIO_|CUDA_|GRPC_|KERAS_|HDF5_|ENABLE_RUNTIME_UPTIME_TELEMETRY$|COLUMNS$|LINES$|TZDIR$|_$)"
+  "RSTUDIO_|CUDA_|GRPC_|RENV_|KERAS_|HDF5_|ENABLE_RUNTIME_UPTIME_TELEMETRY$|COLUMNS$|LINES$|TZDIR$|_$)"
 )
 lasting_options <- "^(rlang_trace_top_env|testthat_|reticulate\\.|cli\\.|crayon\\.|ggplot2\\.|pkgbuild|callr|device)"
 

@@ -1,6 +1,6 @@
 # Train in daemons of the real mirai, lose one of them, and compare with processes of this machine:
 #   tools/env Rscript tools/mirai.R
-# mirai is not in Debian, so tests use a stand-in (helper-mirai.R). This script needs mirai and nanonext.
+# Where mirai is not installed, tests use a stand-in (helper-mirai.R). This script needs mirai and nanonext.
 library(tfdistribute)
 library(mirai)
 cat("mirai", format(packageVersion("mirai")), "\n")

@@ -24,6 +24,7 @@ DOCUMENTS = (
     "bench/README.md",
     "inst/python/tfdistribute/*/README.md",
     "vignettes/*.Rmd",
+    "vignettes/articles/*.Rmd",
     "R/*.R",
     "inst/python/tfdistribute/**/*.py",
 )

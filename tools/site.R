@@ -23,7 +23,7 @@ at_site <- function(...) {
 readme <- readLines("README.md", encoding = "UTF-8")
 linked <- unlist(regmatches(readme, gregexpr("(?<=\\]\\()[^)#:]+(?=\\))", readme, perl = TRUE)))
 pictures <- Sys.glob("bench/scale/*.png")
-for (file in c(grep("[.]md$|^vignettes$", linked, value = TRUE, invert = TRUE), pictures)) {
+for (file in c(grep("[.]md$|^vignettes", linked, value = TRUE, invert = TRUE), pictures)) {
   file.copy(file, at_site(file), overwrite = TRUE)
 }
 rmarkdown::pandoc_convert(
@@ -51,9 +51,15 @@ finish_page <- function(page) {
     }
   }
   xml2::xml_remove(xml2::xml_find_all(html, "//form[@role='search']"))
-  # The folder of the vignettes, as README names it.
-  folder <- xml2::xml_find_all(html, "//a[@href='vignettes']")
-  xml2::xml_set_attr(folder, "href", "articles/index.html")
+  # The folder of the vignettes and an article, as README names them.
+  pages <- c(
+    vignettes = "articles/index.html",
+    "vignettes/articles/all-features.Rmd" = "articles/all-features.html"
+  )
+  for (link in names(pages)) {
+    links <- xml2::xml_find_all(html, sprintf("//a[@href='%s']", link))
+    xml2::xml_set_attr(links, "href", pages[[link]])
+  }
   xml2::write_html(html, page, format = FALSE)
 }
 

@@ -2,7 +2,7 @@
 #   tools/env Rscript tools/tidymodels.R
 # These packages are not in Debian, so the script installs them from source, from CRAN or from the mirror in
 # CRAN_MIRROR, into .environment/tidymodels-library. It needs the internet and takes about ten minutes the first time.
-# Continuous integration has no CRAN: there, tests run against a stand-in of parsnip's functions (helper-parsnip.R).
+# Where parsnip is not installed, tests use a stand-in of its functions (helper-parsnip.R).
 packages <- c("parsnip", "workflows", "tune", "dials", "rsample", "yardstick")
 library <- ".environment/tidymodels-library"
 dir.create(library, recursive = TRUE, showWarnings = FALSE)

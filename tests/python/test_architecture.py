@@ -38,6 +38,7 @@ TOP_LEVEL = {
     "SECURITY.md",
     "_pkgdown.yml",
     "bench",
+    "codemeta.json",
     "cran-comments.md",
     "inst",
     "man",

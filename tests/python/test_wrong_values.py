@@ -31,7 +31,7 @@ from tfdistribute.training.hooks import Hook
 # All descriptions are known.
 assert functions
 
-SCRIPT = Path(__file__).parents[1] / "wrong-values.R"
+SCRIPT = Path(__file__).parent / "support" / "wrong-values.R"
 X = {"kind": "numeric", "key": "x"}
 WORDS = {"kind": "categorical_with_hash_bucket", "key": "word", "hash_bucket_size": 10}
 FILES = {"paths": "a"}

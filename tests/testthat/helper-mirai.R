@@ -1,7 +1,8 @@
-# Stands for mirai 2.7.1 with its dispatcher, whose tasks are processes of their own. `state` of the namespace holds
-# what a test sets: the answer of status(), and how many daemons were started again.
-local_mirai <- function(connections = 2L, url = "abstract://f00", frame = parent.frame()) {
-  local_stand_in(
+# mirai with daemons on this machine. Where it is not installed, a stand-in for mirai 2.7.1 with its dispatcher, whose
+# tasks are processes of their own. `state` of its namespace holds what a test sets: the answer of status(), and how
+# many daemons were started again.
+local_mirai <- function(daemons = 2L, frame = parent.frame()) {
+  local_package(
     "mirai",
     c(
       "state <- new.env()",
@@ -26,15 +27,38 @@ local_mirai <- function(connections = 2L, url = "abstract://f00", frame = parent
     ),
     frame = frame
   )
-  state <- getExportedValue("mirai", "state")
-  state$status <- list(
-    connections = connections,
-    daemons = url,
-    mirai = c(awaiting = 0L, executing = 0L, completed = 0L),
-    memory = c(used = 0, peak = 0, capacity = NA)
-  )
-  state
+  if (is_real("mirai")) {
+    # Daemons find packages where this session does.
+    withr::local_envvar(R_LIBS = paste(.libPaths(), collapse = ":"), .local_envir = frame)
+    withr::defer(mirai::daemons(0), envir = frame)
+  }
+  set_daemons(daemons)
 }
 
-# What mirai says of a profile without daemons.
-no_daemons <- list(connections = 0L, daemons = 0L)
+set_daemons <- function(count, dispatcher = TRUE) {
+  if (is_real("mirai")) {
+    mirai::daemons(0)
+    if (count > 0) {
+      mirai::daemons(count, dispatcher = dispatcher)
+    }
+    return(invisible())
+  }
+  state <- getExportedValue("mirai", "state")
+  state$status <- list(
+    connections = as.integer(count),
+    daemons = if (count > 0) "abstract://f00" else 0L,
+    mirai = if (dispatcher) c(awaiting = 0L, executing = 0L, completed = 0L),
+    memory = c(used = 0, peak = 0, capacity = NA)
+  )
+}
+
+# How many tasks mirai was sent since its daemons were set.
+count_sent <- function() {
+  if (is_real("mirai")) sum(mirai::status()$mirai) else length(mirai_state()$sent)
+}
+
+mirai_state <- function() getExportedValue("mirai", "state")
+
+wait_for_sent <- function(sent) {
+  wait_until(function() !mirai::unresolved(sent), 60)
+}

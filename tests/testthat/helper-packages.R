@@ -1,3 +1,29 @@
+# A package of `Suggests` that Debian lacks, until the test ends: the real one where it is installed, or else a
+# stand-in. `make test-real` names a file that gets the names of the real packages that were used.
+local_package <- function(name, code, frame = parent.frame()) {
+  if (is_real(name)) {
+    note_real(name)
+  } else {
+    local_stand_in(name, code, frame)
+  }
+}
+
+note_real <- function(name) {
+  file <- Sys.getenv("TFDISTRIBUTE_REAL")
+  if (nzchar(file)) {
+    write(name, file, append = TRUE)
+  }
+}
+
+skip_if_no_real <- function(name) {
+  testthat::skip_if_not(is_real(name), paste(name, "is not installed"))
+  note_real(name)
+}
+
+is_real <- function(name) {
+  is_here(name) && is.null(utils::packageDescription(name)[["Config/stand-in"]])
+}
+
 # A package of this name that stands for one which is not on every machine, until the test ends. `code` are the lines of
 # its functions, all of which it exports.
 local_stand_in <- function(name, code, frame = parent.frame()) {
@@ -10,6 +36,7 @@ local_stand_in <- function(name, code, frame = parent.frame()) {
   description <- c(
     paste("Package:", name),
     "Version: 1.0",
+    "Config/stand-in: true",
     "Title: T",
     "Description: D.",
     "License: GPL-3"

@@ -1,6 +1,5 @@
-# A stand-in for parsnip, which is not in Debian: its functions for registration, with the checks that they make of what
-# is registered, and the way in which it makes the calls of an engine from the tables. It shows that the engine is
-# registered as parsnip's documentation asks, and that the registered calls work. It is not parsnip.
+# parsnip, or where it is not installed, a stand-in: its functions for registration, with the checks that they make of
+# what is registered, and the way in which it makes the calls of an engine from the tables.
 local_parsnip <- function(frame = parent.frame()) {
   code <- c(
     "models <- new.env()",
@@ -61,16 +60,85 @@ local_parsnip <- function(frame = parent.frame()) {
     "  if (!is.null(weights)) data$weights <- quote(weights)",
     "  given <- Filter(Negate(is.null), c(data[method$protect], args, eng_args, defaults))",
     "  rlang::call2(method$func[['fun']], !!!given, .ns = method$func[['pkg']])",
-    "}",
-    "fit_engine <- function(model, mode, args, eng_args, x, y, weights = NULL) {",
-    "  fit <- rlang::eval_tidy(fit_call(model, mode, args, eng_args, weights), env = environment())",
-    "  structure(list(lvl = levels(y), fit = fit, model = model, mode = mode), class = 'model_fit')",
-    "}",
-    "predict_engine <- function(object, new_data, type) {",
-    "  value <- models[[object$model]]$pred[[paste(object$mode, 'tfdistribute', type)]]",
-    "  rlang::eval_tidy(rlang::call2(value$func[['fun']], !!!value$args))",
     "}"
   )
-  local_stand_in("parsnip", code, frame = frame)
+  local_package("parsnip", code, frame = frame)
   loadNamespace("parsnip")
+}
+
+# The specification of a model of the real parsnip.
+engine_spec <- function(model, mode, args = list(), eng_args = list()) {
+  spec <- rlang::exec(getExportedValue("parsnip", model), mode = mode, !!!args)
+  rlang::exec(parsnip::set_engine, spec, "tfdistribute", !!!eng_args)
+}
+
+# What is registered for a model: the names of modes with the engine, its arguments under parsnip's names, the
+# arguments of its function, its packages, and its kinds of predictions.
+registered_engine <- function(model) {
+  if (is_real("parsnip")) {
+    rows <- function(part) {
+      table <- parsnip::get_from_env(paste0(model, part))
+      table[table$engine == "tfdistribute", ]
+    }
+    return(list(
+      engines = paste(rows("")$mode, "tfdistribute"),
+      fit = paste(rows("_fit")$mode, "tfdistribute"),
+      encoding = paste(rows("_encoding")$mode, "tfdistribute"),
+      arguments = rows("_args")$parsnip,
+      originals = rows("_args")$original,
+      packages = unlist(rows("_pkgs")$pkg),
+      predictions = paste(rows("_predict")$mode, "tfdistribute", rows("_predict")$type)
+    ))
+  }
+  known <- parsnip::get_from_env(model)
+  list(
+    engines = known$engines,
+    fit = names(known$fit),
+    encoding = names(known$encoding),
+    arguments = names(known$arguments),
+    originals = vapply(known$arguments, function(argument) argument$original, ""),
+    packages = unlist(known$packages),
+    predictions = names(known$pred)
+  )
+}
+
+# The call of the engine's function that parsnip would make.
+engine_call <- function(model, mode, args) {
+  if (is_real("parsnip")) {
+    method <- parsnip::translate(engine_spec(model, mode, args))$method$fit
+    given <- lapply(method$args, function(x) if (rlang::is_quosure(x)) rlang::eval_tidy(x) else x)
+    given[c("x", "y")] <- list(quote(x), quote(y))
+    given$weights <- NULL
+    return(rlang::call2(method$func[["fun"]], !!!given, .ns = method$func[["pkg"]]))
+  }
+  parsnip::fit_call(model, mode, args, list())
+}
+
+fit_engine <- function(model, mode, args, eng_args, x, y, weights = NULL) {
+  if (is_real("parsnip")) {
+    weights <- if (!is.null(weights)) parsnip::importance_weights(weights)
+    return(parsnip::fit_xy(engine_spec(model, mode, args, eng_args), x, y, case_weights = weights))
+  }
+  call <- parsnip::fit_call(model, mode, args, eng_args, weights)
+  fitted_engine(model, mode, rlang::eval_tidy(call, env = environment()), levels(y))
+}
+
+# What parsnip keeps of a fit.
+fitted_engine <- function(model, mode, fit, levels = NULL) {
+  parts <- list(lvl = levels, fit = fit, model = model, mode = mode)
+  if (is_real("parsnip")) {
+    parts$spec <- parsnip::translate(engine_spec(model, mode))
+  }
+  structure(parts, class = c(paste0("_", class(fit)[[1]]), "model_fit"))
+}
+
+# Numbers, a factor, or a data frame with a column for each level.
+predict_engine <- function(object, new_data, type) {
+  if (is_real("parsnip")) {
+    predicted <- stats::predict(object, new_data, type = type)
+    names(predicted) <- sub("^[.]pred_?", "", names(predicted))
+    return(if (type == "prob") predicted else predicted[[1]])
+  }
+  value <- parsnip::get_from_env(object$model)$pred[[paste(object$mode, "tfdistribute", type)]]
+  rlang::eval_tidy(rlang::call2(value$func[["fun"]], !!!value$args))
 }

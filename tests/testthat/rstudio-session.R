@@ -16,9 +16,25 @@ prints_its_call <- function(name) {
 }
 `%||%` <- rlang::`%||%`
 rstudio <- new.env()
-for (name in c("addJob", "setJobProgress", "setJobStatus", "setJobState", "addJobOutput")) {
+for (name in c(
+  "addJob",
+  "setJobProgress",
+  "setJobStatus",
+  "setJobState",
+  "addJobOutput",
+  "sendToConsole"
+)) {
   assign(paste0(".rs.api.", name), prints_its_call(name), rstudio)
 }
+selected <- ""
+assign(
+  ".rs.api.getSourceEditorContext",
+  function(...) {
+    selection <- list(list(range = c(1, 1, 1, 1), text = selected))
+    list(id = "1", path = "a.R", contents = "", selection = selection)
+  },
+  rstudio
+)
 assign(".rs.api.versionInfo", function() list(version = package_version("2023.6.1")), rstudio)
 assign(".rs.api.getVersion", function() package_version("2023.6.1"), rstudio)
 attach(rstudio, name = "tools:rstudio")
@@ -49,3 +65,15 @@ now <- list(
 )
 later::run_now(1.2)
 cat("asked again:", !later::loop_empty() || "tfdistribute-x" %in% getTaskCallbackNames(), "\n")
+
+# Addins, as RStudio finds them.
+addins <- read.dcf(system.file("rstudio", "addins.dcf", package = "tfdistribute"))
+bound_to <- function(name) {
+  getFromNamespace(addins[grep(name, addins[, "Name"]), "Binding"], "tfdistribute")
+}
+for (selected in c("", " history ")) {
+  bound_to("live page")()
+}
+for (selected in c("history <- model |> train(mpg ~ wt, data = mtcars)", "3")) {
+  tryCatch(bound_to("background")(), error = function(error) cat(conditionMessage(error), "\n"))
+}

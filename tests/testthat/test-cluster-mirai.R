@@ -7,18 +7,17 @@ test_that("a printed cluster of daemons shows what each of them has", {
 
 test_that("daemons that cannot be used are an error before anything starts", {
   skip_if_no_tensorflow()
-  state <- local_mirai(connections = 1L)
+  local_mirai(daemons = 1L)
   model <- wt_regressor(
     config = run_config(strategy_multi_worker(), cluster = mirai_cluster(workers = 2))
   )
   expect_snapshot(error = TRUE, {
     train(model, cars_input())
-    state$status$mirai <- NULL
+    set_daemons(1, dispatcher = FALSE)
     train(model, cars_input())
-    state$status <- no_daemons
+    set_daemons(0)
     check_cluster(model$config$cluster)
   })
-  expect_null(state$sent)
 })
 
 test_that("daemons reach the session where they reach mirai", {
@@ -32,7 +31,7 @@ test_that("daemons reach the session where they reach mirai", {
 test_that("two daemons train the weights of two processes", {
   skip_if_no_tensorflow()
   leave_to_check()
-  state <- local_mirai()
+  local_mirai()
   trained <- function(cluster) {
     model <- wt_regressor(
       config = run_config(strategy_multi_worker(), cluster = cluster, seed = 1)
@@ -42,13 +41,9 @@ test_that("two daemons train the weights of two processes", {
   }
   daemons <- mirai_cluster(workers = 2, evaluator = FALSE)
   expect_identical(nrow(check_cluster(daemons)), 0L)
-  expect_length(state$sent, 2)
+  expect_identical(count_sent(), 2L)
   expect_equal(trained(daemons), trained(local_cluster(2, evaluator = FALSE)), tolerance = 1e-6)
-  expect_length(state$sent, 4)
-  for (sent in state$sent) {
-    sent$process$wait(10000)
-    expect_identical(sent$data, 0L)
-  }
+  expect_identical(count_sent(), 4L)
   expect_length(the$members, 0)
 })
 
@@ -62,40 +57,57 @@ members_of <- function(script, frame = parent.frame()) {
 
 send_and_wait <- function(members) {
   send_members(members)
-  members$sent[[1]]$process$wait(10000)
+  expect_true(wait_for_sent(members$sent[[1]]))
+  members$sent[[1]]
 }
 
 test_that("a member runs until its daemon is lost, and then in a new one", {
   # Where killed daemons leave their files.
   withr::local_envvar(TMPDIR = withr::local_tempdir())
-  state <- local_mirai()
+  local_mirai(daemons = 1L)
   parent <- withr::local_tempfile()
-  members <- members_of(sprintf("echo $PPID > %s; exec sleep 60", parent))
+  # It ends soon after its daemon.
+  script <- "echo $PPID > %s; for i in $(seq 300); do kill -0 $PPID || exit; sleep 0.1; done"
+  members <- members_of(sprintf(script, parent))
+  daemon <- function() {
+    expect_true(wait_until(function() isTRUE(file.size(parent) > 0), 60))
+    as.integer(readLines(parent))
+  }
   for (each in 1:2) {
     send_members(members)
   }
-  expect_length(state$sent, 1)
-  expect_true(wait_until(function() isTRUE(file.size(parent) > 0), 20))
-  # So it ends with the daemon.
-  expect_identical(readLines(parent), as.character(state$sent[[1]]$process$get_pid()))
-  lose <- function(sent) {
-    sent$process$kill_tree()
-    sent$process$wait(10000)
-  }
-  lose(state$sent[[1]])
+  expect_identical(count_sent(), 1L)
+  sent <- members$sent[[1]]
+  lost <- daemon()
+  # The member ends with its daemon, which is its parent.
+  tools::pskill(lost, tools::SIGKILL)
+  expect_true(wait_for_sent(sent))
+  file.remove(parent)
   send_members(members)
-  expect_length(state$sent, 2)
+  expect_false(identical(members$sent[[1]], sent))
+  found <- daemon()
+  expect_false(found == lost)
+  if (is_real("mirai")) {
+    # Daemons elsewhere are those of the stand-in.
+    tools::pskill(found, tools::SIGKILL)
+    return(expect_true(wait_for_sent(members$sent[[1]])))
+  }
+  state <- mirai_state()
   expect_identical(state$launched, 1)
   state$status$daemons <- "tcp://10.0.0.1:5555"
-  lose(state$sent[[2]])
-  send_members(members)
+  for (index in 2:3) {
+    state$sent[[index]]$process$kill_tree()
+    wait_for_sent(state$sent[[index]])
+    if (index == 2) {
+      send_members(members)
+    }
+  }
   # Who has started daemons elsewhere starts them again.
   expect_identical(state$launched, 1)
-  lose(state$sent[[3]])
 })
 
 test_that("a member that no daemon can run is not sent again", {
-  state <- local_mirai()
+  local_mirai(daemons = 1L)
   refusal <- function(members) {
     send_members(members)
     path <- file.path(members$exchange, "refusal.json")
@@ -107,8 +119,8 @@ test_that("a member that no daemon can run is not sent again", {
   members <- members_of("exit 1")
   send_and_wait(members)
   expect_null(refusal(members))
-  members$sent[[1]]$process$wait(10000)
-  state$status <- no_daemons
+  wait_for_sent(members$sent[[1]])
+  expect_identical(count_sent(), 3L)
+  set_daemons(0)
   expect_identical(refusal(members), "The daemons of mirai were reset.")
-  expect_length(state$sent, 3)
 })

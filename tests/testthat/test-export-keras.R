@@ -7,3 +7,29 @@ test_that("a trained model becomes code of Keras in either language", {
   expect_match(keras_code(model), "layer_dense(", fixed = TRUE)
   expect_match(keras_code(model, "Python"), "model.fit(features", fixed = TRUE)
 })
+
+test_that("the program in R trains the same model with keras3", {
+  skip_if_no_tensorflow()
+  skip_if_no_real("keras3")
+  model <- linear_regressor(
+    feature_columns(column_numeric("wt", "hp", center = 3, scale = 2)),
+    optimizer = "sgd",
+    standardize_response = FALSE,
+    model_dir = withr::local_tempdir()
+  )
+  train(model, input_fn(mpg ~ wt + hp, mtcars, epochs = 1))
+  predicted <- in_child_r(
+    function(code, cars) {
+      suppressPackageStartupMessages(library(keras3))
+      session <- new.env()
+      session$features <- lapply(cars[c("wt", "hp")], function(x) matrix(as.numeric(x)))
+      session$labels <- matrix(cars$mpg)
+      eval(parse(text = code), session)
+      predicted <- session$model$predict(session$features, verbose = 0L)
+      as.vector(if (is.list(predicted)) predicted$predictions else predicted)
+    },
+    list(code = unclass(keras_code(model)), cars = mtcars)
+  )
+  expect_length(predicted, nrow(mtcars))
+  expect_false(anyNA(predicted))
+})

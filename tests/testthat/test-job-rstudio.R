@@ -26,7 +26,50 @@ test_that("RStudio gets the text and the final state of a job once, and can stop
       "setJobState(job = job-1, state = failed)"
     )
   )
-  expect_identical(said[[length(said)]], "asked again: FALSE ")
+  expect_true("asked again: FALSE " %in% said)
+})
+
+test_that("addins train in the background, and open the page of what is selected", {
+  said <- in_rstudio()
+  expect_snapshot(writeLines(said[-seq_len(grep("asked again", said))]))
+})
+
+test_that("the selected code may have several lines, and is one call of a verb", {
+  code <- background_code("train(model, function() {\n  1\n}, wait = TRUE)")
+  call <- parse(text = code)[[1]][[3]]
+  expect_false(call[["wait"]])
+  for (selection in c("", "train(", "train(a); train(b)", "predict(model)")) {
+    expect_error(background_code(selection), class = "tfdistribute_argument_error")
+  }
+})
+
+test_that("the template of a report has the parts of a training, and its code runs", {
+  folder <- system.file("rmarkdown", "templates", "training-report", package = "tfdistribute")
+  expect_match(
+    readLines(file.path(folder, "template.yaml")),
+    "^name: Training report$",
+    all = FALSE
+  )
+  file <- file.path(folder, "skeleton", "skeleton.Rmd")
+  expect_identical(
+    grep("^## ", readLines(file), value = TRUE),
+    c("## Data", "## Model", "## Training", "## Evaluation", "## Session and versions")
+  )
+  skip_if_no_tensorflow()
+  leave_to_check()
+  skip_if_not_installed("rmarkdown")
+  skip_if_not(rmarkdown::pandoc_available())
+  output <- withr::local_tempdir()
+  page <- rmarkdown::render(
+    file,
+    output_dir = output,
+    intermediates_dir = output,
+    quiet = TRUE,
+    envir = new.env(parent = globalenv())
+  )
+  text <- paste(readLines(page), collapse = "\n")
+  expect_match(text, "48546 rows", fixed = TRUE)
+  expect_identical(lengths(regmatches(text, gregexpr("<img[^>]*data:image/png", text))), 2L)
 })
 
 test_that("outside RStudio a job has no place but its handle", {

@@ -1,21 +1,20 @@
-# The engine of parsnip, with a stand-in for that package; and the functions behind the engine.
+# The engine of parsnip, or of a stand-in where parsnip is not installed; and the functions behind the engine.
 
 test_that("the engine is registered when parsnip is loaded, with its arguments and kinds of predictions", {
   local_parsnip()
   for (model in names(parsnip_modes)) {
-    known <- parsnip::get_from_env(model)
+    known <- registered_engine(model)
     engines <- paste(parsnip_modes[[model]], "tfdistribute")
     expect_setequal(known$engines, engines)
-    expect_setequal(names(known$fit), engines)
-    expect_setequal(names(known$encoding), engines)
-    expect_setequal(names(known$arguments), parsnip_arguments[[model]])
-    expect_identical(unique(unlist(known$packages)), "tfdistribute")
+    expect_setequal(known$fit, engines)
+    expect_setequal(known$encoding, engines)
+    expect_setequal(known$arguments, parsnip_arguments[[model]])
+    expect_identical(unique(known$packages), "tfdistribute")
     # The function behind the engine has every argument that is registered.
-    originals <- vapply(known$arguments, function(argument) argument$original, "")
-    expect_identical(setdiff(originals, names(formals(tfdistribute_fit))), character())
+    expect_identical(setdiff(known$originals, names(formals(tfdistribute_fit))), character())
   }
   expect_setequal(
-    names(parsnip::get_from_env("mlp")$pred),
+    registered_engine("mlp")$predictions,
     paste(
       c("regression", "classification", "classification"),
       "tfdistribute",
@@ -40,7 +39,7 @@ test_that("an engine is called with each argument of its model once, given or le
     arguments <- parsnip_arguments[[model]]
     for (mode in parsnip_modes[[model]]) {
       for (given in c(list(character()), as.list(arguments), list(arguments))) {
-        call <- parsnip::fit_call(model, mode, values[given], list())
+        call <- engine_call(model, mode, values[given])
         matched <- as.list(match.call(tfdistribute_fit, call))[-1]
         expect_setequal(names(matched), c("x", "y", given))
         expect_identical(matched[given], values[given])
@@ -54,7 +53,7 @@ test_that("mlp() has a hidden layer of five units unless it is given others", {
   local_parsnip()
   units <- function(...) {
     args <- list(..., epochs = 1L)
-    fitted <- parsnip::fit_engine("mlp", "regression", args, list(), mtcars["wt"], mtcars$mpg)
+    fitted <- fit_engine("mlp", "regression", args, list(), mtcars["wt"], mtcars$mpg)
     restored_model(fitted$fit)$hidden_units
   }
   expect_identical(units(), 5L)
@@ -71,8 +70,8 @@ test_that("linear_reg() has the error of lm(), with factors, strings and strange
   rows$color <- as.character(rows$color)
   x <- rows[c("carat", "depth", "cut", "color")]
   y <- rows$price * 1e6 - 1e9
-  fitted <- parsnip::fit_engine("linear_reg", "regression", list(), list(), x, y)
-  found <- rmse(parsnip::predict_engine(fitted, x, "numeric"), y)
+  fitted <- fit_engine("linear_reg", "regression", list(), list(), x, y)
+  found <- rmse(predict_engine(fitted, x, "numeric"), y)
   expect_lt(found / rmse(stats::fitted(lm(y ~ ., x)), y), 1.01)
 })
 
@@ -81,9 +80,9 @@ test_that("case weights count like repeated rows", {
   local_parsnip()
   x <- mtcars[c("wt", "hp")]
   weights <- rep(c(1, 3), 16)
-  fitted <- parsnip::fit_engine("linear_reg", "regression", list(), list(), x, mtcars$mpg, weights)
+  fitted <- fit_engine("linear_reg", "regression", list(), list(), x, mtcars$mpg, weights)
   expected <- stats::fitted(lm(mpg ~ wt + hp, mtcars, weights = weights))
-  expect_equal(parsnip::predict_engine(fitted, x, "numeric"), unname(expected), tolerance = 1e-3)
+  expect_equal(predict_engine(fitted, x, "numeric"), unname(expected), tolerance = 1e-3)
 })
 
 # The penalty itself is tested in Python.
@@ -95,10 +94,10 @@ if (checks_all()) {
     z <- scale(as.matrix(x))
     y <- mtcars$mpg * 1000
     penalty <- list(penalty = 0.5)
-    fitted <- parsnip::fit_engine("linear_reg", "regression", penalty, list(), x, y)
+    fitted <- fit_engine("linear_reg", "regression", penalty, list(), x, y)
     slopes <- solve(crossprod(z) / 32 + 0.5 * diag(2), crossprod(z, y - mean(y)) / 32)
     expected <- mean(y) + as.vector(z %*% slopes)
-    expect_equal(parsnip::predict_engine(fitted, x, "numeric"), expected, tolerance = 1e-3)
+    expect_equal(predict_engine(fitted, x, "numeric"), expected, tolerance = 1e-3)
   })
 }
 
@@ -108,7 +107,7 @@ test_that("a fitted classifier survives saveRDS() and another session, with its 
   local_parsnip()
   withr::local_seed(2)
   before <- list.files(tempdir(), "^tfdistribute-model-")
-  fitted <- parsnip::fit_engine(
+  fitted <- fit_engine(
     "mlp",
     "classification",
     list(
@@ -124,8 +123,8 @@ test_that("a fitted classifier survives saveRDS() and another session, with its 
   )
   rows <- iris[c(1, 75, 150), ]
   expected <- list(
-    class = parsnip::predict_engine(fitted, rows, "class"),
-    prob = parsnip::predict_engine(fitted, rows, "prob")
+    class = predict_engine(fitted, rows, "class"),
+    prob = predict_engine(fitted, rows, "prob")
   )
   expect_identical(expected$class, iris$Species[c(1, 75, 150)])
   expect_named(expected$prob, levels(iris$Species))
@@ -154,7 +153,7 @@ if (checks_all()) {
     data$y <- data$x^2
     folds <- rep_len(1:3, nrow(data))
     error <- function(hidden_units, fold) {
-      fitted <- parsnip::fit_engine(
+      fitted <- fit_engine(
         "mlp",
         "regression",
         list(hidden_units = hidden_units, epochs = 30L, learn_rate = 0.05),
@@ -163,7 +162,7 @@ if (checks_all()) {
         data$y[folds != fold]
       )
       test <- data[folds == fold, ]
-      sqrt(mean((parsnip::predict_engine(fitted, test, "numeric") - test$y)^2))
+      sqrt(mean((predict_engine(fitted, test, "numeric") - test$y)^2))
     }
     errors <- outer(c(1L, 16L), 1:3, Vectorize(error))
     # One unit is a ramp, and cannot bend into a parabola.
@@ -177,7 +176,7 @@ test_that("an engine with a cluster of two workers fits as one process does", {
   skip_if_no_tensorflow()
   local_parsnip()
   fit <- function(...) {
-    fitted <- parsnip::fit_engine(
+    fitted <- fit_engine(
       "linear_reg",
       "regression",
       list(),
@@ -185,7 +184,7 @@ test_that("an engine with a cluster of two workers fits as one process does", {
       mtcars[c("wt", "hp")],
       mtcars$mpg
     )
-    parsnip::predict_engine(fitted, mtcars, "numeric")
+    predict_engine(fitted, mtcars, "numeric")
   }
   two <- suppressMessages(fit(
     strategy = strategy_multi_worker(),
@@ -225,13 +224,10 @@ test_that("missing values are refused with the step of a recipe that replaces th
   x <- cars[c("wt", "gear")]
   # Other columns of new data do not matter.
   fitted <- structure(list(predictors = "gear"), class = "tfdistribute_fit")
-  fitted <- structure(
-    list(fit = fitted, model = "linear_reg", mode = "regression"),
-    class = "model_fit"
-  )
+  fitted <- fitted_engine("linear_reg", "regression", fitted)
   expect_snapshot(error = TRUE, {
-    parsnip::fit_engine("linear_reg", "regression", list(), list(), x, cars$mpg)
-    parsnip::predict_engine(fitted, x, "numeric")
+    fit_engine("linear_reg", "regression", list(), list(), x, cars$mpg)
+    predict_engine(fitted, x, "numeric")
     tfdistribute_fit(mtcars["wt"], replace(mtcars$mpg, 1:2, NA))
   })
 })

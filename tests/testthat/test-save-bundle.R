@@ -1,9 +1,9 @@
 # Models in one R value, and served over HTTP.
 
-# The generics of bundle and vetiver, and the classes and structures that these packages give their objects: neither is
-# in Debian. vetiver_type_convert() checks the columns of a request, as there, and does not convert strings.
+# bundle and vetiver, or where they are not installed, their generics, and the classes and structures that these
+# packages give their objects. vetiver_type_convert() checks the columns of a request, as there, and does not convert strings.
 local_bundle <- function(frame = parent.frame()) {
-  local_stand_in(
+  local_package(
     "bundle",
     c(
       "bundle <- function(x, ...) UseMethod('bundle')",
@@ -14,7 +14,7 @@ local_bundle <- function(frame = parent.frame()) {
 }
 
 local_vetiver <- function(frame = parent.frame()) {
-  local_stand_in(
+  local_package(
     "vetiver",
     c(
       "vetiver_create_description <- function(model) UseMethod('vetiver_create_description')",

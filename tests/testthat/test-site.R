@@ -45,7 +45,8 @@ test_that("the page on clashing names has all that other packages export, too", 
 })
 
 test_that("every vignette is in exactly one group of the articles", {
-  vignettes <- list.files(file.path(source_root(), "vignettes"), pattern = "[.]Rmd$")
+  folder <- file.path(source_root(), "vignettes")
+  vignettes <- list.files(folder, pattern = "[.]Rmd$", recursive = TRUE)
   listed <- contents_of(read_site()$articles)
   expect_identical(sort(listed), sort(sub("[.]Rmd$", "", vignettes)))
 })
@@ -54,11 +55,13 @@ test_that("README lists the vignettes in the order of the site", {
   lines <- readLines(file.path(source_root(), "README.md"), encoding = "UTF-8")
   lines <- lines[seq(match("## Learn more", lines), length(lines))]
   named <- unlist(regmatches(lines, gregexpr("(?<=vignette\\(\")[a-z-]+", lines, perl = TRUE)))
-  expect_identical(named, contents_of(read_site()$articles))
+  listed <- contents_of(read_site()$articles)
+  expect_identical(named, grep("^articles/", listed, value = TRUE, invert = TRUE))
 })
 
 test_that("every vignette ends with the next step, and names vignettes that exist", {
-  vignettes <- list.files(file.path(source_root(), "vignettes"), "[.]Rmd$", full.names = TRUE)
+  folder <- file.path(source_root(), "vignettes")
+  vignettes <- list.files(folder, "[.]Rmd$", full.names = TRUE, recursive = TRUE)
   for (file in vignettes) {
     lines <- readLines(file, encoding = "UTF-8")
     expect_identical(tail(grep("^## ", lines, value = TRUE), 1), "## Next", info = basename(file))

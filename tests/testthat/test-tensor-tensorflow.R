@@ -1,4 +1,4 @@
-# R's package tensorflow is not on every machine. What stands for it has its `tf`, a module that is imported on first
+# R's package tensorflow, or where it is not installed, a stand-in that has its `tf`, a module that is imported on first
 # use, and does to classes and methods what it does. Version 2.11 gives its class to variables, and to tensors of
 # TensorFlow 2.13 and older only; version 2.20 to all tensors.
 local_tensorflow <- function(classes, frame = parent.frame()) {
@@ -40,7 +40,7 @@ local_tensorflow <- function(classes, frame = parent.frame()) {
     "  })",
     "}"
   )
-  local_stand_in("tensorflow", code, frame)
+  local_package("tensorflow", code, frame)
 }
 
 variable <- "tensorflow.python.ops.variables.Variable"
@@ -88,11 +88,8 @@ use_both <- function(before) {
 
 test_that("beside R's tensorflow, operators, TensorFlow's parts and errors are those without it", {
   skip_if_no_tensorflow()
-  is_real <- is_here("tensorflow")
   for (version in list(variable, c(variable, tensor_class))) {
-    if (!is_real) {
-      local_tensorflow(version)
-    }
+    local_tensorflow(version)
     found <- in_child_r(use_both, list(before = length(version) == 1))
     expect_false(found$loaded)
     expect_identical(found$kinds[[1]][[1]], "python.builtin.type")

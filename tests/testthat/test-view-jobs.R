@@ -42,6 +42,7 @@ test_that("a training in the background has a handle and a page, which follows t
 })
 
 test_that("a model with a strategy of one machine does not train in the background", {
+  skip_if_no_tensorflow()
   model <- linear_regressor(
     feature_columns(column_numeric("wt")),
     config = run_config(strategy_mirrored(devices = 2))

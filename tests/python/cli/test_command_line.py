@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
@@ -118,4 +119,6 @@ def test_doctor_shows_gpus_and_what_tensorflow_lacks_to_use_them(
     assert code == 1
     # One problem, whether TensorFlow is started or not.
     (problem,) = [line for line in output.splitlines() if line.startswith("!")]
-    assert 'pip install "tensorflow[and-cuda]==' in problem
+    # The package tensorflow is built for GPUs, and tensorflow_cpu is not.
+    is_built = any(found.name == "tensorflow" for found in distributions())
+    assert ("libcuda.so.1" if is_built else 'pip install "tensorflow[and-cuda]==') in problem

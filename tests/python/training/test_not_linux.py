@@ -44,6 +44,9 @@ for module in pkgutil.walk_packages(tfdistribute.__path__, "tfdistribute."):
     if not module.name.startswith(("tfdistribute.r", "tfdistribute.__main__")):
         importlib.import_module(module.name)
 from support import checkpoints, inputs, models, strategies
+from tfdistribute.bridge.jobs import open_job
+from tfdistribute.cluster.spec import LocalCluster
+from tfdistribute.cluster.managed import KubernetesCluster
 from tfdistribute.errors import TfdistributeError
 from tfdistribute.launch.host import private_directory
 from tfdistribute.training.evaluate import evaluate
@@ -66,10 +69,13 @@ for name in ("none", "one device", "mirrored"):
     loss = evaluate(model, settings, inputs.in_memory(columns, batch_size=16, epochs=1))["loss"]
     weights = checkpoints.variables(directory)
     found[name] = [float(weights[key].sum()) for key in sorted(weights) if "linear" in key]
-try:
-    private_directory.new_directory()
-except TfdistributeError as error:
-    found["job"] = str(error)
+local = LocalCluster(workers=2)
+managed = KubernetesCluster(workers=2, image="registry/image")
+for cluster in (local, managed):
+    try:
+        private_directory.remove(open_job(cluster))
+    except TfdistributeError as error:
+        found["job"] = [cluster.kind, str(error)]
 print(json.dumps(found))
 """
 
@@ -81,14 +87,14 @@ def test_plain_modules_are_imported_without_what_only_linux_has(run_python: Call
     run_python(_IMPORT.format(leave=_LEAVE, plain=names))
 
 
-def test_one_process_and_mirrored_train_there_and_jobs_name_linux(
+def test_one_process_and_mirrored_train_there_and_only_local_jobs_need_linux(
     run_python: Callable[..., Any], tmp_path: Path
 ):
     code = _TRAIN.format(leave=_LEAVE, directory=str(tmp_path))
     found = json.loads(run_python(code).stdout.splitlines()[-1])
-    assert 'A job needs Linux, whose kernel ends its processes with it, and this is "darwin".' in (
-        found.pop("job")
-    )
+    kind, error = found.pop("job")
+    assert kind == "local"
+    assert "The supervisor of a job needs Linux" in error and 'this is "darwin"' in error
     weights = found.pop("none")
     # The slope and the intercept of the data.
     assert sorted(weights)[-2:] == pytest.approx([1, 2], abs=0.01)

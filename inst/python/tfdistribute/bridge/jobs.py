@@ -94,7 +94,7 @@ def open_job(cluster: Cluster, model_dir: str | None = None, **fields: Any) -> s
     if client.takes(cluster):
         return client.new_directory(cluster, model_dir, os.getcwd())
     if isinstance(cluster, (HostsCluster, ManagedCluster)) or sys.platform != "linux":
-        return private_directory.new_directory()
+        return private_directory.new_directory(runs_elsewhere=isinstance(cluster, ManagedCluster))
     own = {"id": "next", "directory": "", "tensorflow": versions.tensorflow()}
     return session.open_directory(
         read(Job, {**fields, **own, "cluster": cluster, "model_dir": model_dir})

@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     if mistake is not None:
         print(f"submit: {mistake}", file=sys.stderr)
         return 2
-    directory = private_directory.new_directory()
+    directory = private_directory.new_directory(runs_elsewhere=True)
     try:
         shutil.copyfile(arguments.script, os.path.join(directory, arguments.script.name))
         program = "python" if arguments.script.suffix == ".py" else "Rscript"

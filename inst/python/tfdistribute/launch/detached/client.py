@@ -107,7 +107,7 @@ def new_directory(cluster: Cluster, model_dir: str | None, working_directory: st
                 value=model_dir,
             )
     try:
-        return private_directory.new_directory(parent)
+        return private_directory.new_directory(parent, runs_elsewhere=True)
     except OSError as error:
         raise ModelDirectoryError(
             f'The job cannot be prepared: "{parent}" cannot be written ({error.strerror}).',

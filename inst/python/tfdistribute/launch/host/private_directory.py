@@ -33,15 +33,18 @@ _MACHINE_ID = Path("/etc/machine-id")
 _locks: dict[str, int] = {}
 
 
-def new_directory(parent: str | None = None) -> str:
+def new_directory(parent: str | None = None, *, runs_elsewhere: bool = False) -> str:
     """Create and lock a directory in ``parent``, or a temporary one.
 
-    Temporary directories of killed jobs are removed. Raises UnsupportedError where this is not Linux.
+    Temporary directories of killed jobs are removed. Raises UnsupportedError where this is not Linux, unless the
+    supervisor of the job ``runs_elsewhere``.
     """
-    if sys.platform != "linux":
+    if sys.platform != "linux" and not runs_elsewhere:
         raise UnsupportedError(
-            f'A job needs Linux, whose kernel ends its processes with it, and this is "{sys.platform}".',
-            "Use Linux, or train in this process: without `cluster`, and with `wait = TRUE`.",
+            "The supervisor of a job needs Linux, whose kernel ends the processes with it, and this is "
+            f'"{sys.platform}".',
+            "Use Linux, a cluster with a supervisor of its own, such as kubernetes_cluster(), or train in this "
+            "process: without `cluster`, and with `wait = TRUE`.",
             argument="cluster",
         )
     if parent is None:
