@@ -184,6 +184,8 @@ schema_fields <- list(
   weight_decay.1 = list(anyOf = list(list(type = "number", minimum = 0L)), expected = "a number of at least 0", default = 0.02),
   validation.1 = list(anyOf = list(list(type = "number", minimum = 0L, exclusiveMaximum = 1L)), expected = "a number of at least 0 and below 1", default = 0.2),
   new_levels.1 = list(anyOf = list(list(enum = c("error", "ignore"))), expected = "one of \"error\", \"ignore\"", default = "error"),
+  loss.1 = list(anyOf = list(list(enum = c("squared_error", "poisson"))), expected = "one of \"squared_error\", \"poisson\"", default = "squared_error"),
+  quantiles.1 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "number", exclusiveMinimum = 0L, exclusiveMaximum = 1L))), minItems = 1L, increasing = "strictly")), expected = "numbers above 0 and below 1 or NULL", default = NULL),
   model_class.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))))), expected = "non-empty strings or NULL", default = list()),
   matrix_features.1 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))))), expected = "non-empty strings or NULL", default = NULL)
 )
@@ -463,11 +465,11 @@ schema$estimator$linear_classifier <- list(
   rules = schema_fields_of()
 )
 schema$estimator$tabular_regressor <- list(
-  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", standardize_response = "standardize_response.2", hidden_units = "hidden_units.2", dropout = "dropout.1", weight_decay = "weight_decay.1", learning_rate = "max_norm.1", batch_size = "every_n_steps.1", epochs = "every_n_steps.1", validation = "validation.1", new_levels = "new_levels.1", time_limit_s = "max_norm.1"),
+  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", standardize_response = "standardize_response.2", hidden_units = "hidden_units.2", ensemble = "every_n_steps.1", dropout = "dropout.1", weight_decay = "weight_decay.1", learning_rate = "max_norm.1", batch_size = "every_n_steps.1", epochs = "every_n_steps.1", validation = "validation.1", new_levels = "new_levels.1", time_limit_s = "max_norm.1", loss = "loss.1", quantiles = "quantiles.1"),
   rules = schema_fields_of()
 )
 schema$estimator$tabular_classifier <- list(
-  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", hidden_units = "hidden_units.2", dropout = "dropout.1", weight_decay = "weight_decay.1", learning_rate = "max_norm.1", batch_size = "every_n_steps.1", epochs = "every_n_steps.1", validation = "validation.1", new_levels = "new_levels.1", time_limit_s = "max_norm.1"),
+  properties = schema_fields_of(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", hidden_units = "hidden_units.2", ensemble = "every_n_steps.1", dropout = "dropout.1", weight_decay = "weight_decay.1", learning_rate = "max_norm.1", batch_size = "every_n_steps.1", epochs = "every_n_steps.1", validation = "validation.1", new_levels = "new_levels.1", time_limit_s = "max_norm.1"),
   rules = schema_fields_of()
 )
 schema$estimator$custom <- list(
