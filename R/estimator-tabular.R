@@ -32,7 +32,7 @@
 #'   so far, so the training takes at least the first of them. NULL sets no limit.
 #' @param loss `"squared_error"`, or `"poisson"` for counts: predictions are then means, whose logarithm the layers learn.
 #' @param quantiles Quantiles to predict in place of the mean, increasing numbers between 0 and 1, or NULL. Predictions
-#'   are a matrix with a column for each, in order. The loss is the mean pinball loss, and `loss` is not used.
+#'   are then a list of vectors, with a number for each quantile, in order. The loss is the mean pinball loss, and `loss` is not used.
 #' @inheritParams linear_estimators
 #' @returns A description of class `tfdistribute_tabular_regressor_estimator` or
 #'   `tfdistribute_tabular_classifier_estimator`, and `tfdistribute_estimator`.

@@ -81,12 +81,15 @@ register_parsnip_mode <- function(model, mode) {
       type = type,
       value = list(
         pre = NULL,
-        post = if (type == "quantile") {
-          function(x, object) hardhat::quantile_pred(x, object$spec$quantile_levels)
-        },
+        post = if (type == "quantile") as_quantiles,
         func = c(fun = "predict"),
         args = list(object = quote(object$fit), new_data = quote(new_data), type = type)
       )
     )
   }
+}
+
+# A named function, because parsnip compares it when the engine is registered again.
+as_quantiles <- function(x, object) {
+  hardhat::quantile_pred(x, object$spec$quantile_levels)
 }

@@ -282,7 +282,9 @@ predict.tfdistribute_fit <- function(object, new_data, type = NULL, ...) {
     tfdistribute_input_error = abort_new_label
   )
   if (type %in% c("numeric", "quantile")) {
-    return(found$predictions * object$scale + object$center)
+    values <- found$predictions
+    values <- if (is.list(values)) do.call(rbind, values) else values
+    return(values * object$scale + object$center)
   }
   probabilities <- do.call(rbind, found$probabilities)
   if (type == "class") {

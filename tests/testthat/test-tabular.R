@@ -99,7 +99,7 @@ test_that("counts and quantiles have heads of their own", {
   expect_gt(cor(predicted, mtcars$carb), 0.6)
   quantiles <- small_tabular(quantiles = c(0.1, 0.5, 0.9), epochs = 100)
   train(quantiles, mpg ~ wt + hp, data = mtcars)
-  found <- predict(quantiles, mtcars)$predictions
+  found <- do.call(rbind, predict(quantiles, mtcars)$predictions)
   expect_true(all(found[, 1] <= found[, 2] & found[, 2] <= found[, 3]))
 })
 
