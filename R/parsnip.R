@@ -23,8 +23,8 @@
 #'   at the end, and 0.01 in other models.
 #' @param penalty Factor of the sum of the squared weights, which is added to the loss, a number. Intercepts and biases
 #'   are not penalized.
-#' @param class_weights Weights of the classes, numbers with the names of the levels or in their order. One number is the
-#'   weight of the rarest class, and the others have 1. They multiply `weights`. NULL for equal weights.
+#' @param class_weights Weights of the classes, numbers with the names of the levels or in their order. One number is
+#'   the weight of the rarest class, and the others have 1. They multiply `weights`. NULL for equal weights.
 #' @param validation Share of the rows that is set apart, a number below 1. Training ends if the loss on these rows does
 #'   not improve for `stop_iter` epochs, and the best weights are kept. 0 trains all epochs on all rows.
 #' @param stop_iter Epochs without an improvement of the loss on the validation rows, a count.
@@ -40,9 +40,9 @@
 #'   `set.seed()`.
 #' @param ... Must be empty. `tfdistribute_mlp()` accepts the other arguments of `tfdistribute_fit()`.
 #' @returns An object of class `tfdistribute_fit`, a list with the bytes of the [saved model][save_estimator], `levels`,
-#'   `center` and `scale` of the outcome, the `predictors`, and the `history` as a data frame. `predict(object,
-#'   new_data, type)` returns numbers (`"numeric"`), a factor (`"class"`) or a tibble with a column per level
-#'   (`"prob"`). `bundle::bundle()` is not needed.
+#'   `center` and `scale` of the outcome, `quantile_levels`, the `predictors`, and the `history` as a data frame.
+#'   `predict(object, new_data, type)` returns numbers (`"numeric"`), a factor (`"class"`), a tibble with a column per
+#'   level (`"prob"`), or a matrix with a column per quantile (`"quantile"`). `bundle::bundle()` is not needed.
 #' @section Comparison with lm():
 #' `linear_reg()` minimizes the same squared error as [lm()], but with stochastic gradient descent. On well-conditioned
 #' data, its error is within one percent of the least-squares solution. Predictors that are nearly collinear require
@@ -166,6 +166,7 @@ tfdistribute_fit <- function(
       levels = outcome$levels,
       center = outcome$center,
       scale = outcome$scale,
+      quantile_levels = quantile_levels,
       predictors = names(x),
       history = as.data.frame(history)
     ),
@@ -270,7 +271,8 @@ engine_model <- function(
 
 #' @export
 predict.tfdistribute_fit <- function(object, new_data, type = NULL, ...) {
-  types <- if (is.null(object$levels)) c("numeric", "quantile") else c("class", "prob")
+  of_numbers <- if (is.null(object$quantile_levels)) "numeric" else "quantile"
+  types <- if (is.null(object$levels)) of_numbers else c("class", "prob")
   type <- if (is.null(type)) types[[1]] else check_choice(type, types)
   new_data <- check_predictors(new_data, "new_data")
   check_complete(new_data[intersect(object$predictors, names(new_data))])

@@ -308,7 +308,7 @@ def test_quantiles_are_ordered_and_hold_their_share(tensorflow: Any, tmp_path: P
     expected = np.mean(np.maximum(above * shares, above * (shares - 1)))
     metrics = evaluate(described, RunSettings(), rows())
     assert metrics["average_loss"] == pytest.approx(expected, rel=1e-3)
-    with pytest.raises(ArgumentError, match="quantiles"):
+    with pytest.raises(ArgumentError, match="increasing numbers above 0 and below 1"):
         regressor(tmp_path, quantiles=[0.9, 0.1])
 
 

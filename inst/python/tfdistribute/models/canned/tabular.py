@@ -12,7 +12,7 @@ import numpy as np
 
 from tfdistribute import engine
 from tfdistribute.columns import InputFacts
-from tfdistribute.descriptions.constraints import Count, Fact, Ge, Gt, Len, Lt
+from tfdistribute.descriptions.constraints import Count, Expected, Fact, Ge, Gt, Len, Lt
 from tfdistribute.errors import InputError, UnsupportedError
 from tfdistribute.models.canned.activations import find_activation
 from tfdistribute.models.canned.classifier import Classifier
@@ -180,9 +180,10 @@ class Tabular(Canned):
 class TabularRegressor(Tabular, Regressor, kind="tabular_regressor"):
     standardize_response: bool | None = True
     loss: Literal["squared_error", "poisson"] = "squared_error"
-    quantiles: (
-        Annotated[tuple[Annotated[float, Gt(0), Lt(1)], ...], Len(1, increasing="strictly")] | None
-    ) = None
+    quantiles: Annotated[
+        Annotated[tuple[Annotated[float, Gt(0), Lt(1)], ...], Len(1, increasing="strictly")] | None,
+        Expected("increasing numbers above 0 and below 1, or NULL"),
+    ] = None
 
     activation: ClassVar[ActivationName] = "mish"
     usual_rate = 0.2
