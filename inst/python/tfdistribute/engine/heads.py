@@ -39,7 +39,7 @@ class StandardizedRegressionHead(tf.estimator.RegressionHead):
         return tf.math.squared_difference(predictions, labels)
 
     def mean_logits(self, logits: Any) -> Any:
-        """Return the logits of several models, which are along the first axis, as those of one."""
+        """Return the mean logits of several models, which are along the first axis."""
         return tf.reduce_mean(logits, 0)
 
     def _in_unit(self, logits: Any) -> Any:
@@ -65,7 +65,7 @@ class StandardizedRegressionHead(tf.estimator.RegressionHead):
 
 
 class CountHead(StandardizedRegressionHead):
-    """A Poisson model with a logarithmic link; the scale of the response has the center 0."""
+    """A Poisson model with a logarithmic link. Its mean in ``scale`` is 0."""
 
     def link(self, logits: Any) -> Any:
         return tf.exp(logits)

@@ -39,7 +39,7 @@ class Network:
         shift, stretch: Center and scale of each number relative to its mean and standard deviation.
         incomplete: Positions of numbers that were missing in rows of the training.
         cycles: Position of a date, and the factor and the offset that turn its number into a phase.
-        ensemble: Networks that learn side by side and share the embeddings; the model is their mean.
+        ensemble: Number of networks, which share the embeddings. They learn side by side, and the model is their mean.
     """
 
     numbers: Sequence[Any]
