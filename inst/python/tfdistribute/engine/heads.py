@@ -65,7 +65,7 @@ class StandardizedRegressionHead(tf.estimator.RegressionHead):
 
 
 class CountHead(StandardizedRegressionHead):
-    """A Poisson model with a logarithmic link. Its mean in ``scale`` is 0."""
+    """This is a Poisson model with a logarithmic link. Its mean in ``scale`` is 0."""
 
     def link(self, logits: Any) -> Any:
         return tf.exp(logits)
