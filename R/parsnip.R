@@ -83,11 +83,9 @@ tfdistribute_fit <- function(
   check_complete(x)
   y <- check_outcome(y, nrow(x))
   weights <- with_class_weights(check_row_weights(weights, nrow(x)), class_weights, y)
-  validation <- check_field(
-    validation,
-    schema$estimator$tabular_regressor$properties$validation,
-    "validation"
-  )
+  of_tables <- schema$estimator$tabular_regressor$properties
+  validation <- check_field(validation, of_tables$validation, "validation")
+  quantile_levels <- check_field(quantile_levels, of_tables$quantiles, "quantile_levels")
   wanted_epochs <- check_count(epochs, null = TRUE)
   hidden_units <- if (!is.null(hidden_units)) check_counts(hidden_units)
   deep <- schema$estimator$dnn_regressor$properties
@@ -112,10 +110,11 @@ tfdistribute_fit <- function(
       steps_per_epoch * ceiling(epochs / most_evaluations)
     }
   )
+  stop_iter <- check_count(stop_iter)
   is_quantile <- !is.null(quantile_levels)
   model <- if (is_quantile) {
     tabular_regressor(
-      hidden_units = hidden_units,
+      hidden_units = hidden_units %||% c(128L, 128L, 128L),
       quantiles = quantile_levels,
       dropout = dropout %||% 0,
       learning_rate = check_positive(learn_rate, null = TRUE),
@@ -155,7 +154,7 @@ tfdistribute_fit <- function(
     )
   }
   history <- if (validation > 0 && !is_quantile) {
-    patience <- check_count(stop_iter) * steps_per_epoch
+    patience <- stop_iter * steps_per_epoch
     train_with_validation(model, rows, nrow(x) - trained, input, steps_per_epoch * epochs, patience)
   } else {
     train(model, input(rows, epochs), view = FALSE)
