@@ -16,6 +16,8 @@
 #' the end, and the processes of the cluster train on all rows. A message and the notes of the history report the
 #' choice.
 #' @param hidden_units Units of each hidden layer, counts.
+#' @param ensemble Networks that train together and whose mean is the model, a count. NULL for 4 up to 10,000 rows, and
+#'   else 1.
 #' @param dropout Share of units that each training step omits at first, a number below 1. It falls to 0.
 #' @param weight_decay Factor by which weights shrink in a step, relative to the learning rate, a number.
 #' @param learning_rate Number at which the learning rate peaks. NULL for 0.2 (numbers) or 0.04 (classes), because
@@ -29,6 +31,10 @@
 #' @param new_levels `"error"` rejects labels that the training lacked, and `"ignore"` reads them as no label.
 #' @param time_limit_s Seconds that the training should take, a number. It is compared with the time of the cycles
 #'   so far, so the training takes at least the first of them. NULL sets no limit.
+#' @param loss `"squared_error"`, or `"poisson"` for counts: predictions are then positive, and the layers learn their
+#'   logarithm.
+#' @param quantiles Quantiles to predict in place of the mean, increasing numbers between 0 and 1, or NULL. Predictions
+#'   are then a list of vectors, with a number for each quantile, in order. `loss` is not used.
 #' @inheritParams linear_estimators
 #' @returns A description of class `tfdistribute_tabular_regressor_estimator` or
 #'   `tfdistribute_tabular_classifier_estimator`, and `tfdistribute_estimator`.
@@ -49,6 +55,7 @@ NULL
 #' @export
 tabular_regressor <- function(
   hidden_units = c(128L, 128L, 128L),
+  ensemble = NULL,
   dropout = 0.15,
   weight_decay = 0.02,
   learning_rate = NULL,
@@ -57,6 +64,8 @@ tabular_regressor <- function(
   validation = 0.2,
   new_levels = "error",
   time_limit_s = NULL,
+  loss = "squared_error",
+  quantiles = NULL,
   weight_column = NULL,
   model_dir = NULL,
   config = NULL,
@@ -70,6 +79,7 @@ tabular_regressor <- function(
 #' @export
 tabular_classifier <- function(
   hidden_units = c(128L, 128L, 128L),
+  ensemble = NULL,
   dropout = 0.15,
   weight_decay = 0.02,
   learning_rate = NULL,

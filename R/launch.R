@@ -236,7 +236,18 @@ prepare_job <- function(object, verb, arguments, offline = FALSE) {
 # A tabular model with what this session learned from the rows, and the end of the training that it chose. The processes
 # of a cluster then train as usual.
 with_chosen_end <- function(object, verb, arguments) {
-  if (verb != "train" || !is_tabular(object)) {
+  if (!is_tabular(object)) {
+    return(object)
+  }
+  if (verb == "train_and_evaluate") {
+    abort_tfdistribute(
+      "argument",
+      problem = "`eval_spec` is given, but tabular models choose the end of their training themselves.",
+      remedy = "Leave it out, and call evaluate() after the training.",
+      argument = "eval_spec"
+    )
+  }
+  if (verb != "train") {
     return(object)
   }
   alone <- object

@@ -1,17 +1,22 @@
 # Registration of the engine with parsnip, when that package is loaded.
 
-# Modes of the models that have the engine, and their arguments by parsnip's names, which tfdistribute_fit() shares.
+# Modes of the models that have the engine, and their arguments by parsnip's names, which tfdistribute_fit() shares:
+# class_weights, validation and stop_iter belong to set_engine().
 parsnip_modes <- list(
-  mlp = c("regression", "classification"),
+  mlp = c("regression", "classification", "quantile regression"),
   linear_reg = "regression",
   logistic_reg = "classification",
   multinom_reg = "classification"
 )
+parsnip_early_stop <- c("validation", "stop_iter")
 parsnip_arguments <- list(
-  mlp = c("hidden_units", "penalty", "dropout", "epochs", "activation", "learn_rate"),
-  linear_reg = "penalty",
-  logistic_reg = "penalty",
-  multinom_reg = "penalty"
+  mlp = c(
+    c("hidden_units", "penalty", "dropout", "epochs", "activation", "learn_rate", "class_weights"),
+    parsnip_early_stop
+  ),
+  linear_reg = c("penalty", parsnip_early_stop),
+  logistic_reg = c("penalty", "class_weights", parsnip_early_stop),
+  multinom_reg = c("penalty", "class_weights", parsnip_early_stop)
 )
 
 register_parsnip_engines <- function() {
@@ -25,7 +30,10 @@ register_parsnip_engines <- function() {
         eng = "tfdistribute",
         parsnip = argument,
         original = argument,
-        func = list(pkg = "dials", fun = argument),
+        func = list(
+          pkg = "dials",
+          fun = if (argument == "validation") "validation_set_prop" else argument
+        ),
         has_submodel = FALSE
       )
     }
@@ -45,7 +53,11 @@ register_parsnip_mode <- function(model, mode) {
       protect = c("x", "y", "weights"),
       func = c(pkg = engine, fun = if (model == "mlp") "tfdistribute_mlp" else "tfdistribute_fit"),
       # parsnip adds defaults to arguments of the model, instead of replacing them. The functions define the defaults.
-      defaults = list()
+      defaults = if (mode == "quantile regression") {
+        list(quantile_levels = quote(quantile_levels))
+      } else {
+        list()
+      }
     )
   )
   # Feature columns create the indicators of factors.
@@ -60,7 +72,8 @@ register_parsnip_mode <- function(model, mode) {
       allow_sparse_x = FALSE
     )
   )
-  for (type in if (mode == "regression") "numeric" else c("class", "prob")) {
+  types <- list(classification = c("class", "prob"), `quantile regression` = "quantile")
+  for (type in types[[mode]] %||% "numeric") {
     parsnip::set_pred(
       model = model,
       mode = mode,
@@ -68,10 +81,15 @@ register_parsnip_mode <- function(model, mode) {
       type = type,
       value = list(
         pre = NULL,
-        post = NULL,
+        post = if (type == "quantile") as_quantiles,
         func = c(fun = "predict"),
         args = list(object = quote(object$fit), new_data = quote(new_data), type = type)
       )
     )
   }
+}
+
+# A named function, because parsnip compares it when the engine is registered again.
+as_quantiles <- function(x, object) {
+  hardhat::quantile_pred(x, object$spec$quantile_levels)
 }

@@ -23,6 +23,14 @@
 #'   at the end, and 0.01 in other models.
 #' @param penalty Factor of the sum of the squared weights, which is added to the loss, a number. Intercepts and biases
 #'   are not penalized.
+#' @param class_weights Weights of the classes, numbers with the names of the levels or in their order. One number is
+#'   the weight of the rarest class, and the others have 1. They multiply `weights`. NULL for equal weights.
+#' @param validation Share of the rows that is set apart, a number below 1. Training ends if the loss on these rows does
+#'   not improve for `stop_iter` epochs, and the best weights are kept. 0 trains all epochs on all rows.
+#' @param stop_iter Epochs without an improvement of the loss on the validation rows, a count.
+#' @param quantile_levels Quantiles for a [tabular_regressor()] in place of the mean, for the mode "quantile regression"
+#'   of `mlp()`; or NULL. `penalty`, `activation` and `stop_iter` then have no effect, and without `epochs` the
+#'   validation part of that model chooses the end.
 #' @param batch_size Global batch: rows of one training step over all devices and workers, a count. NULL uses 128 rows,
 #'   or all rows if there are fewer.
 #' @param strategy,cluster Devices and processes that train: a strategy such as [strategy_mirrored()], and a cluster
@@ -32,9 +40,9 @@
 #'   `set.seed()`.
 #' @param ... Must be empty. `tfdistribute_mlp()` accepts the other arguments of `tfdistribute_fit()`.
 #' @returns An object of class `tfdistribute_fit`, a list with the bytes of the [saved model][save_estimator], `levels`,
-#'   `center` and `scale` of the outcome, the `predictors`, and the `history` as a data frame. `predict(object,
-#'   new_data, type)` returns numbers (`"numeric"`), a factor (`"class"`) or a tibble with a column per level
-#'   (`"prob"`). `bundle::bundle()` is not needed.
+#'   `center` and `scale` of the outcome, `quantile_levels`, the `predictors`, and the `history` as a data frame.
+#'   `predict(object, new_data, type)` returns numbers (`"numeric"`), a factor (`"class"`), a tibble with a column per
+#'   level (`"prob"`), or a matrix with a column per quantile (`"quantile"`). `bundle::bundle()` is not needed.
 #' @section Comparison with lm():
 #' `linear_reg()` minimizes the same squared error as [lm()], but with stochastic gradient descent. On well-conditioned
 #' data, its error is within one percent of the least-squares solution. Predictors that are nearly collinear require
@@ -59,6 +67,10 @@ tfdistribute_fit <- function(
   activation = "relu",
   learn_rate = NULL,
   penalty = 0,
+  class_weights = NULL,
+  validation = 0,
+  stop_iter = 5L,
+  quantile_levels = NULL,
   batch_size = NULL,
   strategy = NULL,
   cluster = NULL,
@@ -70,44 +82,68 @@ tfdistribute_fit <- function(
   x <- check_predictors(x)
   check_complete(x)
   y <- check_outcome(y, nrow(x))
-  weights <- check_row_weights(weights, nrow(x))
+  weights <- with_class_weights(check_row_weights(weights, nrow(x)), class_weights, y)
+  of_tables <- schema$estimator$tabular_regressor$properties
+  validation <- check_field(validation, of_tables$validation, "validation")
+  quantile_levels <- check_field(quantile_levels, of_tables$quantiles, "quantile_levels")
+  wanted_epochs <- check_count(epochs, null = TRUE)
   hidden_units <- if (!is.null(hidden_units)) check_counts(hidden_units)
   deep <- schema$estimator$dnn_regressor$properties
   dropout <- check_field(dropout, deep$dropout, "dropout")
   activation <- check_field(activation, deep$activation_fn, "activation")
-  batch_size <- check_count(batch_size, null = TRUE) %||% min(128L, nrow(x))
-  steps_per_epoch <- ceiling(nrow(x) / batch_size)
+  trained <- nrow(x) - round(nrow(x) * validation)
+  batch_size <- check_count(batch_size, null = TRUE) %||% min(128L, trained)
+  steps_per_epoch <- ceiling(trained / batch_size)
   wanted_steps <- if (is.null(hidden_units)) 2000 else 500
-  epochs <- check_count(epochs, null = TRUE) %||%
+  epochs <- wanted_epochs %||%
     max(20L, as.integer(ceiling(wanted_steps / steps_per_epoch)))
   outcome <- outcome_values(y)
   directory <- fit_directory(check_path(model_dir))
   if (is.null(model_dir)) {
     on.exit(unlink(directory, recursive = TRUE))
   }
-  model <- engine_model(
-    x,
-    levels = outcome$levels,
-    hidden_units = hidden_units,
-    dropout = dropout,
-    activation = activation,
-    optimizer = engine_optimizer(
-      check_positive(learn_rate, null = TRUE),
-      check_number(penalty, minimum = 0),
-      decay_steps = if (is.null(hidden_units)) steps_per_epoch * epochs
-    ),
-    model_dir = directory,
-    config = run_config(
-      check_strategy(strategy),
-      cluster = check_cluster_argument(cluster, null = TRUE),
-      seed = check_count(seed)
-    )
+  config <- run_config(
+    check_strategy(strategy),
+    cluster = check_cluster_argument(cluster, null = TRUE),
+    seed = check_count(seed),
+    save_checkpoints_steps = if (validation > 0) {
+      steps_per_epoch * ceiling(epochs / most_evaluations)
+    }
   )
+  stop_iter <- check_count(stop_iter)
+  is_quantile <- !is.null(quantile_levels)
+  model <- if (is_quantile) {
+    tabular_regressor(
+      hidden_units = hidden_units %||% c(128L, 128L, 128L),
+      quantiles = quantile_levels,
+      dropout = dropout %||% 0,
+      learning_rate = check_positive(learn_rate, null = TRUE),
+      batch_size = batch_size,
+      epochs = wanted_epochs,
+      validation = if (validation > 0) validation else 0.2,
+      model_dir = directory,
+      config = config
+    )
+  } else {
+    engine_model(
+      x,
+      levels = outcome$levels,
+      hidden_units = hidden_units,
+      dropout = dropout,
+      activation = activation,
+      optimizer = engine_optimizer(
+        check_positive(learn_rate, null = TRUE),
+        check_number(penalty, minimum = 0),
+        decay_steps = if (is.null(hidden_units)) steps_per_epoch * epochs
+      ),
+      model_dir = directory,
+      config = config
+    )
+  }
   rows <- as.list(x)
   rows[[outcome_name]] <- outcome$values
   rows[[weights_name]] <- weights
-  history <- train(
-    model,
+  input <- function(rows, epochs) {
     input_fn(
       rows,
       features = tidyselect::all_of(names(x)),
@@ -115,15 +151,21 @@ tfdistribute_fit <- function(
       weights = tidyselect::all_of(if (!is.null(weights)) weights_name),
       batch_size = batch_size,
       epochs = epochs
-    ),
-    view = FALSE
-  )
+    )
+  }
+  history <- if (validation > 0 && !is_quantile) {
+    patience <- stop_iter * steps_per_epoch
+    train_with_validation(model, rows, nrow(x) - trained, input, steps_per_epoch * epochs, patience)
+  } else {
+    train(model, input(rows, epochs), view = FALSE)
+  }
   structure(
     list(
       model = model_bytes(model),
       levels = outcome$levels,
       center = outcome$center,
       scale = outcome$scale,
+      quantile_levels = quantile_levels,
       predictors = names(x),
       history = as.data.frame(history)
     ),
@@ -137,75 +179,34 @@ tfdistribute_mlp <- function(x, y, ..., hidden_units = 5L) {
   tfdistribute_fit(x, y, ..., hidden_units = check_counts(hidden_units))
 }
 
-outcome_name <- ".outcome"
-weights_name <- ".weights"
+# An evaluation takes longer than an epoch of a small table.
+most_evaluations <- 50
 
-check_predictors <- function(x, argument = "x") {
-  if (!is.data.frame(x) && !is.matrix(x)) {
-    abort_argument(x, "a data frame, or a matrix with column names", argument = argument)
+# Train until the loss on `held` rows has not improved for `patience` steps, and keep the best weights.
+train_with_validation <- function(model, rows, held, input, steps, patience) {
+  chosen <- sample.int(NROW(rows[[1]]), max(1, held))
+  part <- function(of) {
+    lapply(rows, function(x) if (is.null(dim(x))) x[of] else x[of, , drop = FALSE])
   }
-  if (is.matrix(x) && is.null(colnames(x))) {
-    abort_tfdistribute(
-      "argument",
-      problem = "`{argument}` is a matrix without column names.",
-      remedy = "Name its columns.",
-      argument = argument
-    )
-  }
-  if (nrow(x) == 0 || ncol(x) == 0) {
-    abort_argument(x, "a data frame with rows and columns", argument = argument)
-  }
-  as.data.frame(x, stringsAsFactors = FALSE)
-}
-
-check_outcome <- function(y, rows) {
-  is_outcome <- is.factor(y) || (is.numeric(y) && is.null(dim(y)) && !is.object(y))
-  if (!is_outcome || length(y) != rows) {
-    abort_argument(y, "numbers or a factor, one for each of the {rows} row{?s} of `x`")
-  }
-  missing <- sum(missing_in(y))
-  if (missing > 0) {
-    abort_tfdistribute(
-      "input",
-      problem = "`y` has {missing} missing value{?s}.",
-      remedy = "Remove these rows, for example with step_naomit(all_outcomes(), skip = TRUE) in a recipe.",
-      argument = "y"
-    )
-  }
-  y
-}
-
-# Recipes replace missing values, but the engine has no argument for this. Workflows turn labels that did not occur in
-# training into missing values.
-check_complete <- function(rows) {
-  unfilled <- incomplete(rows, names(rows))
-  if (length(unfilled) == 0) {
-    return(invisible())
-  }
-  abort_missing(
-    rows,
-    unfilled,
-    remedy = c(
-      "Remove these rows, or replace the values in a recipe, for example with ",
-      "{if (is.numeric(rows[[unfilled[[1]]]])) 'step_impute_median' else 'step_unknown'}",
-      "(`{unfilled[[1]]}`)."
-    )
+  train_and_evaluate(
+    model,
+    train_spec(
+      input(part(-chosen), NULL),
+      max_steps = steps,
+      hooks = hook_early_stopping(
+        "loss",
+        patience_steps = patience,
+        data = "evaluation",
+        restore_best_weights = TRUE
+      )
+    ),
+    eval_spec(input(part(chosen), 1L), start_delay_secs = 0, throttle_secs = 0),
+    view = FALSE
   )
 }
 
-check_row_weights <- function(weights, rows) {
-  if (is.null(weights)) {
-    return(NULL)
-  }
-  usable <- is.numeric(weights) && length(weights) == rows && all(is.finite(weights))
-  if (!usable || any(weights < 0)) {
-    abort_argument(
-      weights,
-      "numbers of at least 0, one for each of the {rows} row{?s} of `x`, or NULL"
-    )
-  }
-  as.double(weights)
-}
+outcome_name <- ".outcome"
+weights_name <- ".weights"
 
 # Numbers are centered and scaled, because their unit must not determine the duration of training.
 outcome_values <- function(y) {
@@ -269,7 +270,8 @@ engine_model <- function(
 
 #' @export
 predict.tfdistribute_fit <- function(object, new_data, type = NULL, ...) {
-  types <- if (is.null(object$levels)) "numeric" else c("class", "prob")
+  of_numbers <- if (is.null(object$quantile_levels)) "numeric" else "quantile"
+  types <- if (is.null(object$levels)) of_numbers else c("class", "prob")
   type <- if (is.null(type)) types[[1]] else check_choice(type, types)
   new_data <- check_predictors(new_data, "new_data")
   check_complete(new_data[intersect(object$predictors, names(new_data))])
@@ -280,8 +282,10 @@ predict.tfdistribute_fit <- function(object, new_data, type = NULL, ...) {
     ),
     tfdistribute_input_error = abort_new_label
   )
-  if (type == "numeric") {
-    return(found$predictions * object$scale + object$center)
+  if (type %in% c("numeric", "quantile")) {
+    values <- found$predictions
+    values <- if (is.list(values)) do.call(rbind, values) else values
+    return(values * object$scale + object$center)
   }
   probabilities <- do.call(rbind, found$probabilities)
   if (type == "class") {

@@ -4,7 +4,7 @@ local_parsnip <- function(frame = parent.frame()) {
   code <- c(
     "models <- new.env()",
     "for (each in c('mlp', 'linear_reg', 'logistic_reg', 'multinom_reg')) {",
-    "  models[[each]] <- list(modes = if (each == 'mlp') c('regression', 'classification') else",
+    "  models[[each]] <- list(modes = if (each == 'mlp') c('regression', 'classification', 'quantile regression') else",
     "    if (each == 'linear_reg') 'regression' else 'classification')",
     "}",
     "known <- function(model, mode, eng) {",
@@ -42,7 +42,7 @@ local_parsnip <- function(frame = parent.frame()) {
     "}",
     "set_pred <- function(model, mode, eng, type, value) {",
     "  known(model, mode, eng)",
-    "  stopifnot(type %in% c('numeric', 'class', 'prob', 'raw'))",
+    "  stopifnot(type %in% c('numeric', 'class', 'prob', 'raw', 'quantile'))",
     "  stopifnot(setequal(names(value), c('pre', 'post', 'func', 'args')), is.list(value$args))",
     "  keep(model, 'pred', paste(mode, eng, type), value)",
     "}",

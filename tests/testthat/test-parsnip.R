@@ -16,9 +16,9 @@ test_that("the engine is registered when parsnip is loaded, with its arguments a
   expect_setequal(
     registered_engine("mlp")$predictions,
     paste(
-      c("regression", "classification", "classification"),
+      c("regression", "classification", "classification", "quantile regression"),
       "tfdistribute",
-      c("numeric", "class", "prob")
+      c("numeric", "class", "prob", "quantile")
     )
   )
   # A second time, as when parsnip is loaded again, nothing is refused.
@@ -33,15 +33,20 @@ test_that("an engine is called with each argument of its model once, given or le
     dropout = 0.1,
     epochs = 2L,
     activation = "tanh",
-    learn_rate = 0.1
+    learn_rate = 0.1,
+    class_weights = 2,
+    validation = 0.1,
+    stop_iter = 3L
   )
+  quantile_levels <- c(0.1, 0.9)
   for (model in names(parsnip_modes)) {
     arguments <- parsnip_arguments[[model]]
     for (mode in parsnip_modes[[model]]) {
       for (given in c(list(character()), as.list(arguments), list(arguments))) {
         call <- engine_call(model, mode, values[given])
         matched <- as.list(match.call(tfdistribute_fit, call))[-1]
-        expect_setequal(names(matched), c("x", "y", given))
+        levels <- if (mode == "quantile regression") "quantile_levels"
+        expect_setequal(names(matched), c("x", "y", levels, given))
         expect_identical(matched[given], values[given])
       }
     }
@@ -255,4 +260,58 @@ test_that("a label that training lacks is an error with a remedy for recipes", {
     "Correct or remove these rows, or train with step_novel(`b`) in a recipe."
   )
   expect_match(deparse1(error$call), "predict")
+})
+
+test_that("class weights multiply the weights of rows", {
+  y <- factor(c("a", "b", "b", "b"), levels = c("a", "b", "c"))
+  expect_null(with_class_weights(NULL, NULL, y))
+  # The rarest class that occurs.
+  expect_identical(with_class_weights(NULL, 5, y), c(5, 1, 1, 1))
+  expect_identical(with_class_weights(c(1, 2, 1, 1), c(b = 3, c = 1, a = 2), y), c(2, 6, 3, 3))
+  expect_identical(with_class_weights(NULL, c(1, 2, 3), y), c(1, 2, 2, 2))
+  for (wrong in list(c(1, 2), c(a = 1, z = 2, c = 3), -1, "2")) {
+    expect_error(
+      tfdistribute_fit(mtcars[1:4, "wt", drop = FALSE], y, class_weights = wrong),
+      "`class_weights` must be a number of at least 0",
+      class = "tfdistribute_argument_error"
+    )
+  }
+  expect_error(
+    tfdistribute_fit(mtcars["wt"], mtcars$mpg, class_weights = 2),
+    "for each level of a factor `y`",
+    class = "tfdistribute_argument_error"
+  )
+})
+
+test_that("validation rows end a training that no longer improves", {
+  skip_if_no_tensorflow()
+  set.seed(3)
+  # The outcome does not depend on x, so the loss of other rows soon rises.
+  data <- data.frame(x = rnorm(60), z = rnorm(60))
+  y <- rnorm(60)
+  fit <- function(...) {
+    tfdistribute_fit(data, y, hidden_units = 32L, epochs = 200, learn_rate = 0.05, seed = 1, ...)
+  }
+  stopped <- fit(validation = 0.3, stop_iter = 8L)
+  steps <- stopped$history$step[stopped$history$data == "evaluation"]
+  expect_gt(length(steps), 1)
+  expect_lt(max(steps), 200)
+  expect_length(predict(stopped, data), 60)
+})
+
+test_that("the mode of quantiles predicts ordered columns", {
+  skip_if_no_tensorflow()
+  local_parsnip()
+  quantile_levels <- c(0.1, 0.5, 0.9)
+  fitted <- tfdistribute_mlp(
+    mtcars[c("wt", "hp")],
+    mtcars$mpg,
+    weights = rep(1:2, 16),
+    epochs = 60,
+    quantile_levels = quantile_levels
+  )
+  found <- predict(fitted, mtcars, type = "quantile")
+  expect_identical(dim(found), c(32L, 3L))
+  expect_true(all(found[, 1] <= found[, 2] & found[, 2] <= found[, 3]))
+  expect_gt(mean(mtcars$mpg <= found[, 3]), mean(mtcars$mpg <= found[, 1]) + 0.3)
 })

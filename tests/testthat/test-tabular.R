@@ -89,3 +89,33 @@ test_that("arguments and prints of tabular models", {
   expect_snapshot(tabular_regressor(new_levels = "drop"), error = TRUE)
   expect_snapshot(train(small_tabular(), mpg ~ ., data = mtcars, epochs = 5), error = TRUE)
 })
+
+test_that("counts and quantiles have heads of their own", {
+  skip_if_no_tensorflow()
+  counts <- small_tabular(loss = "poisson", epochs = 200)
+  train(counts, carb ~ wt + hp, data = mtcars)
+  predicted <- predict(counts, mtcars)$predictions
+  expect_true(all(predicted > 0))
+  expect_gt(cor(predicted, mtcars$carb), 0.6)
+  quantiles <- small_tabular(quantiles = c(0.1, 0.5, 0.9), epochs = 100)
+  train(quantiles, mpg ~ wt + hp, data = mtcars)
+  found <- do.call(rbind, predict(quantiles, mtcars)$predictions)
+  expect_true(all(found[, 1] <= found[, 2] & found[, 2] <= found[, 3]))
+})
+
+test_that("what a tabular model cannot do has a remedy", {
+  local_reproducible_output(width = 100)
+  model <- small_tabular()
+  input <- input_fn(mpg ~ wt, mtcars)
+  cluster <- local_cluster(workers = 2)
+  expect_snapshot(train_and_evaluate(model, train_spec(input), eval_spec(input)), error = TRUE)
+  expect_snapshot(
+    launch(model, train_spec(input), eval_spec(input), cluster = cluster),
+    error = TRUE
+  )
+  expect_snapshot(train(model, mpg ~ wt + offset(hp), data = mtcars), error = TRUE)
+  expect_snapshot(tabular_regressor(validation = mtcars), error = TRUE)
+  expect_snapshot(tabular_regressor(quantiles = c(0.9, 0.1)), error = TRUE)
+  counts <- small_tabular(loss = "poisson")
+  expect_snapshot(train(counts, I(mpg - 20) ~ wt, data = mtcars), error = TRUE)
+})

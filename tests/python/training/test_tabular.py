@@ -22,9 +22,11 @@ from tfdistribute.run_config import RunSettings
 from tfdistribute.training import concatenate, export_savedmodel, predict
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.model_directory import ModelDirectory
+from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.tabular import choice
 from tfdistribute.training.tabular.validation import split
 from tfdistribute.training.train import train
+from tfdistribute.training.train_and_evaluate import train_and_evaluate
 from tfdistribute.training.variables import global_step, variable_value
 
 ROWS = 200
@@ -141,14 +143,15 @@ def test_an_interrupted_training_continues_to_the_end_that_was_chosen(
     tensorflow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    train(regressor(whole), SEED, rows())
-    train(regressor(parts), SEED, rows(), hooks=[_stop_at(tensorflow, 20)])
+    exact: dict[str, Any] = {"dropout": 0}
+    train(regressor(whole, **exact), SEED, rows())
+    train(regressor(parts, **exact), SEED, rows(), hooks=[_stop_at(tensorflow, 20)])
     assert global_step(str(parts)) == 20
     # The second training chooses nothing.
     monkeypatch.setattr(choice, "_choose", None)
-    train(regressor(parts), SEED, rows())
+    train(regressor(parts, **exact), SEED, rows())
     assert global_step(str(parts)) == learned(whole).end == learned(parts).end
-    np.testing.assert_allclose(prices(regressor(parts)), prices(regressor(whole)), rtol=0.05)
+    np.testing.assert_allclose(prices(regressor(parts)), prices(regressor(whole)), rtol=1e-5)
 
 
 def test_a_worse_cycle_ends_the_choice(tmp_path: Path) -> None:
@@ -206,7 +209,7 @@ def test_numbers_are_described_by_their_known_values() -> None:
 
 def test_a_table_survives_as_text() -> None:
     number = Number("x", 1.5, 2.0, 1.0, 0.5, True, (7.0,))
-    table = Table((number,), (Category("c", ("a", "b")),), (0.0, 9.5), 256, 100, 50, (2.0, 1.0))
+    table = Table((number,), (Category("c", ("a", "b")),), (0.0, 9.5), 256, 4, 100, 50, (2.0, 1.0))
     assert Table.from_text(table.as_text()) == table
 
 
@@ -219,13 +222,94 @@ def test_a_table_survives_as_text() -> None:
         {"z": np.full(ROWS, 7, "int32")},
         {"city": Factor(np.arange(ROWS), [f"level {each}" for each in range(ROWS)])},
         {"z": (1e6 + np.arange(ROWS)).astype("float32")},
+        {"x": None, "z": None, "city": Factor(np.zeros(ROWS, int), ["only"])},
     ],
-    ids=["only factors", "one number", "all missing", "constant", "levels for each row", "far"],
+    ids=[
+        *("only factors", "one number", "all missing", "constant", "levels for each row", "far"),
+        "one level",
+    ],
 )
 def test_unusual_columns_train(tensorflow: Any, tmp_path: Path, columns: dict[str, Any]) -> None:
     described = regressor(tmp_path, epochs=2)
     train(described, SEED, rows(**columns))
     assert np.all(np.isfinite(prices(described, rows(**columns))))
+
+
+def test_5000_levels(tensorflow: Any, tmp_path: Path) -> None:
+    many = Factor(np.arange(10_001) % 5000, [f"level {each}" for each in range(5000)])
+    source = in_memory({"level": many, "y": (np.arange(10_001) % 2).astype("float32")})
+    described = regressor(tmp_path, epochs=1, batch_size=512)
+    train(described, SEED, source)
+    assert learned(tmp_path).ensemble == 1
+    assert np.all(np.isfinite(prices(described, source)))
+
+
+def test_50_rows_and_a_class_that_the_validation_part_lacks(
+    tensorflow: Any, tmp_path: Path
+) -> None:
+    few = np.arange(50)
+    response = Factor(np.where(few == 7, 2, few % 2), ["a", "b", "rare"])
+    source = in_memory({"x": X[:50], "y": response})
+    described = model("tabular_classifier", tmp_path, **SMALL)
+    train(described, SEED, source)
+    found = concatenate(predict(described, RunSettings(), source))["probabilities"]
+    assert found.shape == (50, 3)
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-5)
+    assert learned(tmp_path).losses
+
+
+def test_rows_of_weight_0_teach_every_member_nothing(tensorflow: Any, tmp_path: Path) -> None:
+    weights = np.repeat([1, 0], [150, 50]).astype("float32")
+    # The same responses in another order, so that their scale is the same.
+    other = np.concatenate([PRICE[:150], PRICE[150:][::-1]])
+    found = []
+    for name, response in (("one", PRICE), ("two", other)):
+        described = regressor(tmp_path / name, epochs=4, ensemble=3, weight_column="w")
+        train(described, SEED, rows(response, w=weights))
+        found.append(prices(described, rows(w=weights)))
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+def test_heads_average_the_probabilities_of_members(tensorflow: Any) -> None:
+    logits = RANDOM.normal(size=(4, 5, 3)).astype("float32")
+    with tensorflow.Graph().as_default(), tensorflow.compat.v1.Session() as session:
+        several = engine.heads.MeanMultiClassHead(n_classes=3)
+        classes = session.run(tensorflow.nn.softmax(several.mean_logits(logits)))
+        binary = engine.heads.MeanBinaryHead().mean_logits(logits[..., :1])
+        share = session.run(tensorflow.sigmoid(binary))
+    each = np.exp(logits) / np.exp(logits).sum(axis=2, keepdims=True)
+    np.testing.assert_allclose(classes, each.mean(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(share, (1 / (1 + np.exp(-logits[..., :1]))).mean(axis=0), rtol=1e-5)
+
+
+def test_counts_are_predicted_by_a_poisson_model(tensorflow: Any, tmp_path: Path) -> None:
+    counts = RANDOM.poisson(50 * np.exp(0.5 * X)).astype("float32")
+    described = regressor(tmp_path, epochs=60, loss="poisson")
+    train(described, SEED, rows(counts))
+    predicted = prices(described)
+    assert predicted.min() > 0
+    assert np.corrcoef(np.log(predicted), X)[0, 1] > 0.95
+    metrics = evaluate(described, RunSettings(), rows(counts))
+    expected = np.mean(predicted - counts * np.log(predicted))
+    assert metrics["average_loss"] == pytest.approx(expected, rel=1e-3)
+    with pytest.raises(InputError, match=r"the response has the value -1, which is no count"):
+        train(regressor(tmp_path / "other", loss="poisson"), SEED, rows(counts * 0 - 1))
+
+
+def test_quantiles_are_ordered_and_hold_their_share(tensorflow: Any, tmp_path: Path) -> None:
+    shares = np.array([0.1, 0.5, 0.9])
+    described = regressor(tmp_path, epochs=60, quantiles=shares.tolist())
+    train(described, SEED, rows())
+    found = concatenate(predict(described, RunSettings(), rows()))["predictions"]
+    assert np.all(np.diff(found, axis=1) >= 0)
+    below = np.mean(PRICE[:, None] <= found, axis=0)
+    np.testing.assert_allclose(below, shares, atol=0.15)
+    above = PRICE[:, None] - found
+    expected = np.mean(np.maximum(above * shares, above * (shares - 1)))
+    metrics = evaluate(described, RunSettings(), rows())
+    assert metrics["average_loss"] == pytest.approx(expected, rel=1e-3)
+    with pytest.raises(ArgumentError, match="increasing numbers above 0 and below 1"):
+        regressor(tmp_path, quantiles=[0.9, 0.1])
 
 
 def test_a_new_label_is_an_error_unless_the_model_ignores_it(
@@ -256,6 +340,9 @@ def test_what_a_tabular_model_cannot_do_is_an_error(tmp_path: Path) -> None:
         train(regressor(tmp_path), SEED, rows(), steps=10)
     with pytest.raises(ArgumentError, match="chooses the end of its training"):
         train(regressor(tmp_path), SEED, rows(), max_steps=10)
+    specs = TrainSpec(rows(), 10), EvalSpec(rows())
+    with pytest.raises(ArgumentError, match="does not train tabular models"):
+        train_and_evaluate(regressor(tmp_path), SEED, *specs)
     with pytest.raises(InputError, match="learns its columns from rows in memory"):
         train(regressor(tmp_path), SEED, from_function(lambda: None))
     with pytest.raises(InputError, match="`pair` has 2 values per row"):

@@ -22,17 +22,28 @@ class StandardizedRegressionHead(tf.estimator.RegressionHead):
     ) -> None:
         self._limits = limits
         self._mean, self._spread = (list(each) for each in zip(*scale, strict=True))
-        self._training = tf.estimator.RegressionHead(**arguments)
+        self._training = tf.estimator.RegressionHead(
+            loss_fn=lambda labels, logits: self.row_loss(labels, self.link(logits)), **arguments
+        )
         super().__init__(
-            loss_fn=lambda labels, logits: tf.math.squared_difference(
-                self._in_unit(logits), labels
-            ),
+            loss_fn=lambda labels, logits: self.row_loss(labels, self._in_unit(logits)),
             inverse_link_fn=self._in_unit,
             **arguments,
         )
 
+    def link(self, logits: Any) -> Any:
+        """Return predictions of the standardized response."""
+        return logits
+
+    def row_loss(self, labels: Any, predictions: Any) -> Any:
+        return tf.math.squared_difference(predictions, labels)
+
+    def mean_logits(self, logits: Any) -> Any:
+        """Return the mean logits of several models, which are along the first axis."""
+        return tf.reduce_mean(logits, 0)
+
     def _in_unit(self, logits: Any) -> Any:
-        values = logits * self._spread + self._mean
+        values = self.link(logits) * self._spread + self._mean
         return values if self._limits is None else tf.clip_by_value(values, *self._limits)
 
     def loss(
@@ -46,8 +57,49 @@ class StandardizedRegressionHead(tf.estimator.RegressionHead):
         head: Any = super()
         if mode == tf.estimator.ModeKeys.TRAIN:
             head = self._training
-            labels = (tf.cast(labels, tf.float32) - self._mean) / self._spread
+            labels = (self._processed_labels(logits, labels) - self._mean) / self._spread
         return head.loss(labels, logits, features, mode, regularization_losses)
 
     def predictions(self, logits: Any) -> Any:
         return {"predictions": self._in_unit(logits)}
+
+
+class CountHead(StandardizedRegressionHead):
+    """This is a Poisson model with a logarithmic link. Its mean in ``scale`` is 0."""
+
+    def link(self, logits: Any) -> Any:
+        return tf.exp(logits)
+
+    def row_loss(self, labels: Any, predictions: Any) -> Any:
+        return predictions - tf.math.xlogy(labels, predictions)
+
+
+class QuantileHead(StandardizedRegressionHead):
+    """Quantiles in their order: the first, and the positive differences between neighbors."""
+
+    def __init__(self, quantiles: Sequence[float], **arguments: Any) -> None:
+        self._quantiles = list(quantiles)
+        super().__init__(**{**arguments, "label_dimension": len(quantiles)})
+
+    def link(self, logits: Any) -> Any:
+        return tf.cumsum(tf.concat([logits[:, :1], tf.nn.softplus(logits[:, 1:])], 1), axis=1)
+
+    def row_loss(self, labels: Any, predictions: Any) -> Any:
+        above = labels - predictions
+        return tf.maximum(above * self._quantiles, above * [each - 1 for each in self._quantiles])
+
+    def _processed_labels(self, logits: Any, labels: Any) -> Any:
+        return tf.tile(tf.reshape(tf.cast(labels, tf.float32), [-1, 1]), [1, len(self._quantiles)])
+
+
+class MeanBinaryHead(tf.estimator.BinaryClassHead):
+    def mean_logits(self, logits: Any) -> Any:
+        """Return the logits of the mean probabilities of several models, which are along the first axis."""
+        yes, no = (tf.reduce_logsumexp(tf.math.log_sigmoid(each), 0) for each in (logits, -logits))
+        return yes - no
+
+
+class MeanMultiClassHead(tf.estimator.MultiClassHead):
+    def mean_logits(self, logits: Any) -> Any:
+        """Return the logits of the mean probabilities of several models, which are along the first axis."""
+        return tf.reduce_logsumexp(tf.nn.log_softmax(logits), 0)

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from tfdistribute import engine, history_file
+from tfdistribute.errors import ArgumentError
 from tfdistribute.interrupts import StopRequest, finish_step_on_interrupt
-from tfdistribute.models import Model
+from tfdistribute.models import Model, Tabular
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import Evaluation
 from tfdistribute.training.history import History, Listener
@@ -37,11 +38,18 @@ def train_and_evaluate(
 
     A process that is a task of a cluster performs its part; only the evaluator evaluates. ``listener`` is called with
     the progress, at most ten times a second. Raises InputError if an input never ends and no step count ends it, and
-    the errors of ``train`` and ``evaluate``.
+    the errors of ``train`` and ``evaluate``, and ArgumentError for a tabular model.
 
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/train_and_evaluate
     """
+    if isinstance(model, Tabular):
+        raise ArgumentError(
+            "train_and_evaluate() does not train tabular models, which choose the end of their training themselves.",
+            "Call train() with the rows of the training, and then evaluate() with others.",
+            argument="object",
+            value=model.kind,
+        )
     types = model.types_read()
     train_spec = replace(train_spec, input=train_spec.input.reading(types))
     eval_spec = replace(eval_spec, input=eval_spec.input.reading(types))

@@ -39,6 +39,7 @@ class Network:
         shift, stretch: Center and scale of each number relative to its mean and standard deviation.
         incomplete: Positions of numbers that were missing in rows of the training.
         cycles: Position of a date, and the factor and the offset that turn its number into a phase.
+        ensemble: Number of networks, which share the embeddings. They learn side by side, and the model is their mean.
     """
 
     numbers: Sequence[Any]
@@ -49,6 +50,7 @@ class Network:
     incomplete: Sequence[int]
     cycles: Sequence[tuple[int, float, float]]
     hidden_units: Sequence[int]
+    ensemble: int
     activation: Callable[[Any], Any]
     dropout: float
     weight_decay: float
@@ -56,7 +58,7 @@ class Network:
     steps: int
 
 
-def make_model_fn(network: Network, head: Any) -> Callable[..., Any]:
+def make_model_fn(network: Network, head: Any, weights: str | None) -> Callable[..., Any]:
     # Estimator requires these parameter names.
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
         training = mode == tf.estimator.ModeKeys.TRAIN
@@ -65,6 +67,14 @@ def make_model_fn(network: Network, head: Any) -> Callable[..., Any]:
         progress = Progress(network.steps, tf.convert_to_tensor(step) - (0 if training else 1))
         with v1.variable_scope("tabular"):
             logits = _logits(network, features, head.logits_dimension, progress, training)
+        if training:
+            # The networks of an ensemble learn alone, so each of them has the loss of each row.
+            logits = tf.concat(tf.unstack(logits), 0)
+            labels = tf.concat([labels] * network.ensemble, 0)
+            if weights is not None:
+                features = {weights: tf.concat([features[weights]] * network.ensemble, 0)}
+        else:
+            logits = head.mean_logits(logits)
         optimizer = _optimizer(network, step) if training else None
         return head.create_estimator_spec(
             features=features,
@@ -99,14 +109,15 @@ def _logits(network: Network, features: Any, width: int, progress: Progress, tra
         deep.append(tf.keras.layers.DenseFeatures(network.categories)(features))
         logits.append(linear.LinearModel(network.linear, width, name="linear")(features))
     hidden = tf.concat(deep, 1)
-    hidden *= _variable("scale", [1, hidden.shape[1]], 1.0)
+    hidden *= _variable("scale", [network.ensemble, 1, hidden.shape[1]], 1.0)
     rate = network.dropout * progress.regularization
     for index, units in enumerate(network.hidden_units):
         hidden = _activate(network, _dense(hidden, units, index + 1), index + 1)
         if training and network.dropout > 0:
             hidden = tf.nn.dropout(hidden, rate)
     layers = _dense(hidden, width, len(network.hidden_units) + 1, is_last=True)
-    return tf.where(progress.is_linear, _sum_of_pairs(logits), layers)
+    alone = tf.zeros_like(layers) + _sum_of_pairs(logits)
+    return tf.where(progress.is_linear, alone, layers)
 
 
 def _read_numbers(network: Network, features: Any) -> tuple[Any, Any]:
@@ -144,15 +155,15 @@ def _embed(numbers: Any) -> Any:
 
 def _dense(inputs: Any, units: int, index: int, is_last: bool = False) -> Any:
     """A layer in NTK form. The last one begins with 0, as does the linear model."""
-    width = inputs.shape[1]
+    members, _, width = inputs.shape
     initial: Any = 0.0 if is_last else v1.random_normal_initializer(0, 1)
-    weights = _variable(f"weight_{index}", [width, units], initial)
-    bias = _variable(f"bias_{index}", [units], initial)
-    return tf.nn.bias_add(tf.matmul(inputs, weights / math.sqrt(width)), bias)
+    weights = _variable(f"weight_{index}", [members, width, units], initial)
+    bias = _variable(f"bias_{index}", [members, 1, units], initial)
+    return tf.matmul(inputs, weights / math.sqrt(width)) + bias
 
 
 def _activate(network: Network, values: Any, index: int) -> Any:
-    share = _variable(f"act_{index}", [1, values.shape[1]], 1.0)
+    share = _variable(f"act_{index}", [values.shape[0], 1, values.shape[2]], 1.0)
     # Two consumers of each tensor: see _sum_of_pairs().
     return _sum_of_pairs([(1 - share) * values, share * network.activation(tf.identity(values))])
 

@@ -89,6 +89,7 @@ class Table:
     Args:
         limits: Least and largest response, which bound predictions; None for classes.
         batch_size: Rows of a step.
+        ensemble: Networks that learn side by side.
         steps: Steps after which the last cycle of the rate would end.
         end: Step at which the training ends; None if it is not chosen yet.
         losses: Loss of the validation part at the ends of cycles.
@@ -99,6 +100,7 @@ class Table:
     categories: tuple[Category, ...]
     limits: tuple[float, float] | None
     batch_size: int
+    ensemble: int
     steps: int
     end: int | None = None
     losses: tuple[float, ...] = ()

@@ -12,8 +12,8 @@ import numpy as np
 
 from tfdistribute import engine
 from tfdistribute.columns import InputFacts
-from tfdistribute.descriptions.constraints import Count, Fact, Ge, Len
-from tfdistribute.errors import UnsupportedError
+from tfdistribute.descriptions.constraints import Count, Expected, Fact, Ge, Gt, Len, Lt
+from tfdistribute.errors import InputError, UnsupportedError
 from tfdistribute.models.canned.activations import find_activation
 from tfdistribute.models.canned.classifier import Classifier
 from tfdistribute.models.canned.description import Canned, Regressor
@@ -31,6 +31,8 @@ from tfdistribute.models.feature_columns.description import FeatureColumn
 
 # Unless they are given. More steps improve large tables little.
 _EPOCHS, _MOST_STEPS, _BATCH = 256, 20_000, 256
+# An ensemble improves small tables most, and costs least there.
+_ENSEMBLE, _MOST_ROWS_OF_ENSEMBLES = 4, 10_000
 
 
 @dataclass(frozen=True)
@@ -38,14 +40,15 @@ class Tabular(Canned):
     """A model that learns from rows in memory what the others are told.
 
     Args:
-        learning_rate, batch_size, epochs: None for values that depend on the kind of the response and on the rows.
-            With ``epochs``, no rows are set apart for validation.
+        ensemble, learning_rate, batch_size, epochs: None for values that depend on the kind of the response and on the
+            rows. With ``epochs``, no rows are set apart for validation.
         validation: Share of the rows that choose the end of the training.
         time_limit_s: Seconds that the training should take at most; None for no limit.
         learned: What the first training learned, as ``Table.as_text()``; None before.
     """
 
     hidden_units: Annotated[tuple[Count, ...], Len(1)] = (128, 128, 128)
+    ensemble: Count | None = None
     dropout: Dropout = 0.15
     weight_decay: Annotated[float, Ge(0)] = 0.02
     learning_rate: Annotated[float, Ge(0)] | None = None
@@ -76,6 +79,9 @@ class Tabular(Canned):
 
     def _batch(self, rows: int) -> int:
         return self.batch_size or min(_BATCH, rows)
+
+    def _members(self, rows: int) -> int:
+        return self.ensemble or (_ENSEMBLE if rows <= _MOST_ROWS_OF_ENSEMBLES else 1)
 
     def with_table(self, **changes: Any) -> Tabular:
         assert self.table is not None
@@ -125,13 +131,16 @@ class Tabular(Canned):
                 for period in each.periods
             ],
             hidden_units=self.hidden_units,
+            ensemble=self.ensemble or table.ensemble,
             activation=find_activation(self.activation),
             dropout=self.dropout,
             weight_decay=self.weight_decay,
             learning_rate=self.learning_rate or self.usual_rate,
             steps=table.steps,
         )
-        model_fn = engine.tabular.make_model_fn(network, self.head(head, table))
+        model_fn = engine.tabular.make_model_fn(
+            network, self.head(head, table), head["weight_column"]
+        )
         return engine.tf.estimator.Estimator(model_fn, **arguments)
 
     def head(self, arguments: Mapping[str, Any], table: Table) -> Any:
@@ -147,7 +156,7 @@ class Tabular(Canned):
         if isinstance(self, Regressor) and facts.label is not None and facts.label.type != "string":
             limits = facts.label_range
         steps = self.steps_of(rows)
-        table = Table(numbers, categories, limits, self._batch(rows), steps)
+        table = Table(numbers, categories, limits, self._batch(rows), self._members(rows), steps)
         if not self.validates:
             table = replace(table, end=steps)
         return replace(completed, learned=table.as_text())
@@ -159,28 +168,65 @@ class Tabular(Canned):
 
     def own_structure(self) -> dict[str, Any]:
         learned = None if self.learned is None else json.loads(self.learned)
-        return {"hidden_units": list(self.hidden_units), "learned": learned}
+        members = self.ensemble or (self.table and self.table.ensemble)
+        return {
+            "hidden_units": list(self.hidden_units),
+            "ensemble": members,
+            "learned": learned,
+        }
 
 
 @dataclass(frozen=True)
 class TabularRegressor(Tabular, Regressor, kind="tabular_regressor"):
     standardize_response: bool | None = True
+    loss: Literal["squared_error", "poisson"] = "squared_error"
+    quantiles: Annotated[
+        Annotated[tuple[Annotated[float, Gt(0), Lt(1)], ...], Len(1, increasing="strictly")] | None,
+        Expected("increasing numbers above 0 and below 1, or NULL"),
+    ] = None
 
     activation: ClassVar[ActivationName] = "mish"
     usual_rate = 0.2
 
     def head(self, arguments: Mapping[str, Any], table: Table) -> Any:
-        scale = self.response_scale or ((0.0, 1.0),)
-        return engine.heads.StandardizedRegressionHead(scale, table.limits, **arguments)
+        fields = {
+            "scale": self.response_scale or ((0.0, 1.0),),
+            "limits": table.limits,
+            **arguments,
+        }
+        if self.quantiles is not None:
+            return engine.heads.QuantileHead(self.quantiles, **fields)
+        if self.loss == "poisson":
+            return engine.heads.CountHead(**fields)
+        return engine.heads.StandardizedRegressionHead(**fields)
+
+    def complete_from_input(self, facts: InputFacts) -> Model:
+        completed: Any = super().complete_from_input(facts)
+        if self.loss != "poisson" or self.learned is not None or completed.table.limits is None:
+            return completed
+        low, _ = completed.table.limits
+        if low < 0:
+            raise InputError(
+                f'`loss` is "poisson", but the response has the value {low:g}, which is no count.',
+                'Remove such rows, or give the model loss = "squared_error".',
+                argument="loss",
+                value="poisson",
+            )
+        (mean, spread) = completed.response_scale[0]
+        return replace(completed, response_scale=((0.0, mean or spread),))
+
+    def own_structure(self) -> dict[str, Any]:
+        given = {"loss": self.loss, "quantiles": self.quantiles}
+        return {**super().own_structure(), **given}
 
 
 @dataclass(frozen=True)
 class TabularClassifier(Tabular, Classifier, kind="tabular_classifier"):
     def head(self, arguments: Mapping[str, Any], table: Table) -> Any:
         if self.n_classes > 2:
-            return engine.tf.estimator.MultiClassHead(**arguments)
+            return engine.heads.MeanMultiClassHead(**arguments)
         binary = {name: each for name, each in arguments.items() if name != "n_classes"}
-        return engine.tf.estimator.BinaryClassHead(**binary)
+        return engine.heads.MeanBinaryHead(**binary)
 
     def complete_from_input(self, facts: InputFacts) -> Model:
         known = self if self.learned is not None else self._with_classes(facts)
