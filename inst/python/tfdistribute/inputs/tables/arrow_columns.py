@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 
 # Bytes copied from Arrow's columns at once; small enough for the processor's cache.
 BATCH_BYTES = 2 * 2**20
+_MANY_COLUMNS = 512
 
 # Values of a dictionary that is kept as codes. A reader loads the dictionaries of a file anew for every record batch:
 # longer ones cost more than they save.
@@ -83,41 +84,37 @@ class TableColumns:
 
     @property
     def batch_rows(self) -> int:
-        return max(1, BATCH_BYTES // max(1, self.row_bytes))
-
-    def read_batches(self, batches: Iterable[Any], path: str, first: int) -> Iterator[Matrices]:
-        """Copy the rows of ``pyarrow.RecordBatch``es, ``batch_rows`` at a time, of which ``first`` is the first."""
-        pyarrow = arrow_module("pyarrow")
-        for batch in batches:
-            for start in range(0, batch.num_rows, self.batch_rows):
-                part = batch.slice(start, self.batch_rows)
-
-                def locate(row: int, begin: int = first + start) -> str:
-                    return f'row {begin + row + 1} of "{path}"'
-
-                yield self.read(pyarrow.Table.from_batches([part]), locate)
-            first += batch.num_rows
+        # Each column takes time of its own, whatever the number of rows.
+        together = 1 + len(self.layout.slots) // _MANY_COLUMNS
+        return max(1, BATCH_BYTES * together // max(1, self.row_bytes))
 
     def read(self, table: Any, locate: Callable[[int], str]) -> Matrices:
-        """Copy a ``pyarrow.Table``; ``locate`` returns the place of a row, such as 'line 7 of "a.csv"'.
+        """Turn a ``pyarrow.Table`` into matrices, which are only to be read.
+
+        ``locate`` returns the place of a row, such as 'line 7 of "a.csv"'.
 
         Raises InputError for a value that is missing without a replacement, does not fit its type, or is not accepted.
         """
-        matrices = self.layout.empty(table.num_rows)
-        with np.errstate(over="raise"):
-            for name, slot in self.layout.slots.items():
-                values, missing = self._values(table.column(name), slot.facts, locate)
-                if missing is not None:
-                    values = self._fill(values, missing, slot.facts, locate)
-                target = slot.of(matrices)
-                try:
-                    target[...] = values.reshape(target.shape)
-                except FloatingPointError:
-                    raise _too_large(name, values, locate) from None
-                if name == self.response and slot.facts.type == "float":
-                    _check_finite(name, target, locate)
-        check_columns(self.layout, matrices, self.accepted, locate)
-        return matrices
+        layout, matrices = self.layout, dict[int, npt.NDArray[Any]]()
+        for name, slot in layout.slots.items():
+            values, missing = self._values(table.column(name), slot.facts, locate)
+            if missing is not None:
+                values = self._fill(values, missing, slot.facts, locate)
+            values = values.reshape(-1, slot.facts.width)
+            dtype, width = layout.dtypes[slot.matrix], layout.widths[slot.matrix]
+            if width == slot.facts.width:
+                # The column is a whole matrix, which may stay in Arrow's memory.
+                values = matrices[slot.matrix] = _as(dtype, values, name, locate)
+            else:
+                if slot.matrix not in matrices:
+                    matrices[slot.matrix] = np.empty((len(values), width), dtype)
+                last = slot.start + slot.facts.width
+                _as(dtype, values, name, locate, matrices[slot.matrix][:, slot.start : last])
+            if name == self.response and slot.facts.type == "float":
+                _check_finite(name, values, locate)
+        read = tuple(matrices[number] for number in range(len(layout.dtypes)))
+        check_columns(layout, read, self.accepted, locate)
+        return read
 
     def _values(
         self, column: Any, facts: ColumnFacts, locate: Callable[[int], str]
@@ -252,6 +249,23 @@ def _remedy_for_missing(facts: ColumnFacts, response: str | None) -> str:
         f"Give a value to take instead, impute = list(`{facts.name}` = {value}); or remove such rows, or leave the "
         "column out of `features`."
     )
+
+
+def _as(
+    dtype: np.dtype[Any],
+    values: npt.NDArray[Any],
+    name: str,
+    locate: Callable[[int], str],
+    target: npt.NDArray[Any] | None = None,
+) -> npt.NDArray[Any]:
+    try:
+        with np.errstate(over="raise"):
+            if target is None:
+                return values.astype(dtype, copy=False)
+            target[...] = values
+            return target
+    except FloatingPointError:
+        raise _too_large(name, values, locate) from None
 
 
 def _too_large(name: str, values: Any, locate: Callable[[int], str]) -> InputError:

@@ -46,10 +46,18 @@ class TableFiles(TableSource[int]):
         raise NotImplementedError
 
     def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
-        batches = self._good_batches(block) if self.skips else self.batches(block)
-        slices = _slice_batches(batches, start, stop)
-        path = self.files[block.file].path
-        yield from self.columns.read_batches(slices, path, block.first + start)
+        step, path, first = self.columns.batch_rows, self.files[block.file].path, 0
+        for batch in self._good_batches(block) if self.skips else self.batches(block):
+            for begin in range(max(start - first, 0), min(stop - first, batch.num_rows), step):
+                part = batch.slice(begin, min(step, stop - first - begin))
+
+                def locate(row: int, before: int = block.first + first + begin) -> str:
+                    return f'row {before + row + 1} of "{path}"'
+
+                yield self.columns.read(_as_table(part), locate)
+            first += batch.num_rows
+            if first >= stop:
+                return
 
     def _good_batches(self, block: Block) -> Iterator[Any]:
         for batch in self.batches(block):
@@ -87,15 +95,3 @@ def number_blocks(files: Iterable[Iterable[int]]) -> dict[Block, int]:
 
 def _as_table(batch: Any) -> Any:
     return arrow_module("pyarrow").Table.from_batches([batch])
-
-
-def _slice_batches(batches: Iterable[Any], start: int, stop: int) -> Iterator[Any]:
-    first = 0
-    for batch in batches:
-        last = first + batch.num_rows
-        if last > start:
-            after = min(stop, last)
-            yield batch.slice(max(start - first, 0), after - max(start, first))
-        if last >= stop:
-            return
-        first = last
