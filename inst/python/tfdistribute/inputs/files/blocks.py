@@ -11,8 +11,7 @@ blocks are put into random order, and the places of the rows in each window are 
 - no row leaves its pipeline's range;
 - the order does not depend on the number of threads.
 
-Besides the current window, memory holds the next one, or several that fit into ``WINDOW_BYTES``, however large the files
-are.
+Besides the current window, memory holds the next one, or several of up to ``WINDOW_BYTES``, for files of any size.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Protocol
 
 import numpy as np
@@ -146,7 +146,7 @@ def _windows_from_first(source: Source, plan: RangePlan, seed: int | None) -> It
     skipped = plan.own_rows_before(plan.first) - plan.own_rows_before(epoch * plan.rows)
     for window in _all_windows(source, plan, seed, epoch):
         passed = min(skipped, window.left)
-        window.skip(passed)
+        window.taken += passed
         skipped -= passed
         if window.left > 0:
             yield window
@@ -155,10 +155,9 @@ def _windows_from_first(source: Source, plan: RangePlan, seed: int | None) -> It
 def _all_windows(
     source: Source, plan: RangePlan, seed: int | None, epoch: int
 ) -> Iterator[_Window]:
-    starts = np.cumsum([0] + [block.rows for block in source.blocks])
     rows = _rows_of(WINDOW_BYTES // (_MOST_AHEAD if seed is None else 1), source)
     while plan.examples is None or epoch * plan.rows < plan.first + plan.examples:
-        parts, order = _parts(source.blocks, starts, *plan.range_of(epoch)), None
+        parts, order = _parts(source.blocks, *plan.range_of(epoch)), None
         if seed is not None:
             order = random_generator(seed, epoch, plan.shard.pipeline)
             parts = [parts[index] for index in order.permutation(len(parts))]
@@ -168,20 +167,13 @@ def _all_windows(
         epoch += 1
 
 
-def _parts(
-    blocks: Sequence[Block], starts: npt.NDArray[np.int64], first: int, last: int
-) -> list[_Part]:
-    if first == last:
-        return []
-    parts: list[_Part] = []
-    index = int(np.searchsorted(starts, first, side="right")) - 1
-    while index < len(blocks) and starts[index] < last:
-        start = max(0, first - int(starts[index]))
-        stop = min(blocks[index].rows, last - int(starts[index]))
-        if stop > start:
-            parts.append(_Part(blocks[index], start, stop))
-        index += 1
-    return parts
+def _parts(blocks: Sequence[Block], first: int, last: int) -> list[_Part]:
+    starts = accumulate((block.rows for block in blocks[:-1]), initial=0)
+    found = [
+        _Part(block, max(0, first - start), min(block.rows, last - start))
+        for block, start in zip(blocks, starts, strict=True)
+    ]
+    return [part for part in found if part.rows > 0]
 
 
 def _group(parts: Sequence[_Part], rows: int) -> list[list[_Part]]:
@@ -208,7 +200,7 @@ class _Window:
         self.rows = sum(part.rows for part in parts)
         self._source = source
         self._parts = parts
-        self._taken = 0
+        self.taken = 0
         self._matrices: Matrices = ()
         self._reading: list[Future[None]] = []
         self._places: npt.NDArray[np.int32 | np.int64] | None = None
@@ -219,10 +211,7 @@ class _Window:
 
     @property
     def left(self) -> int:
-        return self.rows - self._taken
-
-    def skip(self, rows: int) -> None:
-        self._taken += rows
+        return self.rows - self.taken
 
     def read(self, readers: ThreadPoolExecutor) -> None:
         self._matrices = self._source.layout.empty(self.rows)
@@ -238,8 +227,8 @@ class _Window:
         self._reading, self._places = [], None
 
     def take(self, rows: int) -> Matrices:
-        chosen = slice(self._taken, self._taken + rows)
-        self._taken += rows
+        chosen = slice(self.taken, self.taken + rows)
+        self.taken += rows
         return tuple(matrix[chosen] for matrix in self._matrices)
 
     def _read(self, part: _Part, first: int) -> None:

@@ -88,14 +88,11 @@ def dataset_of_chunks(
     )
     read = tf.data.Dataset.from_generator(lambda: chunks(at_once), output_signature=signature)
     whole = tf.data.Dataset.zip((read, _tables(layout)) if layout.tables else (read,))
-    columns = whole.map(_without_autograph(columns_of), parallel_calls)
+    # AutoGraph has nothing to convert here, and is slow to find that out.
+    unconverted = tf.autograph.experimental.do_not_convert(columns_of)
+    columns = whole.map(unconverted, parallel_calls)
     batches = columns if at_once == 1 else columns.prefetch(1).unbatch()
     return engine.repairs.dataset_tuning.without_autotuning(batches.prefetch(PREFETCHED_BATCHES))
-
-
-def _without_autograph(function: Callable[..., Any]) -> Callable[..., Any]:
-    # AutoGraph has nothing to convert here, and is slow to find that out.
-    return engine.tf.autograph.experimental.do_not_convert(function)
 
 
 def _tables(layout: Layout) -> Any:

@@ -95,26 +95,26 @@ class TableColumns:
 
         Raises InputError for a value that is missing without a replacement, does not fit its type, or is not accepted.
         """
-        layout, matrices = self.layout, dict[int, npt.NDArray[Any]]()
-        for name, slot in layout.slots.items():
-            values, missing = self._values(table.column(name), slot.facts, locate)
-            if missing is not None:
-                values = self._fill(values, missing, slot.facts, locate)
-            values = values.reshape(-1, slot.facts.width)
-            dtype, width = layout.dtypes[slot.matrix], layout.widths[slot.matrix]
-            if width == slot.facts.width:
-                # The column is a whole matrix, which may stay in Arrow's memory.
-                values = matrices[slot.matrix] = _as(dtype, values, name, locate)
-            else:
-                if slot.matrix not in matrices:
-                    matrices[slot.matrix] = np.empty((len(values), width), dtype)
-                last = slot.start + slot.facts.width
-                _as(dtype, values, name, locate, matrices[slot.matrix][:, slot.start : last])
-            if name == self.response and slot.facts.type == "float":
-                _check_finite(name, values, locate)
-        read = tuple(matrices[number] for number in range(len(layout.dtypes)))
-        check_columns(layout, read, self.accepted, locate)
-        return read
+        matrices = list(self.layout.empty(table.num_rows))
+        with np.errstate(over="raise"):
+            for name, slot in self.layout.slots.items():
+                values, missing = self._values(table.column(name), slot.facts, locate)
+                if missing is not None:
+                    values = self._fill(values, missing, slot.facts, locate)
+                target = slot.of(matrices)
+                try:
+                    if target.shape == matrices[slot.matrix].shape:
+                        # A column that is a whole matrix may stay in Arrow's memory.
+                        whole = values.reshape(target.shape).astype(target.dtype, copy=False)
+                        matrices[slot.matrix] = whole
+                    else:
+                        target[...] = values.reshape(target.shape)
+                except FloatingPointError:
+                    raise _too_large(name, values, locate) from None
+                if name == self.response and slot.facts.type == "float":
+                    _check_finite(name, slot.of(matrices), locate)
+        check_columns(self.layout, tuple(matrices), self.accepted, locate)
+        return tuple(matrices)
 
     def _values(
         self, column: Any, facts: ColumnFacts, locate: Callable[[int], str]
@@ -249,23 +249,6 @@ def _remedy_for_missing(facts: ColumnFacts, response: str | None) -> str:
         f"Give a value to take instead, impute = list(`{facts.name}` = {value}); or remove such rows, or leave the "
         "column out of `features`."
     )
-
-
-def _as(
-    dtype: np.dtype[Any],
-    values: npt.NDArray[Any],
-    name: str,
-    locate: Callable[[int], str],
-    target: npt.NDArray[Any] | None = None,
-) -> npt.NDArray[Any]:
-    try:
-        with np.errstate(over="raise"):
-            if target is None:
-                return values.astype(dtype, copy=False)
-            target[...] = values
-            return target
-    except FloatingPointError:
-        raise _too_large(name, values, locate) from None
 
 
 def _too_large(name: str, values: Any, locate: Callable[[int], str]) -> InputError:

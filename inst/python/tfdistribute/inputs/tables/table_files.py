@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from tfdistribute.inputs.files.blocks import Block
 from tfdistribute.inputs.files.files import File
@@ -14,14 +14,15 @@ from tfdistribute.inputs.tables.bad_rows import PLACES_SHOWN, drop_bad_rows
 from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 
 Files = TypeVar("Files", bound="TableFiles")
-Position = TypeVar("Position")
 
 
 @dataclass(frozen=True)
-class TableSource(Generic[Position]):
+class TableFiles:
+    """Files whose blocks have positions: numbers of row groups or record batches, or byte ranges of text."""
+
     files: tuple[File, ...]
     columns: TableColumns
-    positions: dict[Block, Position]
+    positions: dict[Block, Any]
     skips: bool = False  # Blocks then count only the usable rows.
 
     @property
@@ -35,11 +36,6 @@ class TableSource(Generic[Position]):
     @property
     def blocks(self) -> Sequence[Block]:
         return list(self.positions)
-
-
-@dataclass(frozen=True)
-class TableFiles(TableSource[int]):
-    """Files whose blocks are row groups or record batches, by their number in the file."""
 
     def batches(self, block: Block) -> Iterator[Any]:
         """Read a block as ``pyarrow.RecordBatch``es; may be called on any thread."""
@@ -64,7 +60,7 @@ class TableFiles(TableSource[int]):
             yield from drop_bad_rows(_as_table(batch), self.columns)[0].to_batches()
 
     def without_bad_rows(self: Files) -> tuple[Files, int, list[str]]:
-        positions: dict[Block, int] = {}
+        positions: dict[Block, Any] = {}
         count, places = 0, list[str]()
         for block, position in self.positions.items():
             rows, first = 0, block.first
