@@ -70,12 +70,23 @@ def _scan(file: File) -> _Scan:
         reader = ipc.open_file(opened)
         if reader.num_record_batches == 0:
             return _Scan(reader.schema, [], {})
-        schema, tables = reader.schema, dict(_tables(reader.get_batch(0)))
-        # One column is enough to count the rows.
-        opened.seek(0)
-        reader = ipc.open_file(opened, options=ipc.IpcReadOptions(included_fields=[0]))
+        schema, first = reader.schema, reader.get_batch(0)
+        if not _is_in_place(first, opened):
+            # Read one column, which is enough to count the rows.
+            opened.seek(0)
+            reader = ipc.open_file(opened, options=ipc.IpcReadOptions(included_fields=[0]))
         rows = [reader.get_batch(index).num_rows for index in range(reader.num_record_batches)]
-        return _Scan(schema, rows, tables)
+        return _Scan(schema, rows, dict(_tables(first)))
+
+
+def _is_in_place(batch: Any, opened: Any) -> bool:
+    """Return whether a record batch lies in a mapped file, so that getting it reads nothing."""
+    if not isinstance(opened, arrow_module("pyarrow").MemoryMappedFile):
+        return False
+    opened.seek(0)
+    content = opened.read_buffer()
+    buffers = (each for column in batch.columns for each in column.buffers() if each is not None)
+    return all(0 <= each.address - content.address <= content.size for each in buffers if each.size)
 
 
 def _tables(batch: Any) -> Iterator[tuple[str, npt.NDArray[np.object_]]]:
