@@ -101,9 +101,8 @@ class RowStream:
         """
         pieces: list[Matrices] = []
         while rows > 0:
-            if self._current is None or self._current.left == 0:
-                self._advance()
-                continue
+            while self._current is None or self._current.left == 0:
+                self._current = self._following_window()
             pieces.append(self._current.take(min(rows, self._current.left)))
             rows -= len(pieces[-1][0])
         if len(pieces) == 1:
@@ -113,12 +112,13 @@ class RowStream:
     def finish(self) -> None:
         check_unchanged(self._files)
 
-    def _advance(self) -> None:
+    def _following_window(self) -> _Window:
         if self._current is not None and self._current.ends_epoch:
             self.finish()
-        self._current = self._ahead.popleft()
+        window = self._ahead.popleft()
         self._read_ahead()
-        self._current.wait()
+        window.wait()
+        return window
 
     def _read_ahead(self) -> None:
         rows = sum(window.rows for window in self._ahead)

@@ -108,7 +108,7 @@ class FileInput(RowInput):
             dataset = dataset_of_chunks(
                 source.layout,
                 row_bytes * plan.replica_batch_size,
-                lambda batches: _Chunks(source, plan, order.seed, batches, failures),
+                lambda n: _Chunks(RowStream(source, plan, order.seed), plan.chunks(n), failures),
                 self._make_unpack(source, order.label, order.dropped, packed),
                 parallel_calls,
             )
@@ -142,15 +142,10 @@ class _Chunks(Iterator[Any]):
     """
 
     def __init__(
-        self,
-        source: Source,
-        plan: RangePlan,
-        seed: int | None,
-        batches: int,
-        failures: list[Exception],
+        self, stream: RowStream, sizes: Iterator[tuple[int, int]], failures: list[Exception]
     ) -> None:
-        self._stream = RowStream(source, plan, seed)
-        self._sizes = plan.chunks(batches)
+        self._stream = stream
+        self._sizes = sizes
         self._failures = failures
         self._own_failure: Exception | None = None
         self._last_row: Matrices = ()

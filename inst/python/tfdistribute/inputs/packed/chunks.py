@@ -73,9 +73,8 @@ def dataset_of_chunks(
     example.
     """
     tf = engine.tf
-    at_once = max(1, min(_CHUNK_BATCHES, _CHUNK_BYTES // max(1, batch_bytes)))
-    if batch_bytes >= _LARGE_BATCH_BYTES:
-        at_once = 1
+    at_once = min(_CHUNK_BATCHES, _CHUNK_BYTES // max(1, batch_bytes))
+    at_once = 1 if batch_bytes >= _LARGE_BATCH_BYTES else at_once
 
     def columns_of(matrices: tuple[Any, ...], tables: tuple[Any, ...] = ()) -> Any:
         # Unlike cutting, this copies nothing.
@@ -89,8 +88,7 @@ def dataset_of_chunks(
     read = tf.data.Dataset.from_generator(lambda: chunks(at_once), output_signature=signature)
     whole = tf.data.Dataset.zip((read, _tables(layout)) if layout.tables else (read,))
     # AutoGraph has nothing to convert here, and is slow to find that out.
-    unconverted = tf.autograph.experimental.do_not_convert(columns_of)
-    columns = whole.map(unconverted, parallel_calls)
+    columns = whole.map(tf.autograph.experimental.do_not_convert(columns_of), parallel_calls)
     batches = columns if at_once == 1 else columns.prefetch(1).unbatch()
     return engine.repairs.dataset_tuning.without_autotuning(batches.prefetch(PREFETCHED_BATCHES))
 

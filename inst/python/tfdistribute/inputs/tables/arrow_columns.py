@@ -102,13 +102,13 @@ class TableColumns:
                 if missing is not None:
                     values = self._fill(values, missing, slot.facts, locate)
                 target = slot.of(matrices)
+                values = values.reshape(target.shape)
                 try:
                     if target.shape == matrices[slot.matrix].shape:
                         # A column that is a whole matrix may stay in Arrow's memory.
-                        whole = values.reshape(target.shape).astype(target.dtype, copy=False)
-                        matrices[slot.matrix] = whole
+                        matrices[slot.matrix] = values.astype(target.dtype, copy=False)
                     else:
-                        target[...] = values.reshape(target.shape)
+                        target[...] = values
                 except FloatingPointError:
                     raise _too_large(name, values, locate) from None
                 if name == self.response and slot.facts.type == "float":
