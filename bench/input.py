@@ -1,319 +1,366 @@
-"""Rows per second of inputs in a training step, compared with NumPy, pyarrow and TensorFlow on the same data.
+"""Gigabytes per second of file inputs in a training step, beside pyarrow or TensorFlow alone on the same files.
 
-    tools/env python bench/input.py [--quick] [--rows 2000000] [--runs 5] [--only Arrow]
+    tools/env python bench/input.py [--quick] [--runs 3] [--only "Parquet, lists"] [--cpus 1]
 
-Every pair reads the same rows of 20 float32 numbers in random order, in batches of 512, into the same step: a
-``session.run`` that sums a batch of shape [512, 20]. The time is that of one epoch, including the filling of buffers.
-The two sides of a pair take turns in one process. A ratio is the median of the ratios of neighbouring runs; above 1,
-this package is faster. The CPU time per batch, over all threads, is more reliable on a busy machine. The other sides:
+The whole table takes less than 5 minutes on two idle cores. Every case reads one file in several ways, which take turns
+in one process:
 
-- in memory / NumPy gather: a Python generator draws 512 shuffled rows of an array, one batch per call, four prefetched.
-- Arrow / block reader: NumPy reads 4 MB of a file of packed numbers, shuffles its rows, and returns one batch per call.
-  It mixes rows of one block only; the package mixes 64 MB of blocks from the whole file.
-- Arrow / blocks in the graph: TensorFlow reads 1 MB of packed numbers per record, decodes it, shuffles its rows with a
-  gather and cuts batches. Blocks are shuffled, rows of different blocks are never mixed; the last block is left out.
-- Arrow / by row: ``FixedLengthRecordDataset`` of single rows, shuffled over 10,000, decoded by batches.
-- TFRecord / batched parse: ``TFRecordDataset``, shuffled over 10,000, ``parse_example`` of whole batches in parallel.
-- CSV / CsvDataset: ``tf.data.experimental.CsvDataset``, shuffled over 10,000.
-- Parquet / record batches: pyarrow reads record batches of 65,536 rows, NumPy stacks the columns, shuffles each record
-  batch and returns one batch per call.
+- shuffled: this package's input as ``train()`` reads it, in batches of 512, into a ``session.run`` that sums a batch;
+- in order: the same without shuffling;
+- reader: the same step, with batches cut in the order of the file from what ``pyarrow.dataset`` returns, through
+  ``from_generator``, or, for records, with ``TFRecordDataset`` and ``parse_example`` of whole batches in parallel;
+- alone: ``pyarrow.dataset`` without a step, with all threads; NumPy sums the numbers of each record batch;
+- copy: as many bytes in memory, by one thread.
 
-The package finds and counts its files before the clock starts (``facts()``), as it does once per description. The goals
-are meant for 5 million rows (``--rows 5000000``), for which the first window of a file matters less.
+A gigabyte counts the values as the step gets them: 4 bytes per number, the characters of a string, and the bytes of an
+encoded image. A ratio is the median of the ratios of neighboring runs; above 1, this package is faster. The CPU time
+per gigabyte, over all threads, is more reliable on a busy machine. ``--cpus 1`` keeps the process on one core, for the
+gain of a second one. The time is that of one epoch, with the filling of buffers, but without the graph; the package
+finds and counts the files before that (``facts()``), as it does once per description.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tfdistribute import engine
-from tfdistribute.inputs import Arrow, Column, Csv, InMemory, Input, Parquet, TFRecord
-from tfdistribute.inputs.packed.packing import pack
-from tfdistribute.inputs.records.tfrecord import write_tfrecord
-from tfdistribute.inputs.tables.arrow_file import write_arrow
+from tfdistribute.inputs import Arrow, Csv, Parquet, TFRecord
+from tfdistribute.inputs.files.file_input import FileInput
 from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 
-WIDTH = 20
 BATCH = 512
-NAMES = [f"x{number:02}" for number in range(WIDTH)]
+MEGABYTE = 2**20
+# Rows of few numbers are limited by their steps, not by their bytes.
+MOST_ROWS = 1_500_000
+# Megabytes of values in a file. More than two windows, so that most of an epoch is read ahead.
+SIZES = {"Arrow": 192, "Parquet": 192, "TFRecord": 32, "CSV": 16}
+# Of shuffled rows to the reader in the same step.
+WANTED = 0.8
 
-# Goals on an idle machine.
-WANTED = {
-    ("in memory", "NumPy gather"): 0.95,
-    ("Arrow", "block reader"): 0.95,
-    ("Arrow", "blocks in the graph"): None,
-    ("Arrow", "by row"): 4.0,
-    ("TFRecord", "batched parse"): 1.0,
-    ("CSV", "CsvDataset"): 2.0,
-    ("Parquet", "record batches"): 0.9,
-}
-
-Make = Callable[[], Any]
+# Reads all rows, and returns the seconds that this took.
+Read = Callable[[], float]
 
 
 @dataclass(frozen=True)
-class Pair:
-    """An input and its competitors."""
+class Case:
+    """A file, the number of bytes of its values, and the readers of it."""
 
-    source: Input
-    rows: int
-    others: dict[str, Make]
-
-
-def values_of(rows: int) -> Any:
-    return np.random.default_rng(1).random((rows, WIDTH), np.float32)
+    source: FileInput
+    bytes: int
+    readers: dict[str, Read]
+    # Turns the features of a batch into a number.
+    step: Callable[[dict[str, Any]], Any]
 
 
-def wide_column(values: Any) -> Column:
-    return Column("x", "float", lambda: values, (WIDTH,))
-
-
-@dataclass(frozen=True)
-class Run:
-    """One pass over a dataset."""
-
-    rows_per_s: float
-    cpu_us_per_batch: float
-
-
-def one_pass(make: Make, rows: int) -> Run:
-    """Read a whole dataset in a graph, as an Estimator does."""
+def summed(features: dict[str, Any]) -> Any:
     tf = engine.tf
-    with tf.Graph().as_default():
-        iterator = tf.compat.v1.data.make_initializable_iterator(make())
-        total = tf.reduce_sum(as_matrix(iterator.get_next()))
-        with tf.compat.v1.Session() as session:
-            session.run(iterator.initializer)
-            start, cpu = time.perf_counter(), time.process_time()
-            try:
-                while True:
-                    session.run(total)
-            except tf.errors.OutOfRangeError:
-                speed = rows / (time.perf_counter() - start)
-                return Run(speed, 1e6 * (time.process_time() - cpu) * BATCH / rows)
+    return tf.add_n([tf.reduce_sum(each) for each in features.values()])
 
 
-def as_matrix(batch: Any) -> Any:
-    """Stack the features, as a model does."""
-    if isinstance(batch, engine.features.packed_features.PackedFeatures):
-        features = engine.features.packed_features.Features.unpack(batch)
-        return features.as_matrix(list(features))
-    if isinstance(batch, dict):
-        (batch,) = batch.values()
-    return batch
+def counted(features: dict[str, Any]) -> Any:
+    tf = engine.tf
+    return tf.add_n([tf.size(each) for each in features.values()])
 
 
-def own(source: Input) -> Make:
-    source.facts()
-    return lambda: source.input_fn("train", 1, packed=True)()
+def decoded(features: dict[str, Any]) -> Any:
+    tf = engine.tf
+    images = tf.map_fn(tf.io.decode_jpeg, features["image"], fn_output_signature=tf.uint8)
+    return tf.reduce_sum(tf.cast(images, tf.float32))
 
 
-def crossing(batches: Callable[[], Iterator[Any]]) -> Any:
-    """Make a dataset of a Python generator of batches."""
-    signature = engine.tf.TensorSpec([None, WIDTH], engine.tf.float32)
-    dataset = engine.tf.data.Dataset.from_generator(batches, output_signature=signature)
-    return dataset.prefetch(4)
+def in_steps(dataset: Callable[[], Any], step: Callable[[dict[str, Any]], Any]) -> Read:
+    """Read a dataset in a graph, as an Estimator does."""
+
+    def read() -> float:
+        tf = engine.tf
+        with tf.Graph().as_default():
+            iterator = tf.compat.v1.data.make_initializable_iterator(dataset())
+            batch = iterator.get_next()
+            if isinstance(batch, engine.features.packed_features.PackedFeatures):
+                features = engine.features.packed_features.Features.unpack(batch)
+                batch = {"x": features.as_matrix(list(features))}
+            total = step(batch)
+            with tf.compat.v1.Session() as session:
+                session.run(iterator.initializer)
+                start = time.perf_counter()
+                try:
+                    while True:
+                        session.run(total)
+                except tf.errors.OutOfRangeError:
+                    return time.perf_counter() - start
+
+    return read
 
 
-def numpy_gather(values: Any) -> Any:
+def numbers(rows: int, width: int) -> Any:
+    return np.random.default_rng(1).random((rows, width), np.float32)
+
+
+def lists(rows: int, width: int) -> tuple[Any, int]:
+    pyarrow = arrow_module("pyarrow")
+    values = numbers(rows, width)
+    column = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(values.ravel()), width)
+    return pyarrow.table({"x": column}), values.nbytes
+
+
+def columns(rows: int, width: int) -> tuple[Any, int]:
+    values = numbers(rows, width)
+    names = [f"x{number:04}" for number in range(width)]
+    table = arrow_module("pyarrow").table(dict(zip(names, values.T.copy(), strict=True)))
+    return table, values.nbytes
+
+
+def strings(rows: int, _width: int) -> tuple[Any, int]:
+    pyarrow = arrow_module("pyarrow")
+    texts = [f"text number {each}" for each in np.random.default_rng(1).integers(10**9, size=rows)]
+    return pyarrow.table({"x": texts}), sum(map(len, texts))
+
+
+def dictionaries(rows: int, _width: int) -> tuple[Any, int]:
+    pyarrow = arrow_module("pyarrow")
+    codes = np.random.default_rng(1).integers(100, size=rows).astype(np.int32)
+    labels = [f"label {code:02}" for code in range(100)]
+    column = pyarrow.DictionaryArray.from_arrays(codes, labels)
+    return pyarrow.table({"x": column}), 8 * rows
+
+
+def table_case(make: Callable[[int, int], tuple[Any, int]], width: int) -> Callable[..., Case]:
+    def case(kind: str, folder: str, megabytes: float) -> Case:
+        size = 4 * width if make in (lists, columns) else 160
+        # Thousands of columns take long whoever reads them.
+        megabytes /= 1 if make is lists else max(1, width // 512)
+        rows = min(MOST_ROWS, max(2 * BATCH, int(megabytes * MEGABYTE) // size))
+        table, size = make(rows, width)
+        path = f"{folder}/table.{kind.lower()}"
+        write_table(kind, table, path, max(1, 4 * MEGABYTE * rows // size))
+        source = {"Arrow": Arrow, "Parquet": Parquet, "CSV": Csv}[kind]((path,), batch_size=BATCH)
+        is_number = make in (lists, columns)
+        step = summed if is_number else counted
+        readers = pyarrow_readers(kind, table.schema, path, step)
+        return Case(source, size, readers, step)
+
+    return case
+
+
+def write_table(kind: str, table: Any, path: str, rows_at_once: int) -> None:
+    if kind == "CSV":
+        arrow_module("pyarrow.csv").write_csv(table, path)
+    elif kind == "Parquet":
+        arrow_module("pyarrow.parquet").write_table(table, path, row_group_size=rows_at_once)
+    else:
+        with arrow_module("pyarrow.ipc").new_file(path, table.schema) as file:
+            file.write_table(table, max_chunksize=rows_at_once)
+
+
+def pyarrow_readers(
+    kind: str, schema: Any, path: str, step: Callable[[dict[str, Any]], Any]
+) -> dict[str, Read]:
+    dtype, file_format = "float32" if step is summed else "string", format_of(kind, schema)
+
+    def read() -> Iterator[list[Any]]:
+        dataset = arrow_module("pyarrow.dataset").dataset(path, format=file_format)
+        for batch in dataset.to_batches():
+            yield [values_of(column) for column in batch.columns]
+
     def batches() -> Iterator[Any]:
-        order = np.random.default_rng(1).permutation(len(values))
-        for first in range(0, len(order), BATCH):
-            yield values[order[first : first + BATCH]]
+        for columns in read():
+            matrix = columns[0] if len(columns) == 1 else np.column_stack(columns)
+            for first in range(0, len(matrix), BATCH):
+                yield (matrix[first : first + BATCH],)
 
-    return crossing(batches)
+    def alone() -> float:
+        start = time.perf_counter()
+        for columns in read():
+            for column in columns if step is summed else ():
+                column.sum()
+        return time.perf_counter() - start
 
+    def stepwise() -> Any:
+        tf = engine.tf
+        signature = (tf.TensorSpec(None, tf.as_dtype(dtype)),)
+        made = tf.data.Dataset.from_generator(batches, output_signature=signature)
+        return made.map(lambda matrix: {"x": matrix}).prefetch(4)
 
-def block_reader(path: str) -> Any:
-    def batches() -> Iterator[Any]:
-        order = np.random.default_rng(1)
-        with open(path, "rb") as file:
-            while len(block := np.fromfile(file, np.float32, BATCH * 100 * WIDTH)):
-                yield from shuffled(block.reshape(-1, WIDTH), order)
-
-    return crossing(batches)
-
-
-def shuffled(block: Any, order: np.random.Generator) -> Iterator[Any]:
-    chosen = order.permutation(len(block))
-    for first in range(0, len(block), BATCH):
-        yield block[chosen[first : first + BATCH]]
+    return {"reader": in_steps(stepwise, step), "alone": alone}
 
 
-def blocks_in_graph(path: str, rows: int) -> Any:
-    tf = engine.tf
-    at_once = BATCH * 25
-    left_over = rows % at_once * 4 * WIDTH
-    records = tf.data.FixedLengthRecordDataset(path, at_once * 4 * WIDTH, footer_bytes=left_over)
-
-    def batches(record: Any) -> Any:
-        block = tf.reshape(tf.io.decode_raw(record, tf.float32), [at_once, WIDTH])
-        mixed = tf.gather(block, tf.random.shuffle(tf.range(at_once)))
-        return tf.reshape(mixed, [-1, BATCH, WIDTH])
-
-    return records.shuffle(64).map(batches).prefetch(1).unbatch().prefetch(4)
+def format_of(kind: str, schema: Any) -> Any:
+    if kind != "CSV":
+        return {"Arrow": "ipc", "Parquet": "parquet"}[kind]
+    types = arrow_module("pyarrow.csv").ConvertOptions(column_types=schema)
+    return arrow_module("pyarrow.dataset").CsvFileFormat(convert_options=types)
 
 
-def by_row(path: str) -> Any:
-    tf = engine.tf
-    records = tf.data.FixedLengthRecordDataset(path, 4 * WIDTH).shuffle(10_000).batch(BATCH)
-    return records.map(lambda batch: tf.io.decode_raw(batch, tf.float32)).prefetch(4)
+def values_of(column: Any) -> Any:
+    types = arrow_module("pyarrow").types
+    if types.is_fixed_size_list(column.type):
+        return column.flatten().to_numpy().reshape(len(column), -1)
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column.to_numpy(zero_copy_only=False)
 
 
-def batched_parse(path: str) -> Any:
-    tf = engine.tf
-    spec = {"x": tf.io.FixedLenFeature((WIDTH,), tf.float32)}
-    records = tf.data.TFRecordDataset(path).shuffle(10_000).batch(BATCH)
-    parsed = records.map(lambda batch: tf.io.parse_example(batch, spec)["x"], tf.data.AUTOTUNE)
-    return parsed.prefetch(4)
+def record_case(width: int) -> Callable[..., Case]:
+    def case(_kind: str, folder: str, megabytes: float) -> Case:
+        tf, path = engine.tf, f"{folder}/rows.tfrecord"
+        if width == 0:
+            return image_case(folder, megabytes)
+        rows = min(MOST_ROWS // 10, max(2 * BATCH, int(megabytes * MEGABYTE) // (4 * width)))
+        with tf.io.TFRecordWriter(path) as file:
+            for row in numbers(rows, width):
+                values = tf.train.Feature(float_list=tf.train.FloatList(value=row))
+                features = tf.train.Features(feature={"x": values})
+                file.write(tf.train.Example(features=features).SerializeToString())
+        source = TFRecord((path,), batch_size=BATCH, columns={"x": f"float32[{width}]"})
+        spec = {"x": tf.io.FixedLenFeature((width,), tf.float32)}
+        return Case(source, 4 * rows * width, record_readers(path, spec, summed), summed)
+
+    return case
 
 
-def csv_dataset(path: str) -> Any:
-    tf = engine.tf
-    rows = tf.data.experimental.CsvDataset(path, [tf.float32] * WIDTH, header=True)
-    batches = rows.shuffle(10_000).batch(BATCH)
-    return batches.map(lambda *columns: tf.stack(columns, 1), tf.data.AUTOTUNE).prefetch(4)
+def image_case(folder: str, megabytes: float) -> Case:
+    tf, path = engine.tf, f"{folder}/images.tfrecord"
+    pixels = np.random.default_rng(1).integers(256, size=(64, 64, 3)).astype(np.uint8)
+    image = tf.io.encode_jpeg(pixels).numpy()
+    values = tf.train.Feature(bytes_list=tf.train.BytesList(value=[image]))
+    message = tf.train.Example(features=tf.train.Features(feature={"image": values}))
+    rows = int(megabytes * MEGABYTE) // len(image)
+    with tf.io.TFRecordWriter(path) as file:
+        for _ in range(rows):
+            file.write(message.SerializeToString())
+    source = TFRecord((path,), batch_size=BATCH, columns={"image": "string"})
+    spec = {"image": tf.io.FixedLenFeature((), tf.string)}
+    return Case(source, rows * len(image), record_readers(path, spec, decoded), decoded)
 
 
-def record_batches(path: str) -> Any:
-    def batches() -> Iterator[Any]:
-        order = np.random.default_rng(1)
-        parquet = arrow_module("pyarrow.parquet")
-        with parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=65_536):
-                yield from shuffled(np.column_stack([c.to_numpy() for c in batch.columns]), order)
+def record_readers(path: str, spec: Any, step: Callable[[dict[str, Any]], Any]) -> dict[str, Read]:
+    def dataset() -> Any:
+        tf = engine.tf
+        records = tf.data.TFRecordDataset(path).batch(BATCH)
+        parsed = records.map(lambda batch: tf.io.parse_example(batch, spec), tf.data.AUTOTUNE)
+        return parsed.prefetch(4)
 
-    return crossing(batches)
-
-
-def in_memory(rows: int, _folder: str) -> Pair:
-    values = values_of(rows)
-    source = InMemory((wide_column(values),), batch_size=BATCH)
-    return Pair(source, rows, {"NumPy gather": lambda: numpy_gather(values)})
+    return {"reader": in_steps(dataset, step)}
 
 
-def arrow(rows: int, folder: str) -> Pair:
-    values, path = values_of(rows), f"{folder}/packed.bin"
-    write_arrow(pack([wide_column(values)]), f"{folder}/arrow", 1)
-    values.tofile(path)
-    others: dict[str, Make] = {
-        "block reader": lambda: block_reader(path),
-        "blocks in the graph": lambda: blocks_in_graph(path, rows),
-        "by row": lambda: by_row(path),
-    }
-    return Pair(Arrow((f"{folder}/arrow",), batch_size=BATCH), rows, others)
-
-
-def tfrecord(rows: int, folder: str) -> Pair:
-    rows //= 5
-    write_tfrecord(pack([wide_column(values_of(rows))]), f"{folder}/records", 1)
-    path = f"{folder}/records/part-00000-of-00001.tfrecord"
-    source = TFRecord((f"{folder}/records",), batch_size=BATCH)
-    return Pair(source, rows, {"batched parse": lambda: batched_parse(path)})
-
-
-def table_of(rows: int) -> Any:
-    return arrow_module("pyarrow").table(dict(zip(NAMES, values_of(rows).T, strict=True)))
-
-
-def csv(rows: int, folder: str) -> Pair:
-    rows //= 20
-    path = f"{folder}/table.csv"
-    arrow_module("pyarrow.csv").write_csv(table_of(rows), path)
-    source = Csv((path,), batch_size=BATCH, types=dict.fromkeys(NAMES, "float"))
-    return Pair(source, rows, {"CsvDataset": lambda: csv_dataset(path)})
-
-
-def parquet(rows: int, folder: str) -> Pair:
-    path = f"{folder}/table.parquet"
-    # Groups of 10 MB: pyarrow's default of a million rows would be 80 MB.
-    arrow_module("pyarrow.parquet").write_table(table_of(rows), path, row_group_size=2**17)
-    source = Parquet((path,), batch_size=BATCH)
-    return Pair(source, rows, {"record batches": lambda: record_batches(path)})
-
-
-CASES: dict[str, Callable[[int, str], Pair]] = {
-    "in memory": in_memory,
-    "Arrow": arrow,
-    "TFRecord": tfrecord,
-    "CSV": csv,
-    "Parquet": parquet,
-}
-
-
-def measured(case: str, pair: Pair, runs: int) -> list[dict[str, Any]]:
-    """Let an input and its competitors take turns, and print one line of JSON per ratio."""
-    makes = {"own": own(pair.source), **pair.others}
-    for make in makes.values():
-        # Exclude what happens once per process.
-        one_pass(lambda make=make: make().take(2), pair.rows)
-    done: dict[str, list[Run]] = {name: [] for name in makes}
-    for _ in range(runs):
-        for name, make in makes.items():
-            done[name].append(one_pass(make, pair.rows))
-    speeds = {name: [run.rows_per_s for run in each] for name, each in done.items()}
-    cpu = {
-        name: statistics.median(run.cpu_us_per_batch for run in each) for name, each in done.items()
-    }
-    found: list[dict[str, Any]] = []
-    for name in pair.others:
-        ratios = [a / b for a, b in zip(speeds["own"], speeds[name], strict=True)]
-        found.append(
-            {
-                "case": case,
-                "against": name,
-                "rows": pair.rows,
-                "runs": runs,
-                "rows_per_s": round(statistics.median(speeds["own"])),
-                "other_rows_per_s": round(statistics.median(speeds[name])),
-                "cpu_us": round(cpu["own"]),
-                "other_cpu_us": round(cpu[name]),
-                "ratio": round(statistics.median(ratios), 2),
-                "lowest": round(min(ratios), 2),
-                "highest": round(max(ratios), 2),
-                "wanted": WANTED[case, name],
-            }
-        )
-        print(json.dumps(found[-1]), flush=True)
+def cases() -> dict[tuple[str, str], Callable[..., Case]]:
+    found: dict[tuple[str, str], Callable[..., Case]] = {}
+    for kind in ("Arrow", "Parquet"):
+        for width in (20, 512, 4096):
+            found[kind, f"lists of {width:,}"] = table_case(lists, width)
+        for width in (1, 20, 512, 4096):
+            found[kind, f"columns, {width:,}"] = table_case(columns, width)
+        found[kind, "strings"] = table_case(strings, 1)
+        found[kind, "dictionary"] = table_case(dictionaries, 1)
+    for width in (1, 20, 512, 4096):
+        found["TFRecord", f"lists of {width:,}"] = record_case(width)
+    found["TFRecord", "images, decoded"] = record_case(0)
+    for width in (1, 20, 512, 4096):
+        found["CSV", f"columns, {width:,}"] = table_case(columns, width)
+    found["CSV", "strings"] = table_case(strings, 1)
     return found
+
+
+def copying(size: int) -> Read:
+    source, target = np.ones(size, np.uint8), np.ones(size, np.uint8)
+
+    def copy() -> float:
+        start = time.perf_counter()
+        np.copyto(target, source)
+        return time.perf_counter() - start
+
+    return copy
+
+
+def measured(name: tuple[str, str], case: Case, runs: int) -> dict[str, Any]:
+    """Let the ways take turns."""
+
+    def own(source: FileInput) -> Read:
+        packed = case.step is summed
+        return in_steps(lambda: source.input_fn("train", 1, packed=packed)(), case.step)
+
+    in_order = replace(case.source, shuffle=False)
+    for source in (case.source, in_order):
+        source.facts()
+    ways: dict[str, Read] = {
+        "shuffled": own(case.source),
+        **case.readers,
+        "in order": own(in_order),
+        "copy": copying(case.bytes),
+    }
+    # What happens once per process, and when a file is first read.
+    in_steps(lambda: case.source.input_fn("train", 1)().take(2), counted)()
+    speeds: dict[str, list[float]] = {way: [] for way in ways}
+    cpu: dict[str, list[float]] = {way: [] for way in ways}
+    for _ in range(runs):
+        for way, read in ways.items():
+            used = time.process_time()
+            speeds[way].append(case.bytes / 1e9 / read())
+            cpu[way].append((time.process_time() - used) * 1e9 / case.bytes)
+
+    def ratio(way: str, other: str) -> float:
+        return statistics.median(a / b for a, b in zip(speeds[way], speeds[other], strict=True))
+
+    return {
+        "format": name[0],
+        "rows": name[1],
+        "speeds": {way: statistics.median(each) for way, each in speeds.items()},
+        "cpu": {way: statistics.median(each) for way, each in cpu.items()},
+        "shuffled / reader": ratio("shuffled", "reader"),
+        "in order / reader": ratio("in order", "reader"),
+        "shuffled / alone": ratio("shuffled", "alone") if "alone" in ways else None,
+    }
+
+
+WAYS = ("shuffled", "in order", "reader", "alone", "copy")
+RATIOS = ("shuffled / reader", "in order / reader", "shuffled / alone")
+
+
+def row_of(found: dict[str, Any]) -> str:
+    speeds = [f"{found['speeds'][way]:.3g}" if way in found["speeds"] else "" for way in WAYS]
+    ratios = ["" if found[each] is None else f"{found[each]:.2f}" for each in RATIOS]
+    ratios[0] += "" if found[RATIOS[0]] >= WANTED else " missed"
+    cpu = " / ".join(f"{found['cpu'][way]:.1f}" for way in WAYS[:3])
+    return f"| {' | '.join([found['format'], found['rows'], *speeds, *ratios, cpu])} |"
 
 
 def main() -> None:
     """Measure and print a table."""
-    asked = argparse.ArgumentParser(description="Speed of inputs.")
-    asked.add_argument("--quick", action="store_true", help="few rows and runs")
-    asked.add_argument("--rows", type=int)
-    asked.add_argument("--runs", type=int)
-    asked.add_argument("--only", default="", help="cases whose names begin so")
+    asked = argparse.ArgumentParser(description="Speed of file inputs.")
+    asked.add_argument("--quick", action="store_true", help="small files")
+    asked.add_argument("--runs", type=int, default=3)
+    asked.add_argument("--only", default="", help="cases whose names begin so, such as CSV")
+    asked.add_argument("--cpus", type=int, help="number of cores to use")
+    asked.add_argument("--json", help="file for all numbers")
     given = asked.parse_args()
-    rows = given.rows or (500_000 if given.quick else 2_000_000)
-    runs = given.runs or (3 if given.quick else 5)
+    if given.cpus is not None:
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: given.cpus])
     results: list[dict[str, Any]] = []
-    for case, make in CASES.items():
-        if case.startswith(given.only):
-            with tempfile.TemporaryDirectory() as folder:
-                results += measured(case, make(rows, folder), runs)
+    print(f"GB/s, {len(os.sched_getaffinity(0))} cores; wanted: shuffled / reader of {WANTED}\n")
     print(
-        f"\n{'input':14}{'against':21}{'ratio':>7}{'wanted':>8}{'rows per second':>26}{'CPU us/batch':>16}"
+        f"| format | rows | {' | '.join(WAYS)} | {' | '.join(RATIOS)} | CPU s/GB: {', '.join(WAYS[:3])} |"
     )
-    for found in results:
-        wanted = "-" if found["wanted"] is None else f"{found['wanted']:.2f}"
-        speed = f"{found['rows_per_s']:,} / {found['other_rows_per_s']:,}"
-        cpu = f"{found['cpu_us']} / {found['other_cpu_us']}"
-        missed = found["wanted"] is not None and found["ratio"] < found["wanted"]
-        print(
-            f"{found['case']:14}{found['against']:21}{found['ratio']:>7.2f}{wanted:>8}{speed:>26}{cpu:>16}"
-            f"{'   missed' if missed else ''}"
-        )
+    print(f"|---|---|{'---:|' * (len(WAYS) + len(RATIOS) + 1)}")
+    for name, make in cases().items():
+        if not ", ".join(name).startswith(given.only):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            case = make(name[0], folder, SIZES[name[0]] / (8 if given.quick else 1))
+            results.append(measured(name, case, given.runs))
+        print(row_of(results[-1]), flush=True)
+    if given.json:
+        with open(given.json, "w") as file:
+            json.dump(results, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -141,3 +143,82 @@ def test_rows_move_beyond_the_window_and_blocks_within_it(
     windows = [int(np.argmax(by_blocks(seed)[0] == 0)) // window for seed in range(60)]
     # 60 draws from 20 windows give 19 distinct ones on average; 12 or fewer practically never occur.
     assert len(set(windows)) > 12
+
+
+class Slow(Numbers):
+    """Blocks that take turns in being late."""
+
+    def read(self, block: Block, start: int, stop: int) -> Iterator[tuple[npt.NDArray[Any], ...]]:
+        time.sleep(0.003 * (block.first // BLOCK_ROWS % 3))
+        yield from super().read(block, start, stop)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("seed", [None, 5])
+def test_the_order_of_rows_does_not_depend_on_the_number_of_threads_and_continues_in_an_epoch(
+    monkeypatch: pytest.MonkeyPatch, seed: int | None
+):
+    monkeypatch.setattr(blocks, "WINDOW_BYTES", 10 * BLOCK_ROWS * Numbers.row_bytes)
+
+    def order(threads: int, first: int = 0) -> list[int]:
+        monkeypatch.setattr(blocks, "reader_count", lambda: threads)
+        stream = RowStream(Slow(), RangePlan(ROWS, 2, 1, first=first), seed)
+        left = 2 * ROWS
+        sizes = [700] * (left // 700) + [left % 700]
+        return np.concatenate([stream.take(rows)[0][:, 0] for rows in sizes]).tolist()
+
+    whole = order(1)
+    assert order(4) == whole
+    for first in (1, 7_003, ROWS + 12_345):
+        assert order(3, first)[: 2 * ROWS - first] == whole[first:]
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("seed", [None, 5])
+def test_several_blocks_are_read_at_a_time_and_no_more_than_fit_into_two_windows(
+    monkeypatch: pytest.MonkeyPatch, seed: int | None
+):
+    window = 20 * BLOCK_ROWS
+    monkeypatch.setattr(blocks, "WINDOW_BYTES", window * Numbers.row_bytes)
+    monkeypatch.setattr(blocks, "reader_count", lambda: 4)
+    # The first four blocks have to be read at a time, or this raises an error.
+    together, started = threading.Barrier(4, timeout=30), itertools.count()
+    read: list[int] = []
+
+    class Counted(Numbers):
+        def read(
+            self, block: Block, start: int, stop: int
+        ) -> Iterator[tuple[npt.NDArray[Any], ...]]:
+            if next(started) < 4:
+                together.wait()
+            read.append(stop - start)
+            yield from super().read(block, start, stop)
+
+    stream = RowStream(Counted(), RangePlan(ROWS, 1, 1), seed)
+    for taken in range(100, ROWS + 1, 100):
+        stream.take(100)
+        if taken % 1000 == 0:
+            time.sleep(0.01)
+            assert sum(read) <= taken + 2 * window
+    assert sum(read) == ROWS
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_stream_that_is_dropped_stops_reading(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(blocks, "reader_count", lambda: 2)
+    read: list[int] = []
+
+    class Endless(Numbers):
+        def read(
+            self, block: Block, start: int, stop: int
+        ) -> Iterator[tuple[npt.NDArray[Any], ...]]:
+            read.append(block.first)
+            time.sleep(0.02)
+            yield from super().read(block, start, stop)
+
+    stream = RowStream(Endless(), RangePlan(ROWS, None, 1), 1)
+    before = {each.name for each in threading.enumerate()}
+    assert any(name.startswith("tfdistribute-reader") for name in before)
+    del stream
+    assert not any(each.name.startswith("tfdistribute-reader") for each in threading.enumerate())
+    assert len(read) < 8 * ROWS // BLOCK_ROWS

@@ -148,7 +148,7 @@ def test_an_infinite_response_is_named_with_its_record(tmp_path: Path, tensorflo
     source = read(Input, {**described, "response": "y", "batch_size": 2})
     _, error = outcome(tensorflow, source, "y")
     assert error.problem == (
-        f'The response `y` is infinite in record 2 of "{path}", from which nothing can be learnt.'
+        f'Record 2 of "{path}" has an infinite response `y`, from which nothing can be learnt.'
     )
     # Predictions do not read it.
     with source.serving():

@@ -36,7 +36,7 @@ from tfdistribute.inputs.description import (
     RowInput,
     ShardOrder,
 )
-from tfdistribute.inputs.packed.chunks import batches_per_chunk, dataset_of_chunks, make_unpack
+from tfdistribute.inputs.packed.chunks import dataset_of_chunks, make_unpack
 from tfdistribute.inputs.packed.layout import Layout, Matrices
 from tfdistribute.inputs.packed.packing import Column, PackedColumns, check_names, pack, read_as
 from tfdistribute.sharding import BatchPlan, InputContext, RowOrder, Shard
@@ -127,7 +127,12 @@ def _resident_rows(
         plan.replica_batch_size,
         len(plan.shard.own_replicas),
         lambda skipped: engine.step.replica_scale.count_last(
-            dataset_of_chunks(layout, _chunks(columns, plan, order.seed, skipped), unpack),
+            dataset_of_chunks(
+                layout,
+                layout.tensor_row_bytes * plan.replica_batch_size,
+                lambda batches: _chunks(columns, plan, order.seed, skipped, batches),
+                unpack,
+            ),
             *(plan.replica_batch_size, full, plan.last_batches, skipped),
         ),
         (
@@ -143,16 +148,11 @@ def _resident_rows(
 
 
 def _chunks(
-    columns: PackedColumns, plan: BatchPlan, seed: int | None, skipped: int
-) -> Callable[[], Iterator[Matrices]]:
-    batches = batches_per_chunk(columns.layout.tensor_row_bytes * plan.replica_batch_size)
-
-    def chunks() -> Iterator[Matrices]:
-        order = RowOrder(columns.rows, seed)
-        for positions in plan.chunks(batches, skipped):
-            yield columns.gather(order.at(positions))
-
-    return chunks
+    columns: PackedColumns, plan: BatchPlan, seed: int | None, skipped: int, batches: int
+) -> Iterator[Matrices]:
+    order = RowOrder(columns.rows, seed)
+    for positions in plan.chunks(batches, skipped):
+        yield columns.gather(order.at(positions))
 
 
 def _row_numbers(

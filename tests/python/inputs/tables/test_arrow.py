@@ -17,6 +17,7 @@ from tfdistribute import engine, storage
 from tfdistribute.descriptions import read
 from tfdistribute.errors import BackendError
 from tfdistribute.inputs import Input, audit_sharding
+from tfdistribute.inputs.sharding_audit import read_batches
 from tfdistribute.inputs.tables import arrow_columns
 
 pa = pytest.importorskip("pyarrow")
@@ -397,3 +398,32 @@ def test_a_remote_file_is_read_in_parts(
     batch = next(iter(source.batches(source.blocks[3])))
     assert 0 < sum(sizes) < len(content) / 4
     np.testing.assert_array_equal(batch.column(0)[:5], numbers[120_000:120_005])
+
+
+def test_batches_of_megabytes_hold_the_same_rows_as_small_ones(
+    kind: str, made: Callable[..., Path]
+):
+    """A batch of more than 1 MB is not cut out of a chunk of several."""
+    values = np.arange(1300 * 600, dtype=np.float32).reshape(1300, 600)
+    lists = pa.FixedSizeListArray.from_arrays(values.ravel(), 600)
+    labels = pa.array([f"label {row % 7}" for row in range(1300)])
+    columns = {"x": lists, "label": labels.dictionary_encode(), "y": pa.array(np.arange(1300))}
+    path = made(columns, unit=250)
+
+    def read_rows(batch_size: int, **fields: Any) -> tuple[list[int], list[Any]]:
+        source = table_input(kind, path, batch_size=batch_size, response="y", seed=3, **fields)
+        batches = list(read_batches(source, "train", 0))
+        rows = [
+            (int(y), x[0], x[-1], label)
+            for features, labels in batches
+            for y, x, label in zip(labels, features["x"], features["label"], strict=True)
+        ]
+        return [len(labels) for _, labels in batches], rows
+
+    sizes, rows = read_rows(512)
+    assert sizes == [512, 512, 276]
+    assert rows == read_rows(10)[1]
+    assert [row[0] for row in rows] != list(range(1300))
+    expected = [(y, x[0], x[-1], b"label %d" % (y % 7)) for y, x in enumerate(values)]
+    assert sorted(rows) == expected
+    assert read_rows(512, shuffle=False)[1] == expected

@@ -17,7 +17,7 @@ from tfdistribute.descriptions.constraints import PLACE, Expected, Fact, Len, Te
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.description import InputFunction, Purpose, RowInput, ShardOrder
 from tfdistribute.inputs.files.blocks import RowStream, Source
-from tfdistribute.inputs.packed.chunks import batches_per_chunk, dataset_of_chunks, make_unpack
+from tfdistribute.inputs.packed.chunks import dataset_of_chunks, make_unpack
 from tfdistribute.inputs.packed.layout import Matrices
 from tfdistribute.sharding import InputContext, RangePlan, Shard
 
@@ -101,12 +101,14 @@ class FileInput(RowInput):
         order = self.reading_order(purpose, seed)
         rows = sum(block.rows for block in source.blocks)
         batch_size, parallel_calls = self.batch_size, self._parallel_calls()
+        row_bytes = max(source.row_bytes, source.layout.tensor_row_bytes)
 
         def file_input(input_context: InputContext | None = None) -> Any:
             plan = RangePlan(rows, order.epochs, batch_size, Shard.of(input_context), order.first)
             dataset = dataset_of_chunks(
                 source.layout,
-                lambda: _Chunks(source, plan, order.seed, failures),
+                row_bytes * plan.replica_batch_size,
+                lambda n: _Chunks(RowStream(source, plan, order.seed), plan.chunks(n), failures),
                 self._make_unpack(source, order.label, order.dropped, packed),
                 parallel_calls,
             )
@@ -140,11 +142,10 @@ class _Chunks(Iterator[Any]):
     """
 
     def __init__(
-        self, source: Source, plan: RangePlan, seed: int | None, failures: list[Exception]
+        self, stream: RowStream, sizes: Iterator[tuple[int, int]], failures: list[Exception]
     ) -> None:
-        self._stream = RowStream(source, plan, seed)
-        row_bytes = max(source.row_bytes, source.layout.tensor_row_bytes)
-        self._sizes = plan.chunks(batches_per_chunk(row_bytes * plan.replica_batch_size))
+        self._stream = stream
+        self._sizes = sizes
         self._failures = failures
         self._own_failure: Exception | None = None
         self._last_row: Matrices = ()
@@ -158,11 +159,12 @@ class _Chunks(Iterator[Any]):
                 if size[1] == 0:
                     return tuple(row[np.newaxis] for row in self._last_row)
                 rows = self._stream.take(size[0] * size[1])
-                self._last_row = tuple(matrix[-1:] for matrix in rows)
+                self._last_row = tuple(matrix[-1:].copy() for matrix in rows)
                 return tuple(matrix.reshape(*size, matrix.shape[1]) for matrix in rows)
             self._stream.finish()
         except Exception as error:
             self._own_failure = error
             self._failures.append(error)
+            self._stream.close()
             raise
         raise StopIteration

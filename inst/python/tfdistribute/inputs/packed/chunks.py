@@ -49,49 +49,48 @@ def make_unpack(
 
 
 # Limits of one crossing into TensorFlow.
-CHUNK_BATCHES = 64
-CHUNK_BYTES = 4 * 2**20
+_CHUNK_BATCHES = 64
+_CHUNK_BYTES = 4 * 2**20
+# Cutting a larger batch out of a chunk, which copies it, takes longer than a crossing.
+_LARGE_BATCH_BYTES = 2**20
 
 # Batches buffered ahead of the training step.
 PREFETCHED_BATCHES = 4
 
 
-def batches_per_chunk(batch_bytes: int) -> int:
-    return max(1, min(CHUNK_BATCHES, CHUNK_BYTES // max(1, batch_bytes)))
-
-
 def dataset_of_chunks(
     layout: Layout,
-    chunks: Callable[[], Iterator[Matrices]],
+    batch_bytes: int,
+    chunks: Callable[[int], Iterator[Matrices]],
     unpack: Callable[..., Any],
     parallel_calls: int | None = None,
 ) -> Any:
     """Make a dataset of batches.
 
-    ``chunks`` starts an iterator of tuples of arrays of shape [batches, examples, columns], one per matrix. ``unpack``
-    is a TensorFlow function of (matrices, tables) that returns (features, labels) or features; the dimensions [batches,
-    examples] precede the dimensions of an example.
+    ``chunks`` starts an iterator of tuples of arrays of shape [batches, examples, columns], one per matrix, with at
+    most as many batches as its argument. ``unpack`` is a TensorFlow function of (matrices, tables) that returns
+    (features, labels) or features; the dimensions [batches, examples], or [examples], precede the dimensions of an
+    example.
     """
     tf = engine.tf
+    at_once = min(_CHUNK_BATCHES, _CHUNK_BYTES // max(1, batch_bytes))
+    at_once = 1 if batch_bytes >= _LARGE_BATCH_BYTES else at_once
+
+    def columns_of(matrices: tuple[Any, ...], tables: tuple[Any, ...] = ()) -> Any:
+        # Unlike cutting, this copies nothing.
+        one = tuple(tf.squeeze(matrix, [0]) for matrix in matrices) if at_once == 1 else matrices
+        return unpack(one, tables)
+
     signature = tuple(
         tf.TensorSpec([None, None, width], tf.dtypes.as_dtype(dtype))
         for width, dtype in zip(layout.widths, layout.dtypes, strict=True)
     )
-    whole = tf.data.Dataset.from_generator(chunks, output_signature=signature)
-    if layout.tables:
-        with_tables = tf.data.Dataset.zip((whole, _tables(layout)))
-        columns = with_tables.map(_without_autograph(unpack), parallel_calls)
-    else:
-        columns = whole.map(
-            _without_autograph(lambda *matrices: unpack(matrices, ())), parallel_calls
-        )
-    batches = columns.prefetch(1).unbatch().prefetch(PREFETCHED_BATCHES)
-    return engine.repairs.dataset_tuning.without_autotuning(batches)
-
-
-def _without_autograph(function: Callable[..., Any]) -> Callable[..., Any]:
+    read = tf.data.Dataset.from_generator(lambda: chunks(at_once), output_signature=signature)
+    whole = tf.data.Dataset.zip((read, _tables(layout)) if layout.tables else (read,))
     # AutoGraph has nothing to convert here, and is slow to find that out.
-    return engine.tf.autograph.experimental.do_not_convert(function)
+    columns = whole.map(tf.autograph.experimental.do_not_convert(columns_of), parallel_calls)
+    batches = columns if at_once == 1 else columns.prefetch(1).unbatch()
+    return engine.repairs.dataset_tuning.without_autotuning(batches.prefetch(PREFETCHED_BATCHES))
 
 
 def _tables(layout: Layout) -> Any:

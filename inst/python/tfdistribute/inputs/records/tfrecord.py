@@ -25,12 +25,7 @@ from tfdistribute.inputs.files.files import File, find_files, open_file, read_by
 from tfdistribute.inputs.packed.layout import Layout, Matrices
 from tfdistribute.inputs.packed.packing import PackedColumns
 from tfdistribute.inputs.records.parsing import make_parse
-from tfdistribute.inputs.records.tfrecord_errors import (
-    FOUND,
-    first_fault,
-    first_infinite,
-    refuse_infinite,
-)
+from tfdistribute.inputs.records.tfrecord_errors import FOUND, first_fault, refuse_infinite
 from tfdistribute.inputs.shards import ShardIndex, Shards, expand_shards, write_shards
 
 # Column dtypes that messages can hold.
@@ -124,7 +119,7 @@ class TFRecord(FileInput, kind="tfrecord"):
         # TensorFlow's error quotes the bytes that it cannot parse, which Python cannot always decode.
         messages = cast(_Messages, source)
         if self.response is not None and FOUND in str(error):
-            return messages.infinite(self.response)
+            return messages.fault(finite=self.response)
         parsing = isinstance(error, UnicodeDecodeError) or _PARSING.search(str(error))
         return messages.fault() if parsing else None
 
@@ -199,29 +194,18 @@ class _Messages:
                     value=path,
                 )
 
-    def infinite(self, name: str) -> InputError | None:
-        for block in reversed(list(self._last_read)):
-            records = self._messages(block, 0, block.rows)[:, 0].tolist()
-            row = first_infinite(records, name)
-            if row is not None:
-                return InputError(
-                    f"The response `{name}` is infinite in record {block.first + row + 1} of "
-                    f'"{self.files[block.file].path}", from which nothing can be learnt.',
-                    "Rescale the response or remove these rows.",
-                    argument=name,
-                )
-        return None
-
-    def fault(self) -> InputError | None:
+    def fault(self, finite: str | None = None) -> InputError | None:
         for block in reversed(list(self._last_read)):
             records = self._messages(block, 0, block.rows)
-            fault = first_fault(records[:, 0].tolist(), self.parsed, self.optional)
+            fault = first_fault(records[:, 0].tolist(), self.parsed, self.optional, finite)
             if fault is not None:
                 path = self.files[block.file].path
                 return InputError(
                     f'Record {block.first + fault[0] + 1} of "{path}" {fault[1]}.',
-                    "Correct `columns`, or write the file again with every column in every record.",
-                    argument="columns",
+                    "Correct `columns`, or write the file again with every column in every record."
+                    if finite is None
+                    else "Rescale the response or remove these rows.",
+                    argument=finite or "columns",
                     value=path,
                 )
         return None

@@ -28,27 +28,24 @@ _HELD: Mapping[str, str] = {
 FOUND = "tfdistribute: the response is infinite"
 
 
-def first_infinite(messages: Sequence[bytes], name: str) -> int | None:
-    parse = engine.tf.train.Example.FromString
-    rows = [parse(message).features.feature[name].float_list.value for message in messages]
-    infinite = np.isinf(np.array(rows, np.float32).reshape(len(rows), -1)).any(axis=1)
-    return int(infinite.argmax()) if infinite.any() else None
-
-
 def first_fault(
     messages: Sequence[bytes],
     columns: Mapping[str, ColumnFacts],
     optional: Collection[str] = (),
+    finite: str | None = None,
 ) -> tuple[int, str] | None:
     for position, message in enumerate(messages):
-        fault = _fault(message, columns, optional)
+        fault = _fault(message, columns, optional, finite)
         if fault is not None:
             return position, fault
     return None
 
 
 def _fault(
-    message: bytes, columns: Mapping[str, ColumnFacts], optional: Collection[str]
+    message: bytes,
+    columns: Mapping[str, ColumnFacts],
+    optional: Collection[str],
+    finite: str | None,
 ) -> str | None:
     try:
         held = engine.tf.train.Example.FromString(message).features.feature
@@ -66,6 +63,8 @@ def _fault(
             return f"holds {_HELD[kind]} in the column `{name}`, not {_HELD[wanted]}"
         if len(values) != count:
             return f"holds {len(values)} values in the column `{name}`, not {count}"
+        if name == finite and np.isinf(values).any():
+            return f"has an infinite response `{name}`, from which nothing can be learnt"
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 
 # Bytes copied from Arrow's columns at once; small enough for the processor's cache.
 BATCH_BYTES = 2 * 2**20
+_MANY_COLUMNS = 512
 
 # Values of a dictionary that is kept as codes. A reader loads the dictionaries of a file anew for every record batch:
 # longer ones cost more than they save.
@@ -83,41 +84,37 @@ class TableColumns:
 
     @property
     def batch_rows(self) -> int:
-        return max(1, BATCH_BYTES // max(1, self.row_bytes))
-
-    def read_batches(self, batches: Iterable[Any], path: str, first: int) -> Iterator[Matrices]:
-        """Copy the rows of ``pyarrow.RecordBatch``es, ``batch_rows`` at a time, of which ``first`` is the first."""
-        pyarrow = arrow_module("pyarrow")
-        for batch in batches:
-            for start in range(0, batch.num_rows, self.batch_rows):
-                part = batch.slice(start, self.batch_rows)
-
-                def locate(row: int, begin: int = first + start) -> str:
-                    return f'row {begin + row + 1} of "{path}"'
-
-                yield self.read(pyarrow.Table.from_batches([part]), locate)
-            first += batch.num_rows
+        # Each column takes time of its own, whatever the number of rows.
+        together = 1 + len(self.layout.slots) // _MANY_COLUMNS
+        return max(1, BATCH_BYTES * together // max(1, self.row_bytes))
 
     def read(self, table: Any, locate: Callable[[int], str]) -> Matrices:
-        """Copy a ``pyarrow.Table``; ``locate`` returns the place of a row, such as 'line 7 of "a.csv"'.
+        """Turn a ``pyarrow.Table`` into matrices, which are only to be read.
+
+        ``locate`` returns the place of a row, such as 'line 7 of "a.csv"'.
 
         Raises InputError for a value that is missing without a replacement, does not fit its type, or is not accepted.
         """
-        matrices = self.layout.empty(table.num_rows)
+        matrices = list(self.layout.empty(table.num_rows))
         with np.errstate(over="raise"):
             for name, slot in self.layout.slots.items():
                 values, missing = self._values(table.column(name), slot.facts, locate)
                 if missing is not None:
                     values = self._fill(values, missing, slot.facts, locate)
                 target = slot.of(matrices)
+                values = values.reshape(target.shape)
                 try:
-                    target[...] = values.reshape(target.shape)
+                    if target.shape == matrices[slot.matrix].shape:
+                        # A column that is a whole matrix may stay in Arrow's memory.
+                        matrices[slot.matrix] = values.astype(target.dtype, copy=False)
+                    else:
+                        target[...] = values
                 except FloatingPointError:
                     raise _too_large(name, values, locate) from None
                 if name == self.response and slot.facts.type == "float":
-                    _check_finite(name, target, locate)
-        check_columns(self.layout, matrices, self.accepted, locate)
-        return matrices
+                    _check_finite(name, slot.of(matrices), locate)
+        check_columns(self.layout, tuple(matrices), self.accepted, locate)
+        return tuple(matrices)
 
     def _values(
         self, column: Any, facts: ColumnFacts, locate: Callable[[int], str]

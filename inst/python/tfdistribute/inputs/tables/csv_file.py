@@ -20,7 +20,7 @@ from tfdistribute.inputs.tables.bad_rows import PLACES_SHOWN
 from tfdistribute.inputs.tables.csv_parsing import CsvFormat, RecordReader
 from tfdistribute.inputs.tables.csv_records import Span, check_delimiter, find_spans
 from tfdistribute.inputs.tables.pyarrow_import import arrow_module
-from tfdistribute.inputs.tables.table_files import TableSource
+from tfdistribute.inputs.tables.table_files import TableFiles
 from tfdistribute.inputs.tables.table_input import TableInput
 
 _DELIMITER = Pattern(
@@ -183,7 +183,7 @@ def _settle_type(column: Any, name: str, file: File) -> Any:
 
 
 @dataclass(frozen=True)
-class _CsvFiles(TableSource[Span]):
+class _CsvFiles(TableFiles):
     readers: tuple[RecordReader, ...] = ()
 
     def read_span(self, file: int, span: Span) -> tuple[Any, Sequence[int], Mapping[int, str]]:

@@ -45,48 +45,36 @@ class RecordReader:
         A number beyond the largest double, such as 1e999, becomes the largest double and not infinity. ``bad_rows`` is
         pyarrow's handler of rows with too many or too few fields.
         """
-        data = self._data(span)
-        types = self.format.types if types is None else types
-        table = self._table(data, columns, types, serially, bad_rows)
-        infinite = list(_with_infinities(table))
-        if not infinite:
-            return table
-        as_bytes = dict.fromkeys(infinite, arrow_module("pyarrow").binary())
-        texts = self._table(data, infinite, as_bytes, serially, bad_rows)
-        for name in infinite:
+        pyarrow, csv, data = arrow_module("pyarrow"), arrow_module("pyarrow.csv"), self._data(span)
+        # pyarrow has a task per column, which takes longer than reading a value of it.
+        in_threads = not serially and len(columns) <= _MOST_IN_THREADS
+
+        def parsed(names: Sequence[str], types: Mapping[str, Any]) -> Any:
+            return csv.read_csv(
+                pyarrow.py_buffer(data),
+                csv.ReadOptions(
+                    column_names=list(self.header), use_threads=in_threads, block_size=len(data) + 1
+                ),
+                csv.ParseOptions(
+                    delimiter=self.format.delimiter,
+                    newlines_in_values=b'"' in data,
+                    invalid_row_handler=bad_rows,
+                ),
+                csv.ConvertOptions(
+                    column_types=dict(types),
+                    include_columns=list(names),
+                    null_values=list(self.format.na),
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                ),
+            )
+
+        table = parsed(columns, self.format.types if types is None else types)
+        for name in _with_infinities(table):
+            texts = parsed([name], {name: pyarrow.binary()})
             column = without_overflows(table.column(name), texts.column(name))
             table = table.set_column(table.schema.get_field_index(name), name, column)
         return table
-
-    def _table(
-        self,
-        data: bytes,
-        columns: Sequence[str],
-        types: Mapping[str, Any],
-        serially: bool,
-        bad_rows: Any,
-    ) -> Any:
-        csv = arrow_module("pyarrow.csv")
-        # pyarrow has a task per column, which takes longer than reading a value of it.
-        in_threads = not serially and len(columns) <= _MOST_IN_THREADS
-        return csv.read_csv(
-            arrow_module("pyarrow").py_buffer(data),
-            csv.ReadOptions(
-                column_names=list(self.header), use_threads=in_threads, block_size=len(data) + 1
-            ),
-            csv.ParseOptions(
-                delimiter=self.format.delimiter,
-                newlines_in_values=b'"' in data,
-                invalid_row_handler=bad_rows,
-            ),
-            csv.ConvertOptions(
-                column_types=dict(types),
-                include_columns=list(columns),
-                null_values=list(self.format.na),
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
-            ),
-        )
 
     def read(self, span: Span, columns: Sequence[str]) -> Any:
         pyarrow = arrow_module("pyarrow")

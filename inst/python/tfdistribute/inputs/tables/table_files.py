@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from tfdistribute.inputs.files.blocks import Block
 from tfdistribute.inputs.files.files import File
@@ -14,14 +14,15 @@ from tfdistribute.inputs.tables.bad_rows import PLACES_SHOWN, drop_bad_rows
 from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 
 Files = TypeVar("Files", bound="TableFiles")
-Position = TypeVar("Position")
 
 
 @dataclass(frozen=True)
-class TableSource(Generic[Position]):
+class TableFiles:
+    """Files whose blocks have positions: numbers of row groups or record batches, or byte ranges of text."""
+
     files: tuple[File, ...]
     columns: TableColumns
-    positions: dict[Block, Position]
+    positions: dict[Block, Any]
     skips: bool = False  # Blocks then count only the usable rows.
 
     @property
@@ -36,27 +37,30 @@ class TableSource(Generic[Position]):
     def blocks(self) -> Sequence[Block]:
         return list(self.positions)
 
-
-@dataclass(frozen=True)
-class TableFiles(TableSource[int]):
-    """Files whose blocks are row groups or record batches, by their number in the file."""
-
     def batches(self, block: Block) -> Iterator[Any]:
         """Read a block as ``pyarrow.RecordBatch``es; may be called on any thread."""
         raise NotImplementedError
 
     def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
-        batches = self._good_batches(block) if self.skips else self.batches(block)
-        slices = _slice_batches(batches, start, stop)
-        path = self.files[block.file].path
-        yield from self.columns.read_batches(slices, path, block.first + start)
+        step, path, first = self.columns.batch_rows, self.files[block.file].path, 0
+        for batch in self._good_batches(block) if self.skips else self.batches(block):
+            for begin in range(max(start - first, 0), min(stop - first, batch.num_rows), step):
+                part = batch.slice(begin, min(step, stop - first - begin))
+
+                def locate(row: int, before: int = block.first + first + begin) -> str:
+                    return f'row {before + row + 1} of "{path}"'
+
+                yield self.columns.read(_as_table(part), locate)
+            first += batch.num_rows
+            if first >= stop:
+                return
 
     def _good_batches(self, block: Block) -> Iterator[Any]:
         for batch in self.batches(block):
             yield from drop_bad_rows(_as_table(batch), self.columns)[0].to_batches()
 
     def without_bad_rows(self: Files) -> tuple[Files, int, list[str]]:
-        positions: dict[Block, int] = {}
+        positions: dict[Block, Any] = {}
         count, places = 0, list[str]()
         for block, position in self.positions.items():
             rows, first = 0, block.first
@@ -87,15 +91,3 @@ def number_blocks(files: Iterable[Iterable[int]]) -> dict[Block, int]:
 
 def _as_table(batch: Any) -> Any:
     return arrow_module("pyarrow").Table.from_batches([batch])
-
-
-def _slice_batches(batches: Iterable[Any], start: int, stop: int) -> Iterator[Any]:
-    first = 0
-    for batch in batches:
-        last = first + batch.num_rows
-        if last > start:
-            after = min(stop, last)
-            yield batch.slice(max(start - first, 0), after - max(start, first))
-        if last >= stop:
-            return
-        first = last
