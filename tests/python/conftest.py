@@ -21,7 +21,6 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from support import gcs_store
 
 from tfdistribute import engine, gpus, versions
 
@@ -59,8 +58,6 @@ def pytest_configure() -> None:
         ctypes.CDLL(None).prctl(36, 1)
     # The tests are no task of a cluster.
     os.environ.pop("TF_CONFIG", None)
-    # TensorFlow looks for it only once, perhaps in a test that comes before those with a bucket.
-    os.environ["GOOGLE_AUTH_TOKEN_FOR_TESTING"] = gcs_store.TOKEN
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Test files use tf.estimator when they are imported. A newer TensorFlow has it once the engine has added it.

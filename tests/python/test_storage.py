@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.buckets import Store, google_store, s3_store
 
-from tfdistribute import engine, storage
-from tfdistribute.errors import BackendError
+from tfdistribute import storage
+from tfdistribute.errors import BackendError, InputError
+from tfdistribute.inputs.files.files import find_files
 
 
-@pytest.fixture(params=["local", "remote"])
-def directory(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A directory that Python reads, and one that TensorFlow reads as it does remote ones."""
+@pytest.fixture(scope="module")
+def google(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with google_store(tmp_path_factory.mktemp("google")) as store:
+        yield store
+
+
+@pytest.fixture(scope="module")
+def amazon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with s3_store(tmp_path_factory.mktemp("amazon")) as store:
+        yield store
+
+
+@pytest.fixture(params=["local", "google", "amazon"])
+def directory(
+    request: pytest.FixtureRequest,
+    google: Store,
+    amazon: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> str:
+    """A directory of this machine, and one of each store."""
+    stores = {"google": google, "amazon": amazon}
     if request.param == "local":
         return str(tmp_path / "directory")
-    request.getfixturevalue("tensorflow")
-    assert engine.is_started()
-    return f"file://{tmp_path}/directory"
+    store = stores[request.param]
+    for name, value in store.environment.items():
+        monkeypatch.setenv(name, value)
+    return f"{store.root}/{tmp_path.name}/directory"
 
 
 @pytest.mark.versions
@@ -89,19 +110,32 @@ def test_a_failed_write_leaves_the_old_file(
     assert (path.read_text(), list(tmp_path.iterdir())) == ("old", [path])
 
 
-def test_the_package_for_a_scheme_is_imported_when_it_is_there(
-    tensorflow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    module = tmp_path / "tensorflow_io.py"
-    module.write_text("import pathlib; pathlib.Path(__file__).with_name('imported').touch()")
-    monkeypatch.syspath_prepend(tmp_path)
-    # This one imports, and does not add the scheme.
-    with pytest.raises(BackendError, match='"s3", which nothing installed reads'):
-        storage.of("s3://bucket/file")
-    assert (tmp_path / "imported").exists()
-    sys.modules.pop("tensorflow_io")
-    module.write_text("raise ImportError('built for another TensorFlow')")
-    importlib.invalidate_caches()
-    with pytest.raises(BackendError, match="cannot be imported: built for another") as caught:
-        storage.of("s3://bucket/file")
-    assert tensorflow.__version__ in str(caught.value.remedy)
+def test_files_are_found_by_patterns_in_each_storage(directory: str) -> None:
+    for name in ("a-1.csv", "a-2.csv", "b/a-3.csv", "b/_SUCCESS"):
+        storage.of(directory).make_directory(f"{directory}/b")
+        storage.of(directory).write(f"{directory}/{name}", b"x,y\n1,2\n")
+    found = [file.path for file in find_files([f"{directory}/a-*.csv"])]
+    assert found == [f"{directory}/a-1.csv", f"{directory}/a-2.csv"]
+    assert [file.path for file in find_files([f"{directory}/*/a-?.csv"])] == [
+        f"{directory}/b/a-3.csv"
+    ]
+    assert [file.path for file in find_files([f"{directory}/b"], directories=True)] == [
+        f"{directory}/b/a-3.csv"
+    ]
+    assert sorted(storage.files_below(directory)) == [
+        "a-1.csv",
+        "a-2.csv",
+        "b/_SUCCESS",
+        "b/a-3.csv",
+    ]
+    with pytest.raises(InputError, match="matches no file"):
+        find_files([f"{directory}/c-*.csv"])
+
+
+@pytest.mark.parametrize(
+    ("path", "remedy"), [("moon://a/b", "s3://"), ("az://a/b", "Mount the container")]
+)
+def test_a_scheme_that_nothing_reads_is_named(path: str, remedy: str) -> None:
+    with pytest.raises(BackendError, match="which nothing installed reads") as caught:
+        storage.of(path)
+    assert remedy in str(caught.value.remedy)

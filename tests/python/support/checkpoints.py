@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from tfdistribute.checkpoints.mirror import local_checkpoint
+from tfdistribute.checkpoints.newest import newest_checkpoint
+
 
 def variables(model_dir: str | Path) -> dict[str, Any]:
     """Return the variables of the newest checkpoint by name."""
@@ -74,6 +77,8 @@ def flip(path: Path, place: int) -> None:
 
 
 def _newest(model_dir: str | Path) -> str:
+    if "://" in str(model_dir):
+        return local_checkpoint(newest_checkpoint(str(model_dir)) or "")
     return _train().latest_checkpoint(str(model_dir))
 
 

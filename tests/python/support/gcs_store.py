@@ -1,8 +1,4 @@
-"""A store that speaks what TensorFlow needs of Google Cloud Storage, on the loopback interface.
-
-TensorFlow's addresses of ``gs://`` are fixed, but its HTTP library honours ``https_proxy``: the store is a proxy that
-answers for Google's hosts itself, with a certificate of its own. It is a process of its own, because TensorFlow waits
-for some answers while it holds Python's lock.
+"""A store that speaks what pyarrow needs of Google Cloud Storage, on the loopback interface.
 
 Run as ``python gcs_store.py DIRECTORY``, it prints its port and serves until its standard input ends.
 
@@ -16,7 +12,6 @@ import contextlib
 import json
 import os
 import re
-import ssl
 import subprocess
 import sys
 import threading
@@ -33,7 +28,6 @@ BUCKET = "bucket"
 # The objects of this bucket can be neither read nor written.
 REFUSED = "refused"
 
-TOKEN = "token"
 _ROUTES = (
     (r"/upload/storage/v1/b/([^/]+)/o", "_upload"),
     (r"/storage/v1/b/([^/]+)/o/([^/]+)/rewriteTo/b/([^/]+)/o/([^/]+)", "_rewrite"),
@@ -49,8 +43,8 @@ class Store:
     """The objects of the bucket, as another client sees them.
 
     Args:
-        directory: Directory of the objects, one file each, and of the certificate.
-        environment: Environment variables with which TensorFlow finds the store.
+        directory: Directory of the objects, one file each.
+        environment: Environment variables with which the store is found.
     """
 
     directory: Path
@@ -71,34 +65,20 @@ class Store:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One connection: first that of a proxy, then that of Google's host."""
-
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     directory: Path
-    context: ssl.SSLContext
     uploads: dict[str, tuple[Path, bytearray]]
     lock = threading.RLock()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Write nothing."""
 
-    def do_CONNECT(self) -> None:
-        """Become Google's host."""
-        self.send_response(200)
-        self.end_headers()
-        self.connection = self.context.wrap_socket(self.connection, server_side=True)
-        self.rfile = self.connection.makefile("rb")
-        self.wfile = self.connection.makefile("wb", buffering=0)
-        self.close_connection = False
-
     def answer(self) -> None:
         """Answer a request to Google's host."""
         address = urlsplit(self.path)
         self.query = {name: values[0] for name, values in parse_qs(address.query).items()}
         self.content = self._read_content()
-        if self.headers.get("Authorization") != f"Bearer {TOKEN}":
-            return self._refuse(401, "Invalid Credentials")
         for pattern, route in _ROUTES:
             if found := re.fullmatch(pattern, address.path):
                 with self.lock:
@@ -129,7 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
                 return self._put(path, self.content)
             key = uuid.uuid4().hex
             self.uploads[key] = path, bytearray()
-            place = f"https://www.googleapis.com/upload/storage/v1/b/{bucket}/o"
+            place = f"http://{self.headers['Host']}/upload/storage/v1/b/{bucket}/o"
             place = f"{place}?uploadType=resumable&upload_id={key}"
             return self._send(200, b"", Location=place)
         path, written = self.uploads[self.query["upload_id"]]
@@ -186,10 +166,11 @@ class _Handler(BaseHTTPRequestHandler):
         if not path.exists():
             return self._refuse(404, "No such object")
         content = path.read_bytes()
-        part = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        part = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
         if part is None:
             return self._send(200, content)
-        first, last = int(part[1]), min(int(part[2]), len(content) - 1)
+        last = min(int(part[2] or len(content)), len(content) - 1)
+        first = int(part[1])
         if first >= len(content):
             return self._send(416, b"")
         shown = f"bytes {first}-{last}/{len(content)}"
@@ -235,12 +216,14 @@ def _replace(path: Path, content: bytes) -> None:
 
 def _metadata(path: Path) -> dict[str, str]:
     status = path.stat()
+    milliseconds = status.st_mtime_ns // 1_000_000 % 1000
     moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(status.st_mtime))
     return {
         "name": unquote(path.name),
         "size": str(status.st_size),
+        "bucket": path.parent.name,
         "generation": str(status.st_mtime_ns),
-        "updated": f"{moment}.{status.st_mtime_ns // 1_000_000 % 1000:03d}Z",
+        **dict.fromkeys(("updated", "timeCreated"), f"{moment}.{milliseconds:03d}Z"),
     }
 
 
@@ -248,7 +231,6 @@ def _metadata(path: Path) -> dict[str, str]:
 def gcs_store(directory: Path) -> Iterator[Store]:
     """Serve an empty store inside the block; its files are in the directory."""
     (directory / BUCKET).mkdir(parents=True)
-    _make_certificate(directory)
     process = subprocess.Popen(
         [sys.executable, "-I", "-S", __file__, str(directory)],
         stdin=subprocess.PIPE,
@@ -260,29 +242,12 @@ def gcs_store(directory: Path) -> Iterator[Store]:
         port = int(process.stdout.readline())
         yield Store(
             directory,
-            {
-                "https_proxy": f"http://127.0.0.1:{port}",
-                # The tasks of a cluster would use the proxy, too.
-                "no_proxy": "localhost,127.0.0.1",
-                "CURL_CA_BUNDLE": str(directory / "certificate.pem"),
-                "GOOGLE_AUTH_TOKEN_FOR_TESTING": TOKEN,
-                "NO_GCE_CHECK": "true",
-            },
+            {"STORAGE_EMULATOR_HOST": f"http://127.0.0.1:{port}"},
         )
 
 
-def _make_certificate(directory: Path) -> None:
-    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    names = ["-subj", "/CN=store", "-addext", "subjectAltName=DNS:*.googleapis.com", "-days", "2"]
-    files = ["-keyout", str(directory / "key.pem"), "-out", str(directory / "certificate.pem")]
-    command = ["openssl", "req", "-x509", *curve, *names, *files]
-    subprocess.run(command, check=True, capture_output=True)
-
-
 def _serve(directory: Path) -> None:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(directory / "certificate.pem", directory / "key.pem")
-    fields: dict[str, Any] = {"directory": directory, "context": context, "uploads": {}}
+    fields: dict[str, Any] = {"directory": directory, "uploads": {}}
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), fields))
     print(server.server_port, flush=True)  # noqa: T201
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()

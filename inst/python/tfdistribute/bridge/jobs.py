@@ -1,4 +1,4 @@
-"""Jobs for R: checks, data and start. TensorFlow is started only for a model_dir on remote storage."""
+"""Jobs for R: checks, data and start. TensorFlow is not started."""
 
 from __future__ import annotations
 

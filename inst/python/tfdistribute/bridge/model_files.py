@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping
 from typing import Any
 
 from tfdistribute import storage, versions
 from tfdistribute.bridge.code_fields import code_in, files_in
-from tfdistribute.checkpoints.contents import files_of
+from tfdistribute.checkpoints.mirror import local_checkpoint, local_file
 from tfdistribute.errors import ModelError
-from tfdistribute.files import is_remote
 from tfdistribute.model_file import read_model_file, untrusted, write_model_file
 from tfdistribute.training.model_directory import OWN_FILES, require_checkpoint
 from tfdistribute.training.remote.lease import access_error
@@ -42,32 +40,15 @@ def save_model(
     for file in own.values():
         storage.check_own(file)
     found = {**{name: file for name, file in own.items() if storage.is_file(file)}, **files}
-    with tempfile.TemporaryDirectory() as directory:
-        write_model_file(
-            path,
-            model=model,
-            versions={**writer, "tensorflow": versions.tensorflow()},
-            prefix=_local_checkpoint(prefix, directory),
-            description=description,
-            files={name: _local_file(file, directory) for name, file in found.items()},
-            overwrite=overwrite,
-        )
-
-
-def _local_checkpoint(prefix: str, directory: str) -> str:
-    if not is_remote(prefix):
-        return prefix
-    for file in files_of(prefix):
-        _local_file(file, directory)
-    return os.path.join(directory, os.path.basename(prefix))
-
-
-def _local_file(path: str, directory: str) -> str:
-    if not is_remote(path):
-        return path
-    copied = os.path.join(directory, os.path.basename(path))
-    storage.copy(path, copied)
-    return copied
+    write_model_file(
+        path,
+        model=model,
+        versions={**writer, "tensorflow": versions.tensorflow()},
+        prefix=local_checkpoint(prefix),
+        description=description,
+        files={name: local_file(file) for name, file in found.items()},
+        overwrite=overwrite,
+    )
 
 
 def load_model(path: str, model_dir: str, trusted: bool) -> dict[str, Any]:

@@ -19,6 +19,7 @@ STATE = "checkpoint"
 BROKEN = ".broken"
 
 _STEP = re.compile(r"-(\d+)$")
+_ALL = re.compile(r'^all_model_checkpoint_paths: "(?:.*/)?(.*)"$', re.MULTILINE)
 _NEWEST = re.compile(r'^model_checkpoint_path: "(.*)"$', re.MULTILINE)
 # TensorFlow ignores a file with any other line, and starts again at step 0.
 _STATE_LINES = re.compile(
@@ -103,6 +104,11 @@ def repair(model_dir: str) -> list[str]:
         name_newest(model_dir, *(os.path.basename(each) for each in sorted(usable, key=_step)))
         continues = f"continues from {os.path.basename(newest)}"
     return [f'{broken}: it is kept with the ending "{BROKEN}", and training {continues}.']
+
+
+def listed_names(model_dir: str) -> list[str]:
+    """List the names of the checkpoints that TensorFlow's saver keeps, oldest first."""
+    return _ALL.findall(_state(model_dir) or "")
 
 
 def name_newest(model_dir: str, *names: str) -> None:

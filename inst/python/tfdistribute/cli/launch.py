@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     cluster = cluster_of(arguments)
     model_dir = None if arguments.model_dir is None else absolute_path(arguments.model_dir)
     if model_dir is not None:
-        storage.check_package(model_dir)
+        storage.of(model_dir)
     if client.takes(cluster):
         return _submit(arguments, cluster, model_dir)
     directory = private_directory.new_directory()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import sys
 import time
@@ -30,9 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     name = str(arguments.directory)
-    if is_remote(name):
-        # TensorFlow reads remote storage.
-        importlib.import_module("tfdistribute.engine")
     submitted = read_handle(name)
     if submitted is not None:
         return _of_platform(submitted, arguments)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import shlex
 import shutil
@@ -19,7 +18,6 @@ from tfdistribute.cluster.managed import (
     ManagedCluster,
     VertexCluster,
 )
-from tfdistribute.files import is_remote
 from tfdistribute.launch.host import logs, private_directory
 from tfdistribute.launch.job_handle import save_handle
 from tfdistribute.launch.platforms import managed_job
@@ -76,9 +74,6 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.dry_run:
             print(managed_job.describe(job)[0], end="")
             return 0
-        if is_remote(arguments.staging or ""):
-            # TensorFlow writes to remote storage.
-            importlib.import_module("tfdistribute.engine")
         handle = managed_job.submit(job)
     finally:
         private_directory.remove(directory)

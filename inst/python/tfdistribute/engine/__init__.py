@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tfdistribute import storage, versions
+from tfdistribute import versions
 from tfdistribute.engine import patches as patches  # modules import it without TensorFlow
 from tfdistribute.engine.step.passes import list_switched_off
 from tfdistribute.errors import BackendError
@@ -163,6 +163,3 @@ def __getattr__(name: str) -> Any:
         for function in _when_started:
             function()
     return value
-
-
-storage.provide_remote(lambda path: sys.modules[__name__].remote_storage.find(path))

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from tfdistribute import engine, storage
+from tfdistribute.checkpoints.mirror import local_checkpoint
 from tfdistribute.checkpoints.newest import listed_checkpoint
 from tfdistribute.checksums import checksum
 from tfdistribute.descriptions import Description, check_directory
 from tfdistribute.descriptions.constraints import PLACE, Fact, Text
 from tfdistribute.errors import ModelDirectoryError
-from tfdistribute.files import absolute_path
+from tfdistribute.files import absolute_path, is_remote
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,13 @@ class WarmStart(Description):
 
     def build(self) -> Any:
         several = not isinstance(self.vars_to_warm_start, str)
-        saved_model = self._saved_model()
+        path, saved_model = self.ckpt_to_initialize_from, self._saved_model()
+        if storage.is_file(f"{saved_model}.index"):
+            path = saved_model
+        elif is_remote(path) and not storage.is_file(f"{path}.index"):
+            path = listed_checkpoint(path) or path
         return engine.tf.estimator.WarmStartSettings(
-            saved_model
-            if storage.is_file(f"{saved_model}.index")
-            else self.ckpt_to_initialize_from,
+            local_checkpoint(path),
             list(self.vars_to_warm_start) if several else self.vars_to_warm_start,
             var_name_to_prev_var_name=self.var_name_to_prev_var_name,
         )

@@ -20,7 +20,7 @@ from tfdistribute.errors import (
     as_values,
     from_values,
 )
-from tfdistribute.files import is_remote, parse_object
+from tfdistribute.files import parse_object
 from tfdistribute.trackers.description import Tracker
 from tfdistribute.trackers.follow import Logger, follow
 
@@ -28,11 +28,9 @@ from tfdistribute.trackers.follow import Logger, follow
 _OPEN_S = 90.0
 _CLOSE_S = 60.0
 
-# The working directory may hold "wandb", a folder for runs. Remote storage is read by TensorFlow.
+# The working directory may hold "wandb", a folder for runs.
 _CODE = (
-    "import importlib, sys; sys.path[0] = sys.argv[1]; "
-    "[importlib.import_module(name) for name in sys.argv[3:]]; "
-    "importlib.import_module(sys.argv[2]).main()"
+    "import importlib, sys; sys.path[0] = sys.argv[1]; importlib.import_module(sys.argv[2]).main()"
 )
 
 # Waits for the end of a training at most the given seconds; returns its last state, or None.
@@ -53,9 +51,8 @@ class TrackerProcess:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         root = str(Path(__file__).parents[2])
-        engine = ["tfdistribute.engine"] if is_remote(str(values["model_dir"])) else []
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _CODE, root, module, *engine],
+            [sys.executable, "-c", _CODE, root, module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -8,6 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute import engine, history_file
+from tfdistribute.checkpoints.mirror import (
+    download_exports,
+    local_checkpoint,
+    local_directory,
+    upload_events,
+)
 from tfdistribute.cluster.member import Member
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
@@ -70,6 +76,7 @@ class Evaluation:
     def metrics(self, checkpoint: str, report: Callable[[int], Any]) -> dict[str, Any]:
         """Evaluate a checkpoint; ``report`` gets the number of batches, and may raise KeyboardInterrupt."""
         prepared, spec = self.prepared, self._spec
+        checkpoint = local_checkpoint(checkpoint)
         if self._rows is not None:
             return prepared.estimator.evaluate_rows(
                 self._rows, prepared.graph_key, checkpoint, spec.name, report, spec.steps
@@ -132,10 +139,18 @@ def evaluate(
         else prepared.estimator.evaluate_shard(shard.exchange, shard.output_dir),
     ):
         metrics = evaluation.metrics(checkpoint, progress.note_batch)
+    upload_events(model.model_dir)
     values = metric_values(metrics)
     if name is None and (shard is None or shard.member.is_chief):
         history_file.append_evaluation(model.model_dir, values)
     return values
+
+
+def local_exports(model_dir: str, spec: EvalSpec) -> str:
+    """Return the directory of this machine with the exports of a model, which exporters compare with new ones."""
+    if spec.exporters:
+        download_exports(model_dir)
+    return local_directory(model_dir)
 
 
 def _counts_rows(prepared: Prepared) -> bool:

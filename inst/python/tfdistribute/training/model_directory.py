@@ -13,6 +13,7 @@ from typing import Any
 
 from tfdistribute import history_file, storage
 from tfdistribute.checkpoints.contents import is_whole
+from tfdistribute.checkpoints.mirror import local_directory
 from tfdistribute.checkpoints.newest import broken_newest, listed_checkpoint, newest_checkpoint
 from tfdistribute.columns import KINDS, ColumnFacts, InputFacts
 from tfdistribute.descriptions import check_directory
@@ -21,7 +22,7 @@ from tfdistribute.files import is_remote, is_unnamed_model
 from tfdistribute.inputs import position
 from tfdistribute.models import FactorCodes
 from tfdistribute.models.differences import find_difference, plain, show
-from tfdistribute.training.remote.lease import lost_access, read_error
+from tfdistribute.training.remote.lease import read_error
 
 SIGNATURE = "tfdistribute-model.json"
 # What a model is, what it was trained on, and its history.
@@ -282,8 +283,7 @@ def directory_error(text: str, model_dir: str) -> ModelDirectoryError | None:
     The text need not name a path, so the directory itself is examined.
     """
     problem, remedy = None, ""
-    if is_remote(model_dir):
-        return lost_access(text, model_dir)
+    model_dir = local_directory(model_dir)
     if _FULL.search(text):
         problem = f'The disk that holds `model_dir` "{model_dir}" is full.'
         remedy = "Free space there or choose another `model_dir`"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tfdistribute import engine, task_events
+from tfdistribute.checkpoints import mirror
 from tfdistribute.checkpoints.newest import repair
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.tf_config import read_tf_config
@@ -34,10 +35,7 @@ from tfdistribute.run_config import (
 from tfdistribute.sharding import BatchPlan, Shard, replica_batch_size
 from tfdistribute.training.history import REPORT_EVERY_S, History, Listener
 from tfdistribute.training.hooks import HookContext, ModelHooks, as_hooks, record_interval
-from tfdistribute.training.model_directory import (
-    ModelDirectory,
-    require_checkpoint,
-)
+from tfdistribute.training.model_directory import ModelDirectory, require_checkpoint
 from tfdistribute.training.specs import accepting
 from tfdistribute.training.variables import global_step
 from tfdistribute.training.warm_start import compare_warm_start
@@ -76,8 +74,7 @@ class Prepared:
         if not self.on_tpu:
             return source.input_fn(purpose, seed, packed=True)
         size = source.facts().global_batch_size
-        replicas = len(self.devices.train)
-        own_size = None if size is None else replica_batch_size(size, replicas)
+        own_size = None if size is None else replica_batch_size(size, len(self.devices.train))
         return engine.tpu.of_fixed_size(source.input_fn(purpose, seed), own_size)
 
     def continued(self, source: Input, first_step: int, writes: bool = True) -> Input:
@@ -223,6 +220,7 @@ def prepare_training(
     directory.check_owner(model.structure(), for_training=True)
     vocabularies = compare_warm_start(model, codes)
     notes = tuple(codes.notes(facts, directory.codes)) if writes else ()
+    mirror.continue_here(model.model_dir)
     prepared = _build(verb, model, directory, settings, facts, codes, member)
     engine.estimator.set_warm_vocabularies(prepared.estimator, vocabularies)
     if writes:
@@ -243,10 +241,9 @@ def prepare_use(
     source: Input | None,
     checkpoint_path: str | None,
 ) -> tuple[Prepared, str]:
-    """Check an evaluation, a prediction or an export; return its Estimator and the checkpoint's prefix.
+    """Check an evaluation, a prediction or an export; return its Estimator and the prefix of a checkpoint here.
 
-    Raises ModelDirectoryError if there is no checkpoint, or it belongs to another model, and InputError if data and
-    model do not fit.
+    Raises ModelDirectoryError without a checkpoint of this model, and InputError if data and model do not fit.
     """
     engine.check_process()
     checkpoint = require_checkpoint(model.model_dir, checkpoint_path, verb)
@@ -257,6 +254,7 @@ def prepare_use(
         model.check(codes.applied(facts), needs_label=verb == "evaluate")
         accepting(source, model, codes, needs_label=verb == "evaluate")
     directory.check_owner(model.structure(), for_training=False)
+    checkpoint = mirror.local_checkpoint(checkpoint)
     return _build(verb, model, directory, settings, facts, codes), checkpoint
 
 
@@ -315,13 +313,15 @@ def _build(
     preflight(replace(context, replicas=replicas, devices=devices.all))
     if settings.memory_limit_mb is not None:
         engine.devices.limit_gpu_memory(settings.memory_limit_mb)
-    config = build(settings, devices, model.model_dir, member, alone)
+    config = build(settings, devices, mirror.local_directory(model.model_dir), member, alone)
     if model.has_callbacks():
         # R functions must be called on R's own thread, or R aborts.
         engine.r_thread.adopt(config.train_distribute)
         engine.r_thread.adopt(config.eval_distribute)
     model_hooks = ModelHooks(model.model_dir)
-    estimator = model.with_session_hooks(model_hooks).build(config)
+    local = str(config.model_dir)
+    built = model if local == model.model_dir else replace(model, model_dir=local)
+    estimator = built.with_session_hooks(model_hooks).build(config)
     if verb in TRAINING:
         engine.estimator.set_gradient_accumulation(
             estimator, settings.micro_batches, settings.scales_loss

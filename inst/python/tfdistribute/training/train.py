@@ -17,6 +17,7 @@ from tfdistribute.training.multi_worker.assignment import TaskAssignment, enter_
 from tfdistribute.training.multi_worker.perform import perform
 from tfdistribute.training.preparation import prepare_estimator, prepare_training
 from tfdistribute.training.remote.exclusive import exclusive
+from tfdistribute.training.remote.lease import uploads
 from tfdistribute.training.specs import TrainSpec, check_training
 from tfdistribute.training.tabular import choose_end, steps_note
 from tfdistribute.training.tensorflow_errors import translate_errors
@@ -145,6 +146,7 @@ def _train(
             source.serving(),
             suppress_nan_error(hooks),
             prepared.many_steps(history),
+            uploads(model.model_dir),
         ):
             prepared.estimator.train(
                 prepared.input_fn(source, "train"),

@@ -12,7 +12,7 @@ from tfdistribute.errors import ArgumentError
 from tfdistribute.interrupts import StopRequest, finish_step_on_interrupt
 from tfdistribute.models import Model, Tabular
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.evaluate import Evaluation
+from tfdistribute.training.evaluate import Evaluation, local_exports
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.hooks import HookContext, suppress_nan_error
 from tfdistribute.training.hooks.early_stopping import notes_on_evaluations
@@ -21,6 +21,7 @@ from tfdistribute.training.multi_worker.assignment import TaskAssignment, enter_
 from tfdistribute.training.multi_worker.perform import perform
 from tfdistribute.training.preparation import check_evaluation, prepare_training
 from tfdistribute.training.remote.exclusive import exclusive
+from tfdistribute.training.remote.lease import uploads
 from tfdistribute.training.specs import EvalSpec, TrainSpec, check_specs
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.tracking import tracked
@@ -95,13 +96,16 @@ def _train_and_evaluate(
         evaluation.source.serving(),
         suppress_nan_error(train_spec.hooks),
         prepared.many_steps(history),
+        uploads(model.model_dir),
     ):
         for text in notes_on_evaluations(
             train_spec.hooks, eval_spec.throttle_secs, settings, history, prepared.first_step
         ):
             history.note(text)
         known = history_file.read_evaluations(model.model_dir, of_training=True)
-        engine.best_exports.remember(eval_spec.exporters, model.model_dir, known)
+        engine.best_exports.remember(
+            eval_spec.exporters, local_exports(model.model_dir, eval_spec), known
+        )
         evaluate = _noting(evaluation, history, stop)
         with prepared.estimator.evaluate_with(evaluate):
             tf.estimator.train_and_evaluate(

@@ -6,6 +6,7 @@ from collections.abc import Container
 from typing import Any
 
 from tfdistribute import engine
+from tfdistribute.checkpoints.mirror import local_checkpoint
 from tfdistribute.checkpoints.newest import newest_checkpoint
 from tfdistribute.errors import ArgumentError
 from tfdistribute.training.model_directory import require_checkpoint
@@ -17,18 +18,20 @@ def global_step(model_dir: str) -> int:
     A broken newest checkpoint is skipped, because a task may ask before the chief has moved it aside.
     """
     prefix = newest_checkpoint(model_dir)
-    return 0 if prefix is None else int(engine.tf.train.load_variable(prefix, "global_step"))
+    if prefix is None:
+        return 0
+    return int(engine.tf.train.load_variable(local_checkpoint(prefix), "global_step"))
 
 
 def variable_names(model_dir: str, verb: str = "variable_names") -> list[str]:
     """List the variables of a trained model, including slots of optimizers and the global step."""
-    checkpoint = require_checkpoint(model_dir, None, verb)
+    checkpoint = local_checkpoint(require_checkpoint(model_dir, None, verb))
     return sorted(name for name, _ in engine.tf.train.list_variables(checkpoint))
 
 
 def variable_value(model_dir: str, name: str, verb: str = "variable_value") -> Any:
     """Read one variable of a trained model as a NumPy array; ArgumentError if the model does not have it."""
-    checkpoint = require_checkpoint(model_dir, None, verb)
+    checkpoint = local_checkpoint(require_checkpoint(model_dir, None, verb))
     names = variable_names(model_dir)
     if name not in names:
         raise ArgumentError(
@@ -44,7 +47,7 @@ def weights(model_dir: str) -> dict[str, tuple[int, ...]]:
     prefix = newest_checkpoint(model_dir)
     if prefix is None:
         return {}
-    shapes = dict(engine.tf.train.list_variables(prefix))
+    shapes = dict(engine.tf.train.list_variables(local_checkpoint(prefix)))
     return {
         name: tuple(shape)
         for name, shape in shapes.items()

@@ -16,7 +16,7 @@ def test_a_copy_that_the_user_stops_is_not_said_to_be_late(tmp_path: Path):
     job = fake_job(tmp_path, {}, model_dir="gs://bucket/model")
     logs = tmp_path / "logs"
     logs.mkdir()
-    (note,) = move_logs(job, str(logs), {"notes": []}, lambda: True)["notes"]
+    (note,) = move_logs(job, str(logs), {"notes": [], "tasks": []}, lambda: True)["notes"]
     assert "(it was stopped)" in note
     assert logs.exists()
     private_directory.remove(job.directory)

@@ -1,32 +1,38 @@
-"""A bucket for the tests of a file."""
+"""Buckets for the tests of a file."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from support.gcs_store import Store, gcs_store
+from support.buckets import STORES, Store
+
+from tfdistribute.checkpoints import mirror
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with gcs_store(tmp_path_factory.mktemp("store") / "gcs") as store:
+def served(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Store]:
+    """A store of the kind that a test names, or Google's."""
+    kind = getattr(request, "param", "gs")
+    with STORES[kind](tmp_path_factory.mktemp(kind)) as store:
         yield store
 
 
 @pytest.fixture
 def bucket(
-    tensorflow: Any, served: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tensorflow: object,
+    served: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Store]:
-    """A store that TensorFlow finds, in an empty working directory."""
+    """A store that is found by the environment, with an empty working directory."""
     for name, value in served.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
     yield served
-    # Each writer of events has a temporary file, and a failed upload leaves one.
-    tensorflow.compat.v1.summary.FileWriterCache.clear()
-    for path in Path(tempfile.gettempdir()).glob("tmp_file_tensorflow_*"):
-        path.unlink()
+    for each in mirror._mirrors.values():
+        each._home.cleanup()
+    mirror._mirrors.clear()

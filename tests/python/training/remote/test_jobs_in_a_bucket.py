@@ -1,16 +1,18 @@
-"""Jobs of several processes with a model directory in a bucket, gs://."""
+"""Jobs of several processes with a model directory in a bucket."""
 
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import cluster_task, job_fakes
+from support.buckets import SECRET, Store
 from support.checkpoints import assert_alike, variables
 from support.fault_jobs import fault_job
-from support.gcs_store import BUCKET, REFUSED, Store
+from support.gcs_store import BUCKET, REFUSED
 
 from tfdistribute.bridge import jobs
 from tfdistribute.cli import main
@@ -27,8 +29,6 @@ from tfdistribute.training.remote import lease
 
 pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
 
-MODEL = f"gs://{BUCKET}/job"
-
 
 def refusal(model_dir: str) -> TfdistributeError:
     """The error of R's first call for a job."""
@@ -40,35 +40,56 @@ def refusal(model_dir: str) -> TfdistributeError:
 
 
 @pytest.mark.slow
-def test_a_killed_worker_is_healed_in_a_bucket_that_no_other_job_may_use(
-    bucket: Store, tmp_path: Path
+@pytest.mark.parametrize(
+    ("served", "killed"),
+    [("gs", "worker 0"), ("s3", "chief 0")],
+    indirect=["served"],
+    scope="module",
+)
+def test_a_killed_task_is_healed_in_a_bucket_that_no_other_job_may_use(
+    bucket: Store, killed: str, tmp_path: Path
 ) -> None:
+    model = f"{bucket.root}/job"
     config = {"strategy": {"kind": "multi_worker"}}
-    options = {"max_steps": 20, "config": config, "remote": MODEL, "stops": ["chief-0 step-14"]}
-    with fault_job(tmp_path / "job", options, model_dir=MODEL, evaluator=True, max_steps=20) as job:
+    options = {"max_steps": 20, "config": config, "remote": model, "stops": ["chief-0 step-14"]}
+    with fault_job(tmp_path / "job", options, model_dir=model, evaluator=True, max_steps=20) as job:
         job.await_stop(0)
-        owner = json.loads(bucket.path(f"job/{lease.NAME}").read_bytes())
+        owner = json.loads(bucket.read(f"job/{lease.NAME}"))
         assert owner["job"] == Path(job.handle["directory"]).name
-        found = find_job(f"{MODEL}/")
+        found = find_job(f"{model}/")
         assert found is not None
         assert found["id"] == job.handle["id"]
         with pytest.raises(ModelDirectoryError, match=f"another training: .*pid {chief_of(job)}"):
-            lease.check_free(MODEL)
-        job.kill("worker 0")
+            lease.check_free(model)
+        assert_no_secret(bucket, tmp_path, Path(tempfile.gettempdir()))
+        job.kill(killed)
         job.go_on(0)
         state = job.end()
-    assert (state["state"], state["global_step"], state["restarts"]) == ("done", 20, 1)
-    # From 14 back to the checkpoint of step 10, or from 15 if the killed worker had written its part of that step.
-    assert state["steps_lost"] in (4, 5)
-    assert state["evaluations"][-1]["global_step"] == 20
-    assert read_losses(MODEL).columns()["step"][-1] == 20
-    assert state["history"]["training"]["step"][-1] == 20
+    assert_healed(state, model)
     left = {name.split("/")[1] for name in bucket.names("job/")}
     assert lease.NAME not in left
     assert LOSSES in left
     assert_logs_are_in_the_bucket(job, bucket, tmp_path)
+    assert_no_secret(bucket, tmp_path, Path(tempfile.gettempdir()))
     cluster_task.train(tmp_path / "alone", "custom", {"max_steps": 20})
-    assert_alike(variables(MODEL), variables(tmp_path / "alone" / "custom" / "model"))
+    assert_alike(variables(model), variables(tmp_path / "alone" / "custom" / "model"))
+
+
+def assert_healed(state: dict[str, Any], model: str) -> None:
+    assert (state["state"], state["global_step"], state["restarts"]) == ("done", 20, 1)
+    # From 14 back to the checkpoint of step 10, or from 15 if the killed worker had written its part of that step.
+    assert state["steps_lost"] in (4, 5)
+    assert state["evaluations"][-1]["global_step"] == 20
+    assert read_losses(model).columns()["step"][-1] == 20
+    assert state["history"]["training"]["step"][-1] == 20
+
+
+def assert_no_secret(store: Store, *directories: Path) -> None:
+    files = [path for each in directories for path in each.rglob("*") if path.is_file()]
+    texts = [path.read_bytes() for path in files]
+    texts += [store.read(name) for name in store.names()]
+    assert len(texts) > 5
+    assert not [text for text in texts if SECRET.encode() in text]
 
 
 def assert_logs_are_in_the_bucket(job: Any, bucket: Store, directory: Path) -> None:
@@ -81,12 +102,17 @@ def assert_logs_are_in_the_bucket(job: Any, bucket: Store, directory: Path) -> N
         "(start 2) ---"
     )
     # Another session finds the job by its directory.
-    found = job_handle.last_job(MODEL)
+    model = str(job.handle["model_dir"])
+    found = job_handle.last_job(model)
     assert found is not None
-    assert found["logs"] == f"{MODEL}/logs"
+    assert found["logs"] == f"{model}/logs"
     assert job_handle.job_state(found) == job.state
     assert job_handle.job_logs(found, "worker 0") == lines
-    assert list(directory.rglob("gs:")) == list(directory.rglob("tfdistribute-logs")) == []
+    assert (
+        list(directory.rglob(f"{bucket.scheme}:"))
+        == list(directory.rglob("tfdistribute-logs"))
+        == []
+    )
 
 
 @pytest.mark.slow
@@ -132,9 +158,9 @@ def chief_of(job: Any) -> int:
 def test_a_job_that_cannot_use_its_bucket_is_refused_before_a_process_starts(
     bucket: Store,
 ) -> None:
-    assert "cannot be written: The specified bucket" in refusal("gs://missing/m").problem
+    assert 'cannot be written: The bucket "missing"' in refusal("gs://missing/m").problem
     assert isinstance(refusal(f"gs://{REFUSED}/m"), ModelDirectoryError)
-    assert isinstance(refusal("s3://bucket/m"), BackendError)
+    assert isinstance(refusal("moon://bucket/m"), BackendError)
     running = lease.Lease(f"gs://{BUCKET}/taken", "first")
     with running.hold():
         assert "is in use by another training" in refusal(f"gs://{BUCKET}/taken").problem

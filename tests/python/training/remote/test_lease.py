@@ -14,6 +14,7 @@ import pytest
 
 from tfdistribute import storage
 from tfdistribute.errors import ModelDirectoryError
+from tfdistribute.storage.status import Status
 from tfdistribute.training.remote import lease
 from tfdistribute.training.remote.lease import NAME, Lease, check_free, hold_lease
 
@@ -42,9 +43,9 @@ class Memory:
         self.files[path] = content
         self.times[path] = time.time() + 3600
 
-    def status(self, path: str) -> storage.Status:
+    def status(self, path: str) -> Status:
         self.open(path)
-        return storage.Status(len(self.files[path]), int(self.times[path] * 1e9))
+        return Status(len(self.files[path]), int(self.times[path] * 1e9))
 
     def remove(self, path: str) -> None:
         del self.files[path]
@@ -63,7 +64,7 @@ class Memory:
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch) -> Memory:
     found = Memory()
-    monkeypatch.setattr(storage, "_remote", [lambda path: found])
+    monkeypatch.setattr(storage.buckets, "find", lambda path: found)
     monkeypatch.setattr(lease, "SETTLE_S", 0.02)
     monkeypatch.setattr(lease, "RENEW_S", 0.02)
     return found

@@ -16,6 +16,7 @@ from typing import Any, Protocol, cast
 import tensorflow as tf
 from tensorflow.python.training import monitored_session, session_manager
 
+from tfdistribute.checkpoints.mirror import is_mirror
 from tfdistribute.cluster.member import Member
 from tfdistribute.engine import patches
 from tfdistribute.engine.multi_worker import collective_savers
@@ -262,7 +263,8 @@ def _complete_graph(estimator: Any, spec: Any) -> None:
     if not (spec.scaffold.saver or v1.get_collection(v1.GraphKeys.SAVERS)):
         config = estimator.config
         saver = v1.train.Saver(
-            sharded=True,
+            # Parameter servers on other machines would write their shards there.
+            sharded=not is_mirror(estimator.model_dir),
             max_to_keep=config.keep_checkpoint_max,
             keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,
             defer_build=True,

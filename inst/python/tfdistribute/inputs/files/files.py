@@ -1,4 +1,4 @@
-"""File search by path or pattern, on this machine or any TensorFlow file system."""
+"""File search by path or pattern, on this machine or on remote storage."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import glob
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import BinaryIO
 
-from tfdistribute import engine, storage
+from tfdistribute import storage
 from tfdistribute.errors import BackendError, InputError
 from tfdistribute.files import NotRegularError, is_remote
 
@@ -133,10 +134,22 @@ def _matching(path: str) -> list[str]:
 def _glob(path: str) -> list[str]:
     if not is_remote(path):
         return glob.glob(path)
+    scheme, _, rest = path.partition("://")
+    bucket, *parts = rest.split("/")
+    found = [f"{scheme}://{bucket}"]
     try:
-        return engine.tf.io.gfile.glob(path)
-    except engine.tf.errors.OpError as error:
+        for part in parts:
+            found = [_join(each, name) for each in found for name in _named(each, part)]
+    except OSError as error:
         raise _read_error(path, error) from error
+    return found
+
+
+def _named(directory: str, pattern: str) -> list[str]:
+    if not _WILDCARDS & set(pattern):
+        return [pattern]
+    names = storage.of(directory).names(directory)
+    return [name for name in names if fnmatchcase(name, pattern)]
 
 
 def _files_in(directory: str) -> list[str]:

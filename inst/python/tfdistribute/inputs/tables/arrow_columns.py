@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tfdistribute.columns import ARROW_TYPES, AcceptedValues, ColumnFacts
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.packed.layout import Layout, Matrices, check_columns
-from tfdistribute.inputs.tables.pyarrow_import import arrow_module
+from tfdistribute.storage.buckets import arrow_module
 
 # Bytes copied from Arrow's columns at once; small enough for the processor's cache.
 BATCH_BYTES = 2 * 2**20

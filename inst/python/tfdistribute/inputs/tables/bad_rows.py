@@ -14,7 +14,7 @@ from tfdistribute.inputs.tables.arrow_columns import (
     values_of,
     without_overflows,
 )
-from tfdistribute.inputs.tables.pyarrow_import import arrow_module
+from tfdistribute.storage.buckets import arrow_module
 
 # Number of skipped rows whose places are reported.
 PLACES_SHOWN = 5

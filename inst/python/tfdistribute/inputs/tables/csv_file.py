@@ -19,9 +19,9 @@ from tfdistribute.inputs.tables.arrow_columns import arrow_type_of
 from tfdistribute.inputs.tables.bad_rows import PLACES_SHOWN
 from tfdistribute.inputs.tables.csv_parsing import CsvFormat, RecordReader
 from tfdistribute.inputs.tables.csv_records import Span, check_delimiter, find_spans
-from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 from tfdistribute.inputs.tables.table_files import TableFiles
 from tfdistribute.inputs.tables.table_input import TableInput
+from tfdistribute.storage.buckets import arrow_module
 
 _DELIMITER = Pattern(
     "[ !#-~\t]", "`{argument}` must be one ASCII character, and not a quote, not {value}."

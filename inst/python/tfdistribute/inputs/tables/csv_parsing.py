@@ -12,7 +12,7 @@ from tfdistribute.inputs.files.files import File, check_unchanged, read_bytes
 from tfdistribute.inputs.tables.arrow_columns import TableColumns, without_overflows
 from tfdistribute.inputs.tables.bad_rows import drop_bad_rows
 from tfdistribute.inputs.tables.csv_records import Span, lines_of_records
-from tfdistribute.inputs.tables.pyarrow_import import arrow_module
+from tfdistribute.storage.buckets import arrow_module
 
 _MOST_IN_THREADS = 1000
 _PLACE = re.compile(r"(?:In CSV column #(\d+): )?(?:CSV parse error: )?Row #(\d+): (.*)", re.DOTALL)

@@ -1,26 +1,15 @@
-"""Lazy import of pyarrow, which only CSV, Parquet and Arrow inputs need."""
+"""Files for the readers of pyarrow, which only CSV, Parquet and Arrow inputs need."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib
-import sys
 from collections.abc import Iterator
 from typing import Any
 
-from tfdistribute.errors import BackendError, InputError
+from tfdistribute.errors import InputError
 from tfdistribute.files import is_remote
 from tfdistribute.inputs.files.files import File, check_unchanged, open_file
-
-
-def arrow_module(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise BackendError(
-            f"pyarrow cannot be imported by {sys.executable}: {error}.",
-            'Run install_tfdistribute() in R, or `pip install "pyarrow<21"`.',
-        ) from error
+from tfdistribute.storage.buckets import arrow_module
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from tfdistribute.inputs.files.files import File
 from tfdistribute.inputs.packed.layout import Layout, Matrices
 from tfdistribute.inputs.tables.arrow_columns import TableColumns
 from tfdistribute.inputs.tables.bad_rows import PLACES_SHOWN, drop_bad_rows
-from tfdistribute.inputs.tables.pyarrow_import import arrow_module
+from tfdistribute.storage.buckets import arrow_module
 
 Files = TypeVar("Files", bound="TableFiles")
 

@@ -6,30 +6,24 @@ import contextlib
 import json
 import os
 import shutil
-import subprocess
-import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tfdistribute import storage
-from tfdistribute.launch.host import processes
+from tfdistribute.errors import TfdistributeError
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.job_files import RESULT_FILE
 from tfdistribute.launch.state import remote_logs
 
-# How long the copy may take, with the start of TensorFlow.
+# How long the copy may take.
 COPY_S = 60.0
 
 _TICK_S = 0.05
-_VALUES = "copied.json"
-_ERRORS = "copied.log"
-
-_CODE = (
-    "import sys; sys.path[0] = sys.argv.pop(1); "
-    "from tfdistribute.training.remote.copied_logs import main; sys.exit(main(sys.argv[1:]))"
-)
+# What is kept of the logs of earlier jobs.
+_KEPT_BYTES = 1 << 24
 
 
 def move_logs(
@@ -39,9 +33,11 @@ def move_logs(
     target = remote_logs(job.model_dir)
     if target is None or not job.trains or logs == job.directory:
         return values
-    why = _copy(job, logs, target, values, is_over)
-    moved = storage.read_object(os.path.join(job.directory, _VALUES))
-    if why is not None or moved is None:
+    # Tables of tasks, remedies and notes contain paths.
+    text = json.dumps(values).replace(json.dumps(logs)[1:-1], json.dumps(target)[1:-1])
+    moved: dict[str, Any] = json.loads(text)
+    why = _within_limit(lambda: copy_logs(logs, target, moved), is_over)
+    if why is not None:
         note = f'The logs could not be copied to "{target}" ({why}). They are in "{logs}".'
         return {**values, "notes": [*values["notes"], note]}
     shutil.rmtree(logs, ignore_errors=True)
@@ -51,33 +47,38 @@ def move_logs(
     return moved
 
 
-def _copy(
-    job: Job, logs: str, target: str, values: dict[str, Any], is_over: Callable[[], bool]
-) -> str | None:
-    path, errors = (os.path.join(job.directory, name) for name in (_VALUES, _ERRORS))
-    root, parent = str(Path(__file__).parents[3]), os.getpid()
-    # Tables of tasks, remedies and notes contain paths.
-    text = json.dumps(values).replace(json.dumps(logs)[1:-1], json.dumps(target)[1:-1])
-    try:
-        storage.write_object(path, json.loads(text))
-        with open(errors, "wb") as output:
-            process = subprocess.Popen(
-                [sys.executable, "-c", _CODE, root, logs, target, path, RESULT_FILE],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=output,
-                env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"},
-                cwd=job.directory,
-                preexec_fn=lambda: processes.die_with_parent(parent),  # noqa: PLW1509 - one thread
-            )
-    except OSError as error:
-        return str(error.strerror)
+def copy_logs(logs: str, target: str, result: dict[str, Any]) -> None:
+    """Append the files of a local directory to a remote one, and write the result there as the last file."""
+    starts: dict[str, int] = {}
+    for path in sorted(Path(logs).iterdir()):
+        place = os.path.join(target, path.name)
+        if path.name != RESULT_FILE and path.is_file() and not path.is_symlink():
+            before = storage.read_if_any(place)[-_KEPT_BYTES:]
+            starts[place] = len(before)
+            storage.of(place).write(place, before + storage.read_own(str(path)))
+    for row in result["tasks"]:
+        row["log_start"] += starts.get(row["log"], 0)
+    storage.write_object(os.path.join(target, RESULT_FILE), result)
+
+
+def _within_limit(copy: Callable[[], None], is_over: Callable[[], bool]) -> str | None:
+    """Copy in a thread, which storage without an answer may hold; return why it failed, or None."""
+    found = ["no reason is known"]
+
+    def run() -> None:
+        try:
+            copy()
+            found.clear()
+        except OSError as error:
+            found[:] = [str(error.strerror)]
+        except TfdistributeError as error:
+            found[:] = [error.problem.rstrip(".")]
+
+    thread = threading.Thread(target=run, name="tfdistribute-logs", daemon=True)
+    thread.start()
     end = time.monotonic() + COPY_S
-    while process.poll() is None and time.monotonic() < end and not is_over():
-        time.sleep(_TICK_S)
-    if process.poll() is None:
-        process.kill()
-        process.wait()
+    while thread.is_alive() and time.monotonic() < end and not is_over():
+        thread.join(_TICK_S)
+    if thread.is_alive():
         return "it was stopped" if is_over() else f"it did not end in {COPY_S:g} seconds"
-    lines = Path(errors).read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return None if process.returncode == 0 else lines[-1] if lines else "no reason is known"
+    return found[0] if found else None

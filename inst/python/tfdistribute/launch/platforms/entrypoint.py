@@ -13,14 +13,13 @@ import tempfile
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from tfdistribute import task_events
+from tfdistribute import storage, task_events
 from tfdistribute.cluster.spec import EVALUATOR, ROLES, Task
 from tfdistribute.cluster.tf_config import TfConfig, parse_tf_config, read_cluster_spec
 from tfdistribute.errors import ArgumentError, ClusterError
-from tfdistribute.files import is_remote, parse_object
+from tfdistribute.files import parse_object
 from tfdistribute.launch import job_files
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.processes import StopRequests
@@ -42,10 +41,6 @@ _ADDRESS = "localhost:2222"
 
 # What R's tasks read, see launch-task.R.
 TASK_FILE = "task.rds"
-
-_COPY = (
-    "import sys; from tfdistribute import engine, storage; storage.copy(sys.argv[1], sys.argv[2])"
-)
 
 # From 128 on, a task may succeed if it is started again. TFJob leaves 138 to programs:
 # https://www.kubeflow.org/docs/components/trainer/legacy-v1/user-guides/tensorflow/
@@ -107,24 +102,15 @@ def _task_directory(environment: Mapping[str, str]) -> Generator[str]:
     try:
         directory = os.path.join(home, environment[NAME])
         os.mkdir(directory, 0o700)
-        unpack(_archive(environment[ARCHIVE], home), environment[ARCHIVE_DIGEST], directory)
+        unpack(_archive(environment[ARCHIVE]), environment[ARCHIVE_DIGEST], directory)
         yield directory
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _archive(path: str, home: str) -> bytes:
-    # Remote archives are read in another process, because TensorFlow takes much memory.
+def _archive(path: str) -> bytes:
     try:
-        if not is_remote(path):
-            return Path(path).read_bytes()
-        copy = os.path.join(home, "archive")
-        command = [sys.executable, "-c", _COPY, path, copy]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
-        if ended.returncode:
-            lines = ended.stderr.strip().splitlines()
-            raise OSError(None, lines[-1] if lines else f"exit code {ended.returncode}")
-        return Path(copy).read_bytes()
+        return storage.read_bytes(path)
     except OSError as error:
         raise ClusterError(
             f'The archive of the job, "{path}", cannot be read: {error.strerror}.',

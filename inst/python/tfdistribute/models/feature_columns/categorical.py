@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from tfdistribute import engine, storage
+from tfdistribute.checkpoints.mirror import local_file
 from tfdistribute.checksums import checksum
 from tfdistribute.columns import Accepted, show_values
 from tfdistribute.descriptions.constraints import PLACE, Count, Expected, Fact, Ge, Len, Text
@@ -217,7 +218,7 @@ class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
     def build(self) -> Any:
         return engine.tf.feature_column.categorical_column_with_vocabulary_file(
             safe_key(self.key),
-            self.vocabulary_file,
+            local_file(self.vocabulary_file),
             vocabulary_size=self.vocabulary_size,
             num_oov_buckets=self.num_oov_buckets,
             default_value=self.default_value,

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tfdistribute import engine, storage
+from tfdistribute.checkpoints.mirror import local_checkpoint
 from tfdistribute.descriptions import check_choice
 from tfdistribute.errors import ArgumentError
 from tfdistribute.files import absolute_path, is_remote
@@ -49,7 +50,7 @@ def read_trained(
     model: Model, checkpoint_path: str | None, verb: str
 ) -> tuple[Model, TrainedFeatures, Callable[[str], Any]]:
     """Return the model as it was trained, the features of the training, and a reader of variables."""
-    checkpoint = require_checkpoint(model.model_dir, checkpoint_path, verb)
+    checkpoint = local_checkpoint(require_checkpoint(model.model_dir, checkpoint_path, verb))
     directory = ModelDirectory(model.model_dir)
     model = model.complete_from_signature(directory.structure)
     directory.check_owner(model.structure(), for_training=False)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
+from tfdistribute.checkpoints.mirror import local_directory
 from tfdistribute.cluster.tf_config import TfConfig, read_tf_config
 from tfdistribute.descriptions import Description, read
 from tfdistribute.errors import ArgumentError
@@ -32,7 +33,7 @@ class HookContext:
 
     @classmethod
     def here(cls, verb: str, model_dir: str, history: History | None = None) -> HookContext:
-        return cls(verb, model_dir, history, read_tf_config(os.environ))
+        return cls(verb, local_directory(model_dir), history, read_tf_config(os.environ))
 
     @property
     def is_alone(self) -> bool:

@@ -8,11 +8,12 @@ from typing import Any
 
 from tfdistribute import engine, history_file, task_events
 from tfdistribute.checkpoints.contents import is_whole
+from tfdistribute.checkpoints.mirror import local_checkpoint, upload_events
 from tfdistribute.checkpoints.newest import listed_checkpoint
 from tfdistribute.cluster.peers import format_tasks
 from tfdistribute.cluster.spec import Task
 from tfdistribute.errors import LostPeerError, ModelDirectoryError, TfdistributeError
-from tfdistribute.training.evaluate import Evaluation
+from tfdistribute.training.evaluate import Evaluation, local_exports
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks import HookContext
 from tfdistribute.training.multi_worker.assignment import TaskAssignment
@@ -169,12 +170,14 @@ class _Evaluator:
     def _export(self, checkpoint: str, metrics: dict[str, Any], last: bool) -> None:
         assert self._evaluation is not None
         known = history_file.read_evaluations(self._model_dir, of_training=True)
-        engine.best_exports.remember(self._spec.exporters, self._model_dir, known)
+        local = local_exports(self._model_dir, self._spec)
+        engine.best_exports.remember(self._spec.exporters, local, known)
         for exporter in self._spec.exporters:
             exporter.export(
                 estimator=self._evaluation.prepared.estimator,
-                export_path=os.path.join(self._model_dir, "export", exporter.name),
-                checkpoint_path=checkpoint,
+                export_path=os.path.join(local, "export", exporter.name),
+                checkpoint_path=local_checkpoint(checkpoint),
                 eval_result=metrics,
                 is_the_final_export=last,
             )
+        upload_events(self._model_dir)

@@ -32,7 +32,7 @@ from tfdistribute.training.multi_worker.resume import (
 )
 from tfdistribute.training.preparation import prepare_training
 from tfdistribute.training.remote.exclusive import hold_model_dir
-from tfdistribute.training.remote.lease import Lease
+from tfdistribute.training.remote.lease import Lease, uploads
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.variables import global_step
 
@@ -137,7 +137,10 @@ class TaskRun:
     def train(self) -> History:
         assignment, prepared, history = self._assignment, self._prepared, self._history
         spec = assignment.train
-        with translate_losses(self._watch):
+        writes = contextlib.nullcontext()
+        if self._member.is_chief:
+            writes = uploads(assignment.model.model_dir)
+        with translate_losses(self._watch), writes:
             trainer = engine.multi_worker.TaskTrainer(
                 prepared.estimator,
                 self._member,

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfdistribute import storage, task_events
+from tfdistribute.checkpoints.mirror import continue_here
 from tfdistribute.checkpoints.newest import tidy
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.task_facts import TaskFacts
@@ -142,4 +143,5 @@ def learn_from_chief(handshake: Handshake) -> TaskFacts:
         # A network file system may show the newest checkpoint late.
         time.sleep(_POLL_S)
         step = global_step(model_dir)
+    continue_here(model_dir)
     return dataclasses.replace(handshake.own, step=step, first_step=chief.first_step)

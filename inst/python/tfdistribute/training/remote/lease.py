@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
 import os
-import re
 import secrets
 import threading
 from collections.abc import Iterator
@@ -22,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tfdistribute import storage
+from tfdistribute.checkpoints import mirror
 from tfdistribute.environment import describe_process
 from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.files import is_remote, parse_object
@@ -29,14 +28,9 @@ from tfdistribute.files import is_remote, parse_object
 NAME = ".lease"
 SETTLE_S, RENEW_S, EXPIRE_S = 2.0, 20.0, 120.0
 
-_NO_BUCKET = re.compile(r"bucket.* does not exist|NoSuchBucket", re.IGNORECASE)
-# How TensorFlow begins its errors about an answer of a store.
-_ANSWER = re.compile(r"HTTP response code (\d+)[^\n]*")
-_REFUSALS = {"401": errno.EACCES, "403": errno.EACCES, "404": errno.ENOENT}
-
 _CREDENTIALS = {
     "gs": "Let GOOGLE_APPLICATION_CREDENTIALS name the key file of an account with the role Storage Object Admin, or "
-    "run `gcloud auth application-default login`. Then begin a new session, since TensorFlow looks for it only once.",
+    "run `gcloud auth application-default login`.",
     "s3": "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of an account that may read, write, list and delete there.",
 }
 
@@ -55,28 +49,31 @@ def check_access(model_dir: str) -> None:
 
 def read_error(model_dir: str) -> ModelDirectoryError | None:
     """Explain why nothing can be read in a model directory; None if nothing was written there yet."""
+    place = storage.of(model_dir)
     try:
-        storage.of(model_dir).status(os.path.join(model_dir, "checkpoint"))
-    except FileNotFoundError as error:
-        return access_error(model_dir, "read", error) if _NO_BUCKET.search(str(error)) else None
+        if not place.names(model_dir):
+            place.check(model_dir)
     except OSError as error:
         return access_error(model_dir, "read", error)
     return None
 
 
-def lost_access(text: str, model_dir: str) -> ModelDirectoryError | None:
-    """Explain TensorFlow's error about an access that the storage denied during a verb; None for any other."""
-    answer = _ANSWER.search(text)
-    code = None if answer is None else _REFUSALS.get(answer.group(1))
-    if answer is None or code is None or (code == errno.ENOENT and not _NO_BUCKET.search(text)):
-        return None
-    return access_error(model_dir, "used any more", OSError(code, answer.group(0)))
+@contextlib.contextmanager
+def uploads(model_dir: str) -> Iterator[None]:
+    """Upload what TensorFlow writes inside the block, if the model directory is on remote storage."""
+    try:
+        with mirror.uploading(model_dir):
+            yield
+    except OSError as error:
+        if not is_remote(model_dir):
+            raise
+        raise access_error(model_dir, "written", error) from error
 
 
 def access_error(
     model_dir: str, purpose: str, error: OSError, argument: str = "model_dir"
 ) -> ModelDirectoryError:
-    if _NO_BUCKET.search(str(error)):
+    if isinstance(error, FileNotFoundError):
         remedy = "Create the bucket, or correct its name."
     elif isinstance(error, PermissionError):
         remedy = _CREDENTIALS.get(storage.scheme_of(model_dir), "Ask for access to it.")

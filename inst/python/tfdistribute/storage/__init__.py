@@ -1,51 +1,42 @@
 """Files on this machine or on remote storage, such as the objects of a bucket, in one set of functions.
 
-Local files need Python only. Remote ones are read and written by TensorFlow's file systems, which ``engine`` provides.
-A remote file appears whole when it is written, but nothing can be appended to it, and renaming it copies it. Each
-failure, on remote storage too, is an ``OSError`` with its reason.
+Local files need Python only, and remote ones pyarrow. A remote file appears whole when it is written, but nothing can
+be appended to it, and renaming it copies it. Each failure, on remote storage too, is an ``OSError`` with its reason.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
+import io
 import json
 import os
 import secrets
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Collection, Generator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from tfdistribute import files
-from tfdistribute.errors import BackendError, ModelDirectoryError
+from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.files import is_remote, open_regular
-
-# Schemes that TensorFlow reads once this package is imported.
-PACKAGE, MODULE = "tensorflow-io", "tensorflow_io"
-OF_PACKAGE = ("s3", "az", "hdfs", "viewfs", "har")
-
-
-@dataclass(frozen=True)
-class Status:
-    size: int
-    modified_ns: int  # On the clock of the storage, since 1970.
-    is_directory: bool = False
-    identity: int = 0  # Differs between two files of one name on this machine; 0 on remote storage.
-    changed_ns: int = 0  # Unlike ``modified_ns``, programs cannot set it; 0 on remote storage.
+from tfdistribute.storage import buckets
+from tfdistribute.storage.status import Status
 
 
 class Storage(Protocol):
     def open(self, path: str) -> BinaryIO: ...
 
-    def write(self, path: str, content: bytes) -> None:
+    def write(self, path: str, content: bytes | BinaryIO) -> None:
         """Write a file atomically: readers see the old content or the new one."""
         ...
 
     def status(self, path: str) -> Status: ...
+
+    def check(self, path: str) -> None:
+        """Raise FileNotFoundError if the bucket of a path does not exist."""
+        ...
 
     def names(self, directory: str) -> list[str]:
         """List the files and directories in a directory, sorted; none if it does not exist."""
@@ -66,11 +57,12 @@ class _Local:
     def open(self, path: str) -> BinaryIO:
         return open_regular(path)
 
-    def write(self, path: str, content: bytes) -> None:
+    def write(self, path: str, content: bytes | BinaryIO) -> None:
         new = f"{path}.{secrets.token_hex(8)}.new"
+        source = io.BytesIO(content) if isinstance(content, bytes) else content
         try:
             with open(new, "xb") as file:
-                file.write(content)
+                shutil.copyfileobj(source, file)
             os.replace(new, path)
         except OSError:
             with contextlib.suppress(OSError):
@@ -83,6 +75,9 @@ class _Local:
         return Status(
             status.st_size, status.st_mtime_ns, is_directory, status.st_ino, status.st_ctime_ns
         )
+
+    def check(self, path: str) -> None:
+        """Do nothing, because directories of this machine are in no bucket."""
 
     def names(self, directory: str) -> list[str]:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
@@ -104,37 +99,11 @@ class _Local:
 
 
 _LOCAL = _Local()
-# Returns the remote storage of a path; ``engine`` sets it.
-_remote: list[Callable[[str], Storage]] = []
-
-
-def provide_remote(find: Callable[[str], Storage]) -> None:
-    """Set the function that finds the storage of remote paths. It starts TensorFlow when it is first called."""
-    _remote[:] = [find]
 
 
 def of(path: str) -> Storage:
     """Return the storage of a path; BackendError if nothing installed reads its scheme."""
-    if not is_remote(path):
-        return _LOCAL
-    check_package(path)
-    if not _remote:
-        raise BackendError(
-            f'"{path}" is on remote storage, which needs TensorFlow in this process.'
-        )
-    return _remote[0](path)
-
-
-def check_package(path: str) -> None:
-    """Check, without TensorFlow, that the package for a path's scheme is installed; BackendError if not."""
-    scheme = scheme_of(path)
-    if scheme in OF_PACKAGE and importlib.util.find_spec(MODULE) is None:
-        raise BackendError(
-            f'"{path}" has the scheme "{scheme}", which TensorFlow reads only with the Python package {PACKAGE}, and '
-            "that is not installed.",
-            f"It has no release for TensorFlow 2.17 or newer. For 2.15: `pip install --no-deps {PACKAGE}==0.36.0`.",
-            value=path,
-        )
+    return buckets.find(path) if is_remote(path) else _LOCAL
 
 
 def scheme_of(path: str) -> str:
@@ -217,7 +186,18 @@ def is_directory(path: str) -> bool:
 
 
 def copy(path: str, to: str) -> None:
-    of(to).write(to, read_bytes(path))
+    with of(path).open(path) as file:
+        of(to).write(to, file)
+
+
+def files_below(directory: str) -> Iterator[str]:
+    """Iterate over the paths of all files in a directory, at any depth, relative to it."""
+    for name in of(directory).names(directory):
+        path = f"{directory}/{name}"
+        if is_directory(path):
+            yield from (f"{name}/{each}" for each in files_below(path))
+        else:
+            yield name
 
 
 @contextlib.contextmanager

@@ -1,0 +1,222 @@
+"""Buckets and other remote storage through pyarrow's file systems.
+
+Credentials are read from the environment and the files in which the tools of each provider look for them. No error
+contains them: addresses in errors lose their queries, and the errors of pyarrow are not chained.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import errno
+import functools
+import importlib
+import io
+import os
+import re
+import shutil
+import site
+import sys
+from collections.abc import Generator
+from typing import Any, BinaryIO, cast
+from urllib.parse import urlsplit
+
+from tfdistribute.errors import BackendError
+from tfdistribute.storage.status import Status
+
+_BUCKETS = ("s3", "gs")
+# The file system of pyarrow for Azure ends the process when a connection breaks (an exception of C++ is not caught).
+_OF_AZURE = ("az", "abfs", "abfss")
+_HADOOP = ("hdfs", "viewfs")
+_VARIABLES = ("AWS_", "GOOGLE_", "STORAGE_EMULATOR_HOST")
+_BUFFER_BYTES, _READ_BYTES, _RETRY_S = 1 << 20, 1 << 24, 30
+
+_NO_BUCKET = re.compile(r"NO_SUCH_BUCKET|bucket does not exist", re.IGNORECASE)
+_DENIED = re.compile(
+    r"ACCESS_DENIED|INVALID_ACCESS_KEY|SIGNATURE_DOES_NOT_MATCH|EXPIRED_TOKEN|Authoriz|Authentic|permission|credential"
+    r"|HTTP status code 40[13]|\b40[13]\b",
+    re.IGNORECASE,
+)
+# How Google's answers contain their reason.
+_MESSAGE = re.compile(r'"message": *"((?:[^"\\]|\\.)*)"')
+_QUERY = re.compile(r"\?[^\s'\"]*")
+
+
+def arrow_module(name: str) -> Any:
+    if sys.flags.no_site and "pyarrow" not in sys.modules:
+        # The supervisor of a job starts without packages.
+        site.main()
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise BackendError(
+            f"pyarrow cannot be imported by {sys.executable}: {error}.",
+            'Run install_tfdistribute() in R, or `pip install "pyarrow<21"`.',
+        ) from error
+
+
+class Bucket:
+    """The file system of a scheme, whose files appear when they are whole."""
+
+    def __init__(self, files: Any) -> None:
+        self._files = files
+
+    def open(self, path: str) -> BinaryIO:
+        with _os_errors(path):
+            file = self._files.open_input_file(_place(path))
+        return cast("BinaryIO", io.BufferedReader(_BucketFile(path, file), _BUFFER_BYTES))
+
+    def write(self, path: str, content: bytes | BinaryIO) -> None:
+        source = io.BytesIO(content) if isinstance(content, bytes) else content
+        with _os_errors(path), self._files.open_output_stream(_place(path)) as file:
+            shutil.copyfileobj(source, file, _READ_BYTES)
+
+    def status(self, path: str) -> Status:
+        with _os_errors(path):
+            info = self._files.get_file_info(_place(path))
+        if info.type.name == "NotFound":
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        return Status(info.size or 0, info.mtime_ns or 0, info.type.name == "Directory")
+
+    def names(self, directory: str) -> list[str]:
+        root = _place(directory).rstrip("/")
+        # pyarrow lists directories of Google only if they have an object of their own.
+        selector = arrow_module("pyarrow.fs").FileSelector(
+            root, allow_not_found=True, recursive=directory.startswith("gs:")
+        )
+        with contextlib.suppress(FileNotFoundError), _os_errors(directory):
+            paths = (info.path.rstrip("/") for info in self._files.get_file_info(selector))
+            return sorted({path[len(root) :].split("/")[1] for path in paths if path != root})
+        return []
+
+    def check(self, path: str) -> None:
+        bucket = _place(path).partition("/")[0]
+        if not bucket:
+            return
+        with _os_errors(path):
+            if self._files.get_file_info(bucket).type.name == "NotFound":
+                raise OSError("bucket does not exist")
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory; in a bucket it is there as soon as a file is in it."""
+        if path.startswith(_HADOOP):
+            with _os_errors(path):
+                self._files.create_dir(_place(path))
+
+    def rename(self, path: str, to: str) -> None:
+        with _os_errors(path):
+            self._files.copy_file(_place(path), _place(to))
+            self._files.delete_file(_place(path))
+
+    def remove(self, path: str) -> None:
+        with _os_errors(path):
+            self._files.delete_file(_place(path))
+
+    def remove_directory(self, path: str) -> None:
+        with contextlib.suppress(OSError), _os_errors(path):
+            self._files.delete_dir(_place(path))
+
+
+class _BucketFile(io.RawIOBase):
+    def __init__(self, path: str, file: Any) -> None:
+        super().__init__()
+        self._path = path
+        self._file = file
+        self._size, self._position = int(file.size()), 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        # Google answers a request beyond the end with an error.
+        count = max(min(len(buffer), self._size - self._position), 0)
+        with _os_errors(self._path):
+            content = self._file.read_at(count, self._position) if count else b""
+        buffer[: len(content)] = content
+        self._position += len(content)
+        return len(content)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = start + offset
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def find(path: str) -> Bucket:
+    """Return the storage of a remote path; BackendError if pyarrow does not read its scheme."""
+    address = urlsplit(path)
+    if address.scheme not in (*_BUCKETS, *_HADOOP):
+        remedy = "Use a path on this machine, or one of s3://, gs:// and hdfs://."
+        if address.scheme in _OF_AZURE:
+            remedy = "Mount the container on this machine, for example with blobfuse2, and use the path of its files."
+        raise BackendError(
+            f'"{path}" has the scheme "{address.scheme}", which nothing installed reads.',
+            remedy,
+            value=path,
+        )
+    known = ((name, value) for name, value in os.environ.items() if name.startswith(_VARIABLES))
+    root = f"{address.scheme}://{address.netloc if address.scheme in _HADOOP else ''}/"
+    try:
+        with _os_errors(path):
+            return _found(root, tuple(sorted(known)))
+    except OSError as error:
+        raise BackendError(
+            f'"{path}" cannot be used: {error.strerror}.',
+            "Correct the environment variables with the credentials and the endpoint of the storage.",
+            value=path,
+        ) from error
+
+
+@functools.lru_cache(maxsize=8)
+def _found(root: str, variables: tuple[tuple[str, str], ...]) -> Bucket:
+    fs, environment = arrow_module("pyarrow.fs"), dict(variables)
+    if root.startswith(_HADOOP):
+        return Bucket(fs.FileSystem.from_uri(root)[0])
+    if root.startswith("s3"):
+        url = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
+        return Bucket(fs.S3FileSystem(**_endpoint(url)))
+    endpoint = _endpoint(environment.get("STORAGE_EMULATOR_HOST"))
+    limit = dt.timedelta(seconds=_RETRY_S)
+    return Bucket(fs.GcsFileSystem(anonymous=bool(endpoint), retry_time_limit=limit, **endpoint))
+
+
+def _endpoint(url: str | None) -> dict[str, str]:
+    if not url:
+        return {}
+    scheme, _, host = url.rpartition("://")
+    return {"endpoint_override": host.rstrip("/"), "scheme": scheme or "http"}
+
+
+def _place(path: str) -> str:
+    address = path.partition("://")[2]
+    return f"/{address.partition('/')[2]}" if path.startswith(_HADOOP) else address
+
+
+@contextlib.contextmanager
+def _os_errors(path: str) -> Generator[None]:
+    try:
+        yield
+    except (OSError, ValueError, NotImplementedError) as error:
+        code, whole = errno.EIO, (isinstance(error, OSError) and error.strerror) or str(error)
+        answer = _MESSAGE.search(whole)
+        text = answer.group(1) if answer else whole.splitlines()[0]
+        text = _QUERY.sub("", text)[:300].rstrip(".")
+        if _NO_BUCKET.search(text):
+            code = errno.ENOENT
+            text = f'The bucket "{_place(path).partition("/")[0]}" does not exist'
+        elif isinstance(error, FileNotFoundError):
+            code, text = errno.ENOENT, os.strerror(errno.ENOENT)
+        elif isinstance(error, PermissionError) or _DENIED.search(whole):
+            code = errno.EACCES
+        # The error of pyarrow may contain what _QUERY removes.
+        raise OSError(code, text, path) from None
