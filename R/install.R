@@ -21,6 +21,8 @@
 #' @param python Path of a Python that TensorFlow supports: 3.10 or 3.11 for TensorFlow 2.15, up to 3.12 for 2.16 to
 #'   2.19, up to 3.13 for 2.20 and 2.21. NULL to look for one.
 #' @param lock TRUE for exactly the tested version of every package, for TensorFlow 2.15, 2.18 or 2.21 on CPUs.
+#' @param requirements Path of a list of exact versions, as from [write_requirements()], which are installed in place of
+#'   all others, or NULL. Not together with `lock = TRUE`.
 #' @param ask Whether to ask before anything is installed, TRUE or FALSE.
 #' @param ... Must be empty.
 #' @returns The path of the environment's Python, or NULL if you declined, invisibly.
@@ -42,15 +44,20 @@ install_tfdistribute <- function(
   gpu = "auto",
   python = NULL,
   lock = FALSE,
+  requirements = NULL,
   ask = interactive(),
   ...
 ) {
   check_call(...)
   envname <- check_string(envname)
+  requirements <- check_path(requirements)
+  version <- if (is.null(requirements)) version else locked_tensorflow(requirements)
   version <- check_tensorflow_version(version %||% default_tensorflow, "version")
   gpu <- if (identical(gpu, "auto")) has_nvidia_driver() else check_flag(gpu)
   packages <- python_packages(version, gpu)
-  tested <- if (check_flag(lock)) tested_packages(version, gpu)
+  both <- list(lock = if (check_flag(lock)) lock, requirements = requirements)
+  check_one_given(both, required = FALSE)
+  tested <- if (lock) tested_packages(version, gpu) else requirements
   python <- find_python(check_string(python, null = TRUE), version)
   if (check_flag(ask) && !confirm_installation(envname, tested %||% packages)) {
     return(invisible(NULL))
@@ -128,6 +135,22 @@ tested_packages <- function(version, gpu) {
     abort_argument(version, "2.15, 2.18 or 2.21 with `lock = TRUE`", "version")
   }
   file
+}
+
+# The version of TensorFlow in a list of exact versions.
+locked_tensorflow <- function(path) {
+  lines <- if (file.exists(path)) readLines(path, warn = FALSE)
+  pattern <- "^tensorflow(-cpu)?==([0-9.]+).*$"
+  found <- grep(pattern, lines, value = TRUE)
+  if (length(found) == 0) {
+    abort_argument(
+      path,
+      "the path of a list with a version of TensorFlow",
+      "requirements",
+      remedy = "Make one with write_requirements(model, \"requirements.txt\")."
+    )
+  }
+  sub(pattern, "\\2", found[[1]])
 }
 
 # reticulate converts arrays of NumPy 2 from version 1.38 on.

@@ -78,6 +78,12 @@ vetiver_create_meta.tfdistribute_estimator <- function(model, metadata) {
 }
 
 #' @rdname bundle.tfdistribute_estimator
+#' @exportS3Method vetiver::vetiver_python_requirements
+vetiver_python_requirements.tfdistribute_estimator <- function(model) {
+  write_requirements(model, tempfile("requirements-", fileext = ".txt"))
+}
+
+#' @rdname bundle.tfdistribute_estimator
 #' @exportS3Method vetiver::vetiver_ptype
 vetiver_ptype.tfdistribute_estimator <- function(model, ...) {
   given <- list(...)$prototype_data

@@ -20,11 +20,12 @@
 #' @returns `save_estimator()` returns `path`, invisibly. `load_estimator()` returns the estimator. It has the saved
 #'   class and fields, apart from three fields. `model_dir` is new, `warm_start_from` is omitted because a trained model
 #'   no longer needs it, and the `cluster` of its configuration is omitted because it belongs to the machine that
-#'   trained the model. Set `model$config$cluster` to train with several processes again.
+#'   trained the model. Set `model$config$cluster` to train with several processes again. A message names packages that
+#'   have another version than in the session that saved the model; see [write_requirements()].
 #'
 #' @section Contents of the file:
 #' The file is a ZIP archive without pickles. Its first member, `tfdistribute.json`, contains the version of the format,
-#' the versions of tfdistribute, R and TensorFlow that wrote it, the description of the model as plain values, and the
+#' the versions of tfdistribute, R and all Python packages that wrote it, the description of the model as plain values, and the
 #' names and sizes of all other members. These are the checkpoint, the names and types of the model's training columns,
 #' its losses and evaluations, vocabulary files, and the file of a Keras model.
 #'
@@ -127,6 +128,8 @@ load_estimator <- function(path, model_dir = NULL, trusted = FALSE, ...) {
     model <- decode_description(answer$description, wanted, files, code)
   }
   attr(model, "temporary") <- is.null(wanted)
+  attr(model, "requirements") <- as.character(unlist(answer$versions$packages))
+  note_other_versions(attr(model, "requirements"))
   is_restored <- TRUE
   model
 }

@@ -162,7 +162,7 @@ refuse_length <- function(names) {
     abort_tfdistribute(
       "argument",
       problem = "train() of a tabular model has no argument `{given[[1]]}`.",
-      remedy = "Give the model its `{given[[1]]}`.",
+      remedy = "Give it to the model, as in tabular_regressor({given[[1]]} = 20).",
       argument = given[[1]]
     )
   }

@@ -4,7 +4,6 @@ not_typed <- list(
   "is tested with the function that raises it" = c(
     "R has whole numbers to",
     "Use `gpu = FALSE`",
-    "Give the model its `",
     "Use export_savedmodel()",
     "Leave `micro_batches` out, or give the mask",
     "Use Linux, or train in this process",

@@ -116,6 +116,7 @@ tries(
 )
 tries(fitted(model), predict(model, newdata = data)$predictions)
 tries(residuals(model), data$y - predict(model, newdata = data)$predictions)
+tries(train(tabular_regressor(), y ~ x, data = data, epochs = 20), tabular_regressor(epochs = 20))
 tries(nobs(model), nrow(data))
 tries(update(model), train(model, y ~ x, data = data))
 tries(generics::augment(model, 1), generics::augment(model, data))

@@ -116,10 +116,9 @@ test_that("`lock = TRUE` is for the versions of the tests, on CPUs", {
   })
 })
 
-test_that("`lock = TRUE` installs the list of the tests and nothing else", {
-  folder <- withr::local_tempdir()
+# A Python that makes an environment whose pip notes in the file "pip" how it is called.
+noting_python <- function(folder) {
   python <- file.path(folder, "python3.11")
-  # Makes an environment that notes how its pip is called.
   code <- c(
     "#!/bin/sh",
     "case \"$2\" in",
@@ -129,13 +128,31 @@ test_that("`lock = TRUE` installs the list of the tests and nothing else", {
   )
   writeLines(code, python)
   Sys.chmod(python, "755")
-  environment <- file.path(folder, "environment")
-  utils::capture.output(suppressMessages(
-    install_tfdistribute(environment, gpu = FALSE, python = python, lock = TRUE, ask = FALSE)
-  ))
-  called <- readLines(file.path(folder, "pip"))
+  python
+}
+
+test_that("`lock = TRUE` installs the list of the tests and nothing else, and `requirements` another one", {
+  folder <- withr::local_tempdir()
+  install <- function(name, ...) {
+    environment <- file.path(folder, name)
+    python <- noting_python(folder)
+    utils::capture.output(suppressMessages(
+      install_tfdistribute(environment, gpu = FALSE, python = python, ..., ask = FALSE)
+    ))
+  }
+  install("a", lock = TRUE)
   list <- system.file("tested-packages", "2.21.txt", package = "tfdistribute", mustWork = TRUE)
-  expect_identical(called, paste("-m pip install --no-deps --requirement", list))
+  own <- withr::local_tempfile(lines = c("numpy==1.26.4", "tensorflow-cpu==2.15.1"))
+  install("b", requirements = own)
+  expect_identical(
+    readLines(file.path(folder, "pip")),
+    paste("-m pip install --no-deps --requirement", c(list, own))
+  )
+  expect_error(
+    install("c", requirements = file.path(folder, "none")),
+    class = "tfdistribute_argument_error"
+  )
+  expect_error(install("d", requirements = own, lock = TRUE), "`lock`", fixed = TRUE)
 })
 
 # A package of the list, as pip names it.

@@ -19,6 +19,7 @@ local_vetiver <- function(frame = parent.frame()) {
     c(
       "vetiver_create_description <- function(model) UseMethod('vetiver_create_description')",
       "vetiver_create_meta <- function(model, metadata) UseMethod('vetiver_create_meta')",
+      "vetiver_python_requirements <- function(model) UseMethod('vetiver_python_requirements')",
       "vetiver_ptype <- function(model, ...) UseMethod('vetiver_ptype')",
       "vetiver_prepare_model <- function(model) UseMethod('vetiver_prepare_model')",
       "handler_predict <- function(vetiver_model, ...) UseMethod('handler_predict', vetiver_model$model)",
@@ -66,7 +67,13 @@ test_that("a bundle is a plain value that holds the trained model", {
   expect_lt(file.size(file), 2 * length(bundled$object))
   expected <- predict(model, newdata = mtcars)
   unlink(model$model_dir, recursive = TRUE)
-  expect_identical(predict(bundle::unbundle(readRDS(file)), newdata = mtcars), expected)
+  restored <- bundle::unbundle(readRDS(file))
+  expect_identical(predict(restored, newdata = mtcars), expected)
+  local_vetiver()
+  lines <- readLines(vetiver::vetiver_python_requirements(restored))
+  expect_identical(lines, session_requirements())
+  expect_true(all(grepl("^[a-z0-9-]+==[0-9][^ ]*$", lines)))
+  expect_identical(sum(grepl("^(tensorflow|tensorflow-cpu|numpy|google-crc32c)==", lines)), 3L)
 })
 
 answers_at <- function(port) {
@@ -141,4 +148,14 @@ test_that("a model that plumber serves answers bad rows with an error and goes o
   expect_identical(answer$status, 200L)
   expected <- predict(model, newdata = data.frame(wt = c(2.5, 3), maker = c("b", "a")))
   expect_equal(answer$body$predictions, expected$predictions, tolerance = 1e-3)
+})
+
+test_that("loading a model names the packages that have other versions", {
+  here <- c("numpy==2.0", "keras==3.0")
+  expect_no_message(note_other_versions("numpy==2.0", here))
+  expect_message(
+    note_other_versions(c("keras==3.0", "numpy==1.0", "six==1.0"), here),
+    "numpy==1.0 (here numpy==2.0), six==1.0 (missing here)",
+    fixed = TRUE
+  )
 })

@@ -71,7 +71,7 @@ def write_model_file(
     path: str,
     *,
     model: str,
-    versions: Mapping[str, str | None],
+    versions: Mapping[str, Any],
     prefix: str,
     description: Mapping[str, Any],
     files: Mapping[str, str],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 
 from tfdistribute.rules import Finding
 
@@ -74,6 +75,18 @@ def requirements(version: str) -> list[str]:
     return [*pinned, f"tensorflow-estimator=={ESTIMATOR}", "google-crc32c"]
 
 
+def locked() -> list[str]:
+    """Return the requirements of this environment in their exact versions, with all packages that they need."""
+    pending = [_name_of(each) for each in requirements(DEFAULT)] + list(TENSORFLOWS)
+    found: dict[str, str] = {}
+    for name in pending:
+        if name not in found and (version := installed(name)) is not None:
+            found[name] = version
+            needed = importlib.metadata.requires(name) or ()
+            pending += [_name_of(each) for each in needed if "extra ==" not in each]
+    return sorted(f"{name}=={version}" for name, version in found.items())
+
+
 def pip_line(version: str) -> str:
     return f"pip install {' '.join(_quoted(item) for item in requirements(version))}"
 
@@ -141,6 +154,12 @@ def _keras_problems(tensorflow_version: str) -> list[Finding]:
 
 def _finding(package: str, problem: str, command: str) -> Finding:
     return Finding(package, problem, f"Run `{command}`.")
+
+
+def _name_of(requirement: str) -> str:
+    """Return the normalized name of a package, so that each is listed once."""
+    name = re.match(r"[A-Za-z0-9._-]+", requirement)
+    return "" if name is None else re.sub(r"[._-]+", "-", name.group()).lower()
 
 
 def _quoted(requirement: str) -> str:

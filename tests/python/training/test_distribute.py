@@ -341,3 +341,8 @@ def _write_without_settings(model_dir: str, folder: Path) -> None:
         v1.train.Saver(made, save_relative_paths=True).save(
             session, str(folder / "model.ckpt"), int(kept["global_step"])
         )
+
+
+def test_a_copy_that_would_write_into_a_bucket_is_refused(tensorflow: Any, tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match=r"gs://bucket/m.* is in a bucket"):
+        distribute(canned(tensorflow, tmp_path), settings(model_dir="gs://bucket/m"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tfdistribute import engine, history_file, training
+from tfdistribute import engine, history_file, training, versions
 from tfdistribute.bridge import clusters, jobs, model_files, rows
 from tfdistribute.bridge.doctor import report
 from tfdistribute.bridge.live_metrics import LiveMetrics, view_history, view_job
@@ -272,6 +272,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "keras_code": _of_model(training.keras_code),
     "last_job": job_handle.last_job,
     "latest_checkpoint": newest_checkpoint,
+    "locked_requirements": versions.locked,
     "load_model": model_files.load_model,
     # R counts from 1.
     "logical_device": lambda index: engine.model_parts.logical_device(int(index), first=1),

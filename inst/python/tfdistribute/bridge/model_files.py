@@ -43,7 +43,7 @@ def save_model(
     write_model_file(
         path,
         model=model,
-        versions={**writer, "tensorflow": versions.tensorflow()},
+        versions={**writer, "tensorflow": versions.tensorflow(), "packages": versions.locked()},
         prefix=local_checkpoint(prefix),
         description=description,
         files={name: local_file(file) for name, file in found.items()},

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tfdistribute.errors import ArgumentError
+from tfdistribute.errors import ArgumentError, UnsupportedError
+from tfdistribute.files import is_remote
 from tfdistribute.inputs import Input
 from tfdistribute.interrupts import finish_step_on_interrupt
 from tfdistribute.models import Model, Tabular, Wrapped
@@ -111,7 +112,7 @@ def complete_tabular(
         if value is not None:
             raise ArgumentError(
                 f"`{name}` is {value}, but a tabular model chooses the end of its training.",
-                "Leave it out, or give the model its `epochs`.",
+                "Leave it out, or set `epochs` of the model, as in tabular_regressor(epochs = 20).",
                 argument=name,
                 value=str(value),
             )
@@ -173,5 +174,12 @@ def distribute(estimator: Any, settings: RunSettings, *, calls_r: bool = False) 
         https://www.tensorflow.org/api_docs/python/tf/estimator/RunConfig
     """
     model_dir = settings.model_dir or getattr(estimator, "model_dir", "")
+    if is_remote(model_dir):
+        raise UnsupportedError(
+            f'`model_dir` "{model_dir}" is in a bucket, to which the methods of an Estimator cannot write.',
+            "Use a directory on this machine, or train() of this package.",
+            argument="model_dir",
+            value=model_dir,
+        )
     model = Wrapped(model_dir, estimator, keeps_config=False, calls_r=calls_r)
     return prepare_estimator("train_and_evaluate", model, settings)

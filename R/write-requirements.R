@@ -1,0 +1,45 @@
+#' Write the Python packages that a model needs
+#'
+#' Writes the exact version of every Python package with which a model works: those of this session, or for a model of
+#' [load_estimator()] those of the session that saved it. pip, uv, Posit Connect and the Dockerfile of vetiver read the
+#' file, and `install_tfdistribute(requirements = )` makes the same environment again.
+#'
+#' @param object An estimator, such as a [dnn_regressor()].
+#' @param path Path of the file, a string.
+#' @param ... Must be empty.
+#' @returns The path, a string, invisibly.
+#' @section Errors:
+#' * `tfdistribute_argument_error` if an argument has the wrong type.
+#' * `tfdistribute_backend_error` if Python is not available.
+#' @references <https://pip.pypa.io/en/stable/reference/requirements-file-format>
+#' @seealso [install_tfdistribute()], [save_estimator()]
+#' @examplesIf tfdistribute_available()
+#' model <- linear_regressor(column_numeric("wt"))
+#' path <- write_requirements(model, tempfile(fileext = ".txt"))
+#' readLines(path)
+#' @export
+write_requirements <- function(object, path = "requirements.txt", ...) {
+  check_call(...)
+  path <- path.expand(check_string(path))
+  check_estimator(object)
+  writeLines(attr(object, "requirements") %||% session_requirements(), path)
+  invisible(path)
+}
+
+session_requirements <- function() {
+  as.character(unlist(call_backend("locked_requirements")))
+}
+
+# Says which packages of a saved model have other versions in this session.
+note_other_versions <- function(saved, here = session_requirements()) {
+  other <- setdiff(saved, here)
+  if (length(other) > 0) {
+    names <- sub("==.*", "", here)
+    found <- here[match(sub("==.*", "", other), names)]
+    differences <- paste(other, ifelse(is.na(found), "(missing here)", sprintf("(here %s)", found)))
+    cli::cli_inform(c(
+      i = "The model was saved with {first_of(differences, 3)}.",
+      i = "install_tfdistribute(requirements = ) installs the packages of write_requirements()."
+    ))
+  }
+}
