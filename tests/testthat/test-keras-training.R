@@ -106,7 +106,7 @@ test_that("a model object is copied to a model_dir on remote storage", {
   skip_if_no_tensorflow()
   folder <- withr::local_tempdir()
   withr::local_dir(folder)
-  # TensorFlow reads this path as it reads remote ones.
+  # This path is read and written as remote ones.
   model <- keras_model_to_estimator(network()(), model_dir = paste0("file://", folder, "/model"))
   expect_identical(model$path, paste0("file://", folder, "/model/keras/model.keras"))
   expect_identical(train(model, scaled_cars(), steps = 1)$global_step, 1L)

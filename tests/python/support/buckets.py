@@ -9,7 +9,6 @@ import contextlib
 import os
 import socket
 import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -26,7 +25,8 @@ from support.gcs_store import BUCKET, gcs_store
 SECRET = "Secret8b1946ac92492d2347c6235b4d2611184"
 
 # What tools/setup trackers has installed.
-_PACKAGES = Path(__file__).parents[3] / ".environment" / "trackers"
+_ENVIRONMENT = Path(__file__).parents[3] / ".environment"
+_PACKAGES = _ENVIRONMENT / "trackers"
 _START_S = 60.0
 
 
@@ -79,7 +79,9 @@ def s3_store(directory: Path) -> Iterator[Store]:
     if not (packages / "moto").is_dir():
         pytest.skip("needs moto: tools/setup trackers")
     port = _free_port()
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    # The packages were installed for this Python, whichever runs the tests.
+    python = _ENVIRONMENT / "python" / "bin" / "python"
+    command = [str(python), "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     variables = {**os.environ, "PYTHONPATH": str(packages), "PYTHONSAFEPATH": "1"}
     with _process(command, variables, directory / "requests", port):
         url = f"http://127.0.0.1:{port}"

@@ -27,7 +27,8 @@ from tfdistribute.storage.status import Status
 _BUCKETS = ("s3", "gs")
 # The file system of pyarrow for Azure ends the process when a connection breaks (an exception of C++ is not caught).
 _OF_AZURE = ("az", "abfs", "abfss")
-_HADOOP = ("hdfs", "viewfs")
+# Their files have the paths in their addresses.
+_BY_PATH = ("file", "hdfs", "viewfs")
 _VARIABLES = ("AWS_", "GOOGLE_", "STORAGE_EMULATOR_HOST")
 _BUFFER_BYTES, _READ_BYTES, _RETRY_S = 1 << 20, 1 << 24, 30
 
@@ -99,7 +100,7 @@ class Bucket:
 
     def make_directory(self, path: str) -> None:
         """Make a directory; in a bucket it is there as soon as a file is in it."""
-        if path.startswith(_HADOOP):
+        if path.startswith(_BY_PATH):
             with _os_errors(path):
                 self._files.create_dir(_place(path))
 
@@ -155,7 +156,7 @@ class _BucketFile(io.RawIOBase):
 def find(path: str) -> Bucket:
     """Return the storage of a remote path; BackendError if pyarrow does not read its scheme."""
     address = urlsplit(path)
-    if address.scheme not in (*_BUCKETS, *_HADOOP):
+    if address.scheme not in (*_BUCKETS, *_BY_PATH):
         remedy = "Use a path on this machine, or one of s3://, gs:// and hdfs://."
         if address.scheme in _OF_AZURE:
             remedy = "Mount the container on this machine, for example with blobfuse2, and use the path of its files."
@@ -165,7 +166,7 @@ def find(path: str) -> Bucket:
             value=path,
         )
     known = ((name, value) for name, value in os.environ.items() if name.startswith(_VARIABLES))
-    root = f"{address.scheme}://{address.netloc if address.scheme in _HADOOP else ''}/"
+    root = f"{address.scheme}://{address.netloc if address.scheme in _BY_PATH else ''}/"
     try:
         with _os_errors(path):
             return _found(root, tuple(sorted(known)))
@@ -180,7 +181,7 @@ def find(path: str) -> Bucket:
 @functools.lru_cache(maxsize=8)
 def _found(root: str, variables: tuple[tuple[str, str], ...]) -> Bucket:
     fs, environment = arrow_module("pyarrow.fs"), dict(variables)
-    if root.startswith(_HADOOP):
+    if root.startswith(_BY_PATH):
         return Bucket(fs.FileSystem.from_uri(root)[0])
     if root.startswith("s3"):
         url = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
@@ -199,7 +200,7 @@ def _endpoint(url: str | None) -> dict[str, str]:
 
 def _place(path: str) -> str:
     address = path.partition("://")[2]
-    return f"/{address.partition('/')[2]}" if path.startswith(_HADOOP) else address
+    return f"/{address.partition('/')[2]}" if path.startswith(_BY_PATH) else address
 
 
 @contextlib.contextmanager
