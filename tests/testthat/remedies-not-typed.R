@@ -6,7 +6,12 @@ not_typed <- list(
     "Use `gpu = FALSE`",
     "Use export_savedmodel()",
     "Leave `micro_batches` out, or give the mask",
-    "Use Linux, or train in this process",
+    "Use Linux, a cluster with a supervisor of its own",
+    "Use confint() with lm() or glm()",
+    "Leave it out, and call evaluate() after the training.",
+    "Leave it out, or set `epochs` of the model",
+    "Call train() with the rows of the training",
+    "Remove such rows, or give the model loss",
     "Train it on an input_fn() with columns",
     "Train a model with standardize_response",
     "Read the file into a data frame, or use dnn_regressor()",
@@ -92,6 +97,7 @@ not_typed <- list(
     "Start processes of their own",
     "For two layers",
     "Train with one device",
+    "Use a directory on this machine, or train()",
     "Train with train_and_evaluate() of"
   ),
   "reaches R otherwise" = c(
