@@ -118,15 +118,17 @@ train.tfdistribute_estimator <- function(
 
 # Train with the checked arguments of a verb: in the background, with the processes of a cluster, or in this process.
 perform_training <- function(object, verb, arguments, view, wait) {
-  object <- with_standardized_response(object, arguments$input_fn %||% arguments$train_spec$input)
-  arguments <- with_fitted_replacements(object, arguments, shows_progress(hooks_of(arguments)))
+  # Before Python starts.
+  force(wait)
   hooks <- hooks_of(arguments)
+  page <- page_of_verb(view, hooks, object$model_dir)
+  object <- with_standardized_response(object, arguments$input_fn %||% arguments$train_spec$input)
+  arguments <- with_fitted_replacements(object, arguments, shows_progress(hooks))
   if (shows_progress(hooks)) {
     note_large_features(object, arguments$input_fn %||% arguments$train_spec$input)
     note_far_response(object, arguments$input_fn %||% arguments$train_spec$input)
   }
   note_continuation(object)
-  page <- page_of_verb(view, hooks, object$model_dir)
   if (!wait) {
     return(train_in_background(object, verb, arguments, page))
   }
@@ -162,7 +164,7 @@ refuse_length <- function(names) {
     abort_tfdistribute(
       "argument",
       problem = "train() of a tabular model has no argument `{given[[1]]}`.",
-      remedy = "Give it to the model, as in tabular_regressor({given[[1]]} = 20).",
+      remedy = "Give it to the model, as in tabular_regressor(epochs = 20, batch_size = 256).",
       argument = given[[1]]
     )
   }

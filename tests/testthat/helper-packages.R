@@ -16,7 +16,7 @@ note_real <- function(name) {
 }
 
 skip_if_no_real <- function(name) {
-  testthat::skip_if_not(is_real(name), paste(name, "is not installed"))
+  testthat::skip_if_not(is_real(name), paste0("Left to `make test-real`: it needs ", name))
   note_real(name)
 }
 

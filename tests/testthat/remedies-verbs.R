@@ -116,7 +116,18 @@ tries(
 )
 tries(fitted(model), predict(model, newdata = data)$predictions)
 tries(residuals(model), data$y - predict(model, newdata = data)$predictions)
-tries(train(tabular_regressor(), y ~ x, data = data, epochs = 20), tabular_regressor(epochs = 20))
+tries(
+  train(tabular_regressor(), y ~ x, data = data, epochs = 20),
+  tabular_regressor(epochs = 20, batch_size = 256)
+)
+tries(
+  install_tfdistribute("unused", requirements = file.path(path, "none"), gpu = FALSE, ask = FALSE),
+  {
+    withr::local_dir(dirname(path))
+    write_requirements(model, "requirements.txt")
+  },
+  path = tempfile()
+)
 tries(nobs(model), nrow(data))
 tries(update(model), train(model, y ~ x, data = data))
 tries(generics::augment(model, 1), generics::augment(model, data))

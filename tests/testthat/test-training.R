@@ -114,8 +114,12 @@ test_that("TF_CONFIG that is set after Python has started is looked at", {
     TF_CONFIG = '{"cluster": {"worker": ["a:1", "b:2"]}, "task": {"type": "worker", "index": 0}}'
   )
   expect_error(
-    train(linear_regressor(numbers()), cars_input(mpg ~ wt + hp)),
-    "each of 2 processes of the cluster of TF_CONFIG (this process is worker 0) would train its own model",
+    train(
+      linear_regressor(numbers()),
+      cars_input(mpg ~ wt + hp),
+      strategy = strategy_one_device("CPU:0")
+    ),
+    "the cluster of TF_CONFIG (this process is worker 0) trains with strategy_multi_worker()",
     fixed = TRUE,
     class = "tfdistribute_strategy_error"
   )

@@ -139,6 +139,7 @@ right_values <- c(
   "launch(train_spec = spec)",
   "launch(wait = true)",
   "write_manifest(eval_spec = null)",
+  "write_manifest(path = line_break)",
   "write_manifest(path = text)"
 )
 nonsense <- c("environment", "formula", "symbol", "call", "times", "complex", "raw", "foreign")
