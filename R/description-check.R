@@ -61,13 +61,11 @@ is_default <- function(value, field) {
   if (is.null(value) || is.null(default)) {
     return(is.null(value) && is.null(default) && "default" %in% names(field))
   }
-  is.atomic(value) &&
-    is.atomic(default) &&
-    length(value) == 1 &&
-    length(default) == 1 &&
-    !is.object(value) &&
-    mode(value) == mode(default) &&
-    isTRUE(value[[1]] == default)
+  is_single(value) && is_single(default) && mode(value) == mode(default) && isTRUE(value == default)
+}
+
+is_single <- function(value) {
+  is.atomic(value) && length(value) == 1 && !is.object(value)
 }
 
 # What a value becomes that has not the type of an option.

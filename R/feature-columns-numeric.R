@@ -88,8 +88,7 @@ column_bucketized <- function(source_column, boundaries, ...) {
         value = column_name(source)
       )
     }
-    arguments$source_column <- source
-    describe("feature_column", "bucketized", arguments)
+    describe("feature_column", "bucketized", replace(arguments, "source_column", list(source)))
   })
 }
 

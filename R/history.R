@@ -25,10 +25,10 @@
 #' * `stopped_by`: the hook that ended training before its steps or its data ended, or NULL.
 #' * `notes`: messages about requests that could not be fulfilled, strings.
 #' * `compiled`: whether XLA compiled the training steps, TRUE or FALSE. See [run_config()].
-#' * `input_wait`: the share of the time in which steps waited for the rows of files, generators or datasets. NA for rows
-#'   in memory, parameter servers and jobs, whose tasks have their own ([job_state()]).
-#' * `gpu_utilization`: the share of the time in which the GPUs were busy at the end. NA without a GPU, or without the
-#'   Python package nvidia-ml-py.
+#' * `input_wait`: the share of the time in which steps waited for the rows of files, generators or datasets. It is NA
+#'   for rows in memory, parameter servers, TPUs and jobs, whose tasks have their own ([job_state()]).
+#' * `gpu_utilization`: the share of the time in which the GPUs were busy at the end. It is NA without a GPU, or without
+#'   the Python package nvidia-ml-py.
 #' * `tasks`, `restarts`, `steps_lost`: only for a job. See [launch()].
 #' * `workers`: only for a job that has ended, a tibble with a row for each group of hosts that has trained:
 #'   `first_step`, the step of the checkpoint from which it started, `last_step`, the number of `workers`, and `hosts`.

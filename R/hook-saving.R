@@ -106,8 +106,8 @@ hook_step_counter <- function(
 #' profile is in the directory `profile` of the model, with a directory for each task of a cluster. [tensorboard()]
 #' shows it if the Python package tensorboard-plugin-profile is installed.
 #'
-#' Profile few steps, some time after the start. Profiled steps take longer. Trainings of small models take many steps
-#' at once, and are profiled so.
+#' Profile few steps, some time after the start. Profiled steps take longer. Small models take many steps
+#' in one run, and are profiled so.
 #'
 #' @param steps First and last step, two counts. `c(110, 120)` profiles 11 steps.
 #' @param output_dir Directory, a string. NULL uses the model's directory.

@@ -116,7 +116,7 @@ abort_bare_name <- function(environment) {
   function(error) {
     argument <- Find(fails, c("features", "response", "weights"))
     if (is.null(argument)) {
-      stop(error)
+      rlang::cnd_signal(error)
     }
     abort_tfdistribute(
       "argument",

@@ -27,7 +27,8 @@
 #'   cluster's parameter servers and evaluator are not started. Not together with `as_iterable`.
 #' @returns A tibble that has one column per output. An output with one value per row is a vector (`predictions` of a
 #'   regressor with one response, `logits` and `logistic` of a binary classifier), any other a list of vectors
-#'   (`probabilities`, which have the names of the classes). `class_ids` are integers from 0, `classes` strings. A Spark DataFrame gives a Spark DataFrame.
+#'   (`probabilities`, which have the names of the classes). `class_ids` are integers from 0, `classes` strings. A Spark
+#'   DataFrame gives a Spark DataFrame.
 #' @section Errors:
 #' * `tfdistribute_model_directory_error` if the model has not been trained.
 #' * `tfdistribute_argument_error` if the model has none of `predict_keys`.

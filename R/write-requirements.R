@@ -1,13 +1,13 @@
 #' Write the Python packages that a model needs
 #'
-#' Writes the exact version of every Python package with which a model works: those of this session, or for a model of
-#' [load_estimator()] those of the session that saved it. pip, uv, Posit Connect and the Dockerfile of vetiver read the
+#' Writes the exact version of every Python package with which a model works, in this session, or for a model of
+#' [load_estimator()] in the session that saved it. pip, uv, Posit Connect and the Dockerfile of vetiver read the
 #' file, and `install_tfdistribute(requirements = )` makes the same environment again.
 #'
 #' @param object An estimator, such as a [dnn_regressor()].
-#' @param path Path of the file, a string.
+#' @param path Path of the file that is written, a string.
 #' @param ... Must be empty.
-#' @returns The path, a string, invisibly.
+#' @returns It returns the path, a string, invisibly.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type.
 #' * `tfdistribute_backend_error` if Python is not available.
@@ -37,8 +37,9 @@ note_other_versions <- function(saved, here = session_requirements()) {
     names <- sub("==.*", "", here)
     found <- here[match(sub("==.*", "", other), names)]
     differences <- paste(other, ifelse(is.na(found), "(missing here)", sprintf("(here %s)", found)))
+    shown <- toString(first_of(differences, 3))
     cli::cli_inform(c(
-      i = "The model was saved with {first_of(differences, 3)}.",
+      i = paste0("The model was saved with ", shown, "."),
       i = "install_tfdistribute(requirements = ) installs the packages of write_requirements()."
     ))
   }

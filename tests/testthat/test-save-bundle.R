@@ -1,7 +1,8 @@
 # Models in one R value, and served over HTTP.
 
 # bundle and vetiver, or where they are not installed, their generics, and the classes and structures that these
-# packages give their objects. vetiver_type_convert() checks the columns of a request, as there, and does not convert strings.
+# packages give their objects. vetiver_type_convert() checks the columns of a request, as there, and does not
+# convert strings.
 local_bundle <- function(frame = parent.frame()) {
   local_package(
     "bundle",
@@ -159,7 +160,7 @@ test_that("loading a model names the packages that have other versions", {
   )
   expect_match(
     gsub("\\s+", " ", conditionMessage(message)),
-    "with numpy==1.0 (here numpy==2.0) and six==1.0 (missing here).",
+    "with numpy==1.0 (here numpy==2.0), six==1.0 (missing here).",
     fixed = TRUE
   )
 })

@@ -1,6 +1,6 @@
 # What R's constructors say to values: reads a JSON file with `constructor`, `argument` and `value` (code of R) of
-# each call, and prints the error of each, or NULL. Python is not started. `test_wrong_values.py` compares the errors with
-# Python's.
+# each call, and prints the error of each, or NULL. Python is not started. `test_wrong_values.py` compares the errors
+# with Python's.
 library(tfdistribute)
 options(tfdistribute.progress = FALSE)
 

@@ -18,7 +18,7 @@ _NOTED_FROM, _NOTED_AFTER_S = 0.5, 10.0
 class Utilization:
     """Samples of a training, at most one a second.
 
-    ``values`` are those of the last one: ``input_wait`` is the share of the time since the first one in which steps
+    ``values`` belong to the last one: ``input_wait`` is the share of the time since the first one in which steps
     waited for rows. ``gpu_utilization`` is the mean share of the time in which a GPU was busy, ``gpu_memory_mb`` and
     ``gpu_power_w`` are sums, and all are missing without a GPU, its driver or nvidia-ml-py.
 

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from support.table_inputs import refusal, refusal_when_read, rows_of
 
-from tfdistribute import engine, storage
 from tfdistribute.descriptions import read
 from tfdistribute.errors import BackendError
 from tfdistribute.inputs import Input, audit_sharding
 from tfdistribute.inputs.sharding_audit import read_batches
 from tfdistribute.inputs.tables import arrow_columns
+from tfdistribute.storage import buckets
 
 pa = pytest.importorskip("pyarrow")
 feather = pytest.importorskip("pyarrow.feather")
@@ -345,19 +345,16 @@ def test_every_row_is_read_once_by_any_number_of_workers(
     assert audit_sharding(table_input(kind, files[2]), workers, replicas=None).ok
 
 
-def test_files_of_any_file_system_of_tensorflow_are_read(kind: str, tensorflow: Any):
-    tf = tensorflow
+def test_files_of_other_file_systems_are_read(kind: str, tensorflow: Any, tmp_path: Path):
     sink = pa.BufferOutputStream()
     table = pa.table({"x": np.arange(30)})
     if kind == "parquet":
         parquet.write_table(table, sink)
     else:
         feather.write_feather(table, sink, compression="uncompressed")
-    path = f"ram://{kind}/data"
-    with tf.io.gfile.GFile(path, "wb") as stream:
-        stream.write(sink.getvalue().to_pybytes())
-    source = read(Input, {"kind": kind, "paths": path})
-    assert rows_of(tf, source)["x"] == list(range(30))
+    (tmp_path / "data").write_bytes(sink.getvalue().to_pybytes())
+    source = read(Input, {"kind": kind, "paths": f"file://{tmp_path}/data"})
+    assert rows_of(tensorflow, source)["x"] == list(range(30))
 
 
 def test_without_pyarrow_the_error_has_a_remedy(
@@ -368,33 +365,26 @@ def test_without_pyarrow_the_error_has_a_remedy(
     def missing(name: str) -> Any:
         raise ModuleNotFoundError(f"No module named {name!r}")
 
-    monkeypatch.setattr(
-        "tfdistribute.inputs.tables.pyarrow_import.importlib.import_module", missing
-    )
+    monkeypatch.setattr("tfdistribute.storage.buckets.importlib.import_module", missing)
     with pytest.raises(BackendError, match="pyarrow cannot be imported") as caught:
         table_input(kind, path).facts()
     assert "install_tfdistribute()" in str(caught.value)
 
 
-def test_a_remote_file_is_read_in_parts(
-    tensorflow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-):
+def test_a_remote_file_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str):
     numbers = np.random.default_rng(1).normal(size=400_000)
     table = pa.table({"x": numbers, "y": numbers})
     content = write(kind, tmp_path / "data", table, unit=40_000).read_bytes()
-    path = f"ram://{tmp_path.name}-{kind}"
-    storage.of(path).write(path, content)
+    path = f"file://{tmp_path}/data"
     source: Any = read(Input, {"kind": kind, "paths": [path], "response": "y"})._open()
     sizes: list[int] = []
-    file = engine.remote_storage._RemoteFile
-    whole_read = file._read
+    whole_read = buckets._BucketFile.readinto
 
-    def noted(self: Any, count: int) -> bytes:
-        found = whole_read(self, count)
-        sizes.append(len(found))
-        return found
+    def noted(self: Any, buffer: Any) -> int:
+        sizes.append(whole_read(self, buffer))
+        return sizes[-1]
 
-    monkeypatch.setattr(file, "_read", noted)
+    monkeypatch.setattr(buckets._BucketFile, "readinto", noted)
     batch = next(iter(source.batches(source.blocks[3])))
     assert 0 < sum(sizes) < len(content) / 4
     np.testing.assert_array_equal(batch.column(0)[:5], numbers[120_000:120_005])

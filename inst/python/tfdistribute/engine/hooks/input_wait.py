@@ -33,9 +33,11 @@ class ResetInputWait(tf.estimator.SessionRunHook):
 def measured(spec: Any, batch: Any) -> Any:
     """Return a specification whose training step measures how long its replica waits for its batch."""
     graph = tf.compat.v1.get_default_graph()
-    # Parameter servers would hold the variable.
-    is_asynchronous = "ParameterServer" in type(tf.distribute.get_strategy()).__name__
-    if is_asynchronous or not any(each.type in _ITERATORS for each in graph.get_operations()):
+    # Parameter servers would hold the variable, and a TPU has no clock.
+    strategy = type(tf.distribute.get_strategy()).__name__
+    if "ParameterServer" in strategy or "TPU" in strategy:
+        return spec
+    if not any(each.type in _ITERATORS for each in graph.get_operations()):
         return spec
     scope = _SCOPE.format(len(waited_seconds(graph)))
     with tf.name_scope(scope), tf.device("/cpu:0"):

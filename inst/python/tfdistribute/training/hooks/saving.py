@@ -122,7 +122,7 @@ class StepCounter(Hook, kind="step_counter"):
 
 @dataclass(frozen=True)
 class Profiler(Hook, kind="profiler"):
-    """Profile steps; each task of a cluster writes to a directory of its own."""
+    """Profile steps. Each task of a cluster writes to a directory of its own."""
 
     trains_only: ClassVar[bool] = True
     may_differ: ClassVar[str | None] = RECORDS
