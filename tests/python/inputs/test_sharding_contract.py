@@ -181,5 +181,5 @@ def test_files_of_other_file_systems_are_read(kind: str, tmp_path: Path):
     assert audit.ok
     assert audit.rows == 11
     missing = dataclasses.replace(shared, paths=(f"file://{tmp_path}/none",))
-    with pytest.raises(InputError, match=f'"file://{tmp_path}/none" does not exist'):
+    with pytest.raises(InputError, match=f'"{tmp_path}/none" does not exist'):
         missing.facts()

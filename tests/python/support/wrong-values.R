@@ -27,6 +27,7 @@ valid_arguments <- function(name) {
     hook_checkpoint_saver = ,
     hook_summary_saver = list(every_n_steps = 10),
     hook_logging_tensor = list(tensors = "loss", every_n_steps = 10),
+    hook_profiler = list(steps = c(10, 12)),
     hook_stop_at_step = list(num_steps = 10),
     hook_global_step_waiter = list(wait_until_step = 10),
     column_numeric = list("x"),

@@ -63,9 +63,10 @@ def test_an_error_of_a_file_system_is_an_input_error(monkeypatch: pytest.MonkeyP
     def refuse(bucket: buckets.Bucket, path: str) -> None:
         raise OSError(errno.EIO, "no network", path)
 
+    monkeypatch.setattr(buckets, "_found", lambda *_: buckets.Bucket(None))
     monkeypatch.setattr(buckets.Bucket, "status", refuse)
-    error = refusal(Csv(("file:///a/b.csv",)))
-    assert '"file:///a/b.csv" cannot be read: no network' in error.problem
+    error = refusal(Csv(("hdfs://a/b.csv",)))
+    assert '"hdfs://a/b.csv" cannot be read: no network' in error.problem
 
 
 def test_a_file_that_grows_while_it_is_read_does_not_keep_the_reader(

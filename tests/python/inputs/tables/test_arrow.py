@@ -22,6 +22,7 @@ from tfdistribute.storage import buckets
 
 pa = pytest.importorskip("pyarrow")
 feather = pytest.importorskip("pyarrow.feather")
+fs = pytest.importorskip("pyarrow.fs")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 KINDS = ("parquet", "arrow")
@@ -375,7 +376,9 @@ def test_a_remote_file_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.Monk
     numbers = np.random.default_rng(1).normal(size=400_000)
     table = pa.table({"x": numbers, "y": numbers})
     content = write(kind, tmp_path / "data", table, unit=40_000).read_bytes()
-    path = f"file://{tmp_path}/data"
+    folder = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    monkeypatch.setattr(buckets, "_found", lambda *_: buckets.Bucket(folder))
+    path = "s3://data"
     source: Any = read(Input, {"kind": kind, "paths": [path], "response": "y"})._open()
     sizes: list[int] = []
     whole_read = buckets._BucketFile.readinto
