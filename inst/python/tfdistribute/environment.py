@@ -1,4 +1,4 @@
-"""Environment of this process: its variables, its host and its user."""
+"""Environment of this process: its variables, its cores, its host and its user."""
 
 from __future__ import annotations
 
@@ -18,6 +18,17 @@ def changed_variable(name: str, value: str | None) -> Generator[None]:
         yield
     finally:
         _set(name, before)
+
+
+def available_cores() -> list[int]:
+    """List the cores that this process may use; empty if the system does not report them."""
+    if not hasattr(os, "sched_getaffinity"):
+        return []
+    return sorted(os.sched_getaffinity(0))
+
+
+def core_count() -> int:
+    return len(available_cores()) or os.cpu_count() or 1
 
 
 def describe_process() -> str:

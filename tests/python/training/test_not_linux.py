@@ -47,7 +47,9 @@ from support import checkpoints, inputs, models, strategies
 from tfdistribute.bridge.jobs import open_job
 from tfdistribute.cluster.spec import LocalCluster
 from tfdistribute.cluster.managed import KubernetesCluster
+from tfdistribute.descriptions import read
 from tfdistribute.errors import TfdistributeError
+from tfdistribute.inputs import Input
 from tfdistribute.launch.host import private_directory
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.train import train
@@ -69,6 +71,10 @@ for name in ("none", "one device", "mirrored"):
     loss = evaluate(model, settings, inputs.in_memory(columns, batch_size=16, epochs=1))["loss"]
     weights = checkpoints.variables(directory)
     found[name] = [float(weights[key].sum()) for key in sorted(weights) if "linear" in key]
+rows = Path({directory!r}) / "rows.csv"
+np.savetxt(rows, np.transpose([x, columns["y"]]), delimiter=",", header="x,y", comments="")
+source = read(Input, {{"kind": "csv", "paths": [str(rows)], "response": "y", "batch_size": 16, "epochs": 1}})
+train(models.line(Path({directory!r}) / "file"), strategies.settings("none"), source)
 local = LocalCluster(workers=2)
 managed = KubernetesCluster(workers=2, image="registry/image")
 for cluster in (local, managed):

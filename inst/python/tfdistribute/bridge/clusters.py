@@ -16,8 +16,9 @@ from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.slurm_environment import read_slurm
 from tfdistribute.cluster.spec import PS, Cluster
 from tfdistribute.cluster.tf_config import read_cluster_spec, read_tf_config
+from tfdistribute.environment import available_cores
 from tfdistribute.launch.detached.client import check_slurm_cluster
-from tfdistribute.launch.host.hardware import available_cores, devices_of_tasks
+from tfdistribute.launch.host.hardware import devices_of_tasks
 from tfdistribute.launch.places.connect_hosts import check_hosts_cluster, measure_hosts
 from tfdistribute.launch.platforms.kubectl import Kubernetes
 from tfdistribute.plan import speed

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from typing import Any
 
 import tensorflow as tf
@@ -11,6 +10,7 @@ from tensorflow.python.distribute import distribute_coordinator
 from tensorflow.python.distribute import multi_worker_util as util
 
 from tfdistribute.cluster.member import Member
+from tfdistribute.environment import core_count
 
 # Servers of this process by their arguments. TensorFlow cannot stop a server or start a second one on its port.
 _servers: dict[str, Any] = {}
@@ -107,7 +107,7 @@ def start_server(member: Member, strategy: Any, session_config: Any) -> Any:
         else:
             # The strategy knows its task. Passing the task would initialise it again, which fails outside a graph.
             strategy.configure(session_config=server_config)
-        if server_config.inter_op_parallelism_threads == 0 and cores() < _LEAST_THREADS:
+        if server_config.inter_op_parallelism_threads == 0 and core_count() < _LEAST_THREADS:
             server_config.inter_op_parallelism_threads = _LEAST_THREADS
             # Threads wait for operations in a loop, which takes the core from the thread that computes them.
             server_config.experimental.disable_thread_spinning = True
@@ -119,9 +119,3 @@ def start_server(member: Member, strategy: Any, session_config: Any) -> Any:
             protocol=member.protocol,
         )
     return _servers[key]
-
-
-def cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

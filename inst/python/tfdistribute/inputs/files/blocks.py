@@ -16,7 +16,6 @@ Besides the current window, memory holds the next one, or several of up to ``WIN
 
 from __future__ import annotations
 
-import os
 import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -28,6 +27,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tfdistribute.environment import core_count
 from tfdistribute.inputs.files.files import File, check_unchanged
 from tfdistribute.inputs.packed.layout import Layout, Matrices
 from tfdistribute.sharding import RangePlan, random_generator
@@ -134,7 +134,7 @@ class RowStream:
 
 
 def reader_count() -> int:
-    return min(len(os.sched_getaffinity(0)), _MOST_READERS)
+    return min(core_count(), _MOST_READERS)
 
 
 def _rows_of(size: int, source: Source) -> int:

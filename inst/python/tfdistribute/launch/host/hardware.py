@@ -27,13 +27,6 @@ _SPARE_SHARE = 0.25
 _SCARCE_SHARE = 0.1
 
 
-def available_cores() -> list[int]:
-    """List the cores that this process may use; empty if the system does not report them."""
-    if not hasattr(os, "sched_getaffinity"):
-        return []
-    return sorted(os.sched_getaffinity(0))
-
-
 def has_spare_memory(root: Path = Path("/")) -> bool:
     return _least_spare_share(root) > _SPARE_SHARE
 

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 
 from tfdistribute import task_events
 from tfdistribute.cluster import ports
+from tfdistribute.environment import available_cores
 from tfdistribute.launch.host import hardware, processes
 from tfdistribute.launch.host.logs import open_log
 from tfdistribute.launch.host.processes import Activity
@@ -167,7 +168,7 @@ class LocalPlace(Place):
         return os.environ
 
     def cores(self) -> list[int]:
-        return hardware.available_cores()
+        return available_cores()
 
     def gpus(self, environment: Mapping[str, str]) -> list[str]:
         return hardware.available_gpus({**os.environ, **environment})

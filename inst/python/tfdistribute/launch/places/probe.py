@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tfdistribute.cluster.ports import free_ports
+from tfdistribute.environment import available_cores
 from tfdistribute.gpus import report_of
 from tfdistribute.launch.host import hardware, private_directory
 from tfdistribute.launch.host.processes import END_S
@@ -36,7 +37,7 @@ def facts() -> dict[str, Any]:
     temporary = tempfile.gettempdir()
     return {
         "boot": _text_of("/proc/sys/kernel/random/boot_id"),
-        "cores": hardware.available_cores(),
+        "cores": available_cores(),
         "gpus": len(hardware.available_gpus({})),
         "visible_gpus": os.environ.get(hardware.VISIBLE),
         "temporary": temporary,

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tfdistribute.launch.host import hardware
+from tfdistribute.environment import available_cores
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.setup import why_open
 
@@ -43,7 +43,7 @@ def conditions_of(job: Job) -> dict[str, Any]:
         "environment": {**_inherited_variables(), **job.environment},
         "directory": [each[:-1] for each in _identity([job.working_directory])],
         "network": [job.cluster.supervision.network, why_open(job) is None],
-        "cores": hardware.available_cores(),
+        "cores": available_cores(),
         "priority": os.nice(0),
         "limits": _limits(),
         "installed": _identity([*libraries, *packages, sys.executable, _THIS_PACKAGE]),
