@@ -22,7 +22,8 @@ write_requirements <- function(object, path = "requirements.txt", ...) {
   check_call(...)
   path <- path.expand(check_string(path))
   check_estimator(object)
-  writeLines(attr(object, "requirements") %||% session_requirements(), path)
+  saved <- attr(object, "requirements")
+  writeLines(if (length(saved) > 0) saved else session_requirements(), path)
   invisible(path)
 }
 

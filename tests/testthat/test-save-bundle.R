@@ -73,6 +73,9 @@ test_that("a bundle is a plain value that holds the trained model", {
   local_vetiver()
   lines <- readLines(vetiver::vetiver_python_requirements(restored))
   expect_identical(lines, session_requirements())
+  # A file of an earlier version lists no packages.
+  attr(restored, "requirements") <- character()
+  expect_identical(readLines(write_requirements(restored, file)), lines)
   expect_true(all(grepl("^[a-z0-9-]+==[0-9][^ ]*$", lines)))
   expect_identical(sum(grepl("^(tensorflow|tensorflow-cpu|numpy|google-crc32c)==", lines)), 3L)
 })
