@@ -26,8 +26,8 @@
 #' @section Contents of the file:
 #' The file is a ZIP archive without pickles. Its first member, `tfdistribute.json`, contains the version of the format,
 #' the versions of tfdistribute, R and all Python packages that wrote it, the description of the model as plain values,
-#' and the names and sizes of all other members. These are the checkpoint, the names and types of the model's training columns,
-#' its losses and evaluations, vocabulary files, and the file of a Keras model.
+#' and the names and sizes of all other members. These are the checkpoint, the names and types of the model's training
+#' columns, its losses and evaluations, vocabulary files, and the file of a Keras model.
 #'
 #' `load_estimator()` verifies the archive before it writes anything. It rejects names that would leave the directory,
 #' links, compressed members, members that are not listed or that the model does not need, other sizes, and members and

@@ -62,11 +62,9 @@ nobs.tfdistribute_estimator <- function(object, ...) {
 
 #' @export
 vcov.tfdistribute_estimator <- function(object, ...) {
-  abort_tfdistribute(
-    "unsupported",
-    problem = "vcov() and confint() are not supported: the weights of a model have no standard errors.",
-    remedy = "Use confint() with lm() or glm(), or train on resampled rows and compare coef().",
-    argument = "object"
+  abort_no_answer(
+    "vcov() and confint() are not supported: the weights of a model have no standard errors.",
+    remedy = "Use confint() with lm() or glm(), or train on resampled rows and compare coef()."
   )
 }
 
@@ -77,21 +75,22 @@ confint.tfdistribute_estimator <- function(object, parm, level, ...) {
 
 #' @export
 update.tfdistribute_estimator <- function(object, ...) {
-  abort_tfdistribute(
-    "unsupported",
-    problem = "update() is not supported: a model has no call that could be evaluated again.",
-    remedy = "Use train(), which continues the training, or make a model with other arguments.",
-    argument = "object"
+  abort_no_answer(
+    "update() is not supported: a model has no call that could be evaluated again.",
+    remedy = "Use train(), which continues the training, or make a model with other arguments."
   )
 }
 
 abort_no_data <- function(verb, instead) {
-  abort_tfdistribute(
-    "unsupported",
-    problem = "{verb}() is not supported: a model does not keep the data that it was trained on.",
+  abort_no_answer(
+    "{verb}() is not supported: a model does not keep the data that it was trained on.",
     remedy = "Use {instead}.",
-    argument = "object"
+    .envir = environment()
   )
+}
+
+abort_no_answer <- function(problem, remedy, .envir = parent.frame()) {
+  abort_tfdistribute("unsupported", problem, remedy, argument = "object", .envir = .envir)
 }
 
 # The weights of a standardized response as weights of the response itself.

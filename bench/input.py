@@ -36,7 +36,7 @@ import numpy as np
 from tfdistribute import engine
 from tfdistribute.inputs import Arrow, Csv, Parquet, TFRecord
 from tfdistribute.inputs.files.file_input import FileInput
-from tfdistribute.inputs.tables.pyarrow_import import arrow_module
+from tfdistribute.storage.buckets import arrow_module
 
 BATCH = 512
 MEGABYTE = 2**20

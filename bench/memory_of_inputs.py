@@ -26,9 +26,9 @@ import numpy as np
 
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Input
-from tfdistribute.inputs.tables.pyarrow_import import arrow_module
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
+from tfdistribute.storage.buckets import arrow_module
 from tfdistribute.training.train import train
 
 WIDTH = 20

@@ -40,6 +40,7 @@ class ModelCall:
     spec: Any = None
     _accumulated: AccumulatedStep | None = None
     _known_classes: bool = False
+    _received: Any = None  # Features and labels, before any stage.
     _recording: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def perform(self) -> Any:

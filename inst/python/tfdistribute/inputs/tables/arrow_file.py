@@ -16,7 +16,7 @@ from tfdistribute.inputs.packed.layout import ColumnSlot, Tables
 from tfdistribute.inputs.packed.packing import PackedColumns
 from tfdistribute.inputs.shards import ShardIndex, Shards, expand_shards, write_shards
 from tfdistribute.inputs.tables.arrow_columns import BATCH_BYTES, LONGEST_DICTIONARY
-from tfdistribute.inputs.tables.pyarrow_import import (
+from tfdistribute.inputs.tables.arrow_files import (
     arrow_module,
     explain_arrow_errors,
     open_for_arrow,

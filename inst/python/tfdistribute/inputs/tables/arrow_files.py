@@ -1,4 +1,4 @@
-"""Files for the readers of pyarrow, which only CSV, Parquet and Arrow inputs need."""
+"""Files as pyarrow reads them, and its errors."""
 
 from __future__ import annotations
 

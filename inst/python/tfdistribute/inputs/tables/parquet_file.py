@@ -8,7 +8,7 @@ from typing import Any
 
 from tfdistribute.inputs.files.blocks import Block, Source
 from tfdistribute.inputs.files.files import File, find_files, read_bytes
-from tfdistribute.inputs.tables.pyarrow_import import (
+from tfdistribute.inputs.tables.arrow_files import (
     arrow_module,
     explain_arrow_errors,
     open_for_arrow,
