@@ -55,17 +55,19 @@ check_field <- function(value, field, argument) {
   )
 }
 
-# Whether it is NULL or a single value that is the default, as most arguments are, which needs no check.
+# Whether it is the default, as most arguments are, which needs no check. R writes whole numbers as doubles.
 is_default <- function(value, field) {
   default <- field$default
-  if (is.null(value) || is.null(default)) {
-    return(is.null(value) && is.null(default) && "default" %in% names(field))
+  if (is.null(value)) {
+    return(is.null(default) && "default" %in% names(field))
   }
-  is_single(value) && is_single(default) && mode(value) == mode(default) && isTRUE(value == default)
-}
-
-is_single <- function(value) {
-  is.atomic(value) && length(value) == 1 && !is.object(value)
+  identical(value, default) ||
+    (is.numeric(value) &&
+      length(value) == 1 &&
+      is.numeric(default) &&
+      length(default) == 1 &&
+      !is.object(value) &&
+      isTRUE(value == default))
 }
 
 # What a value becomes that has not the type of an option.
@@ -120,13 +122,18 @@ fit_other <- function(value, option, argument) {
     return(fit_choice(value, option$enum))
   }
   if (!is.null(option[["$ref"]])) {
-    class <- paste0("tfdistribute_", sub("^.*/", "", option[["$ref"]]))
-    return(if (inherits(value, class) && is.list(value) && length(value) > 0) value else misfit)
+    return(if (is_member(value, option[["$ref"]])) value else misfit)
   }
   if (!is.null(option[["function"]])) {
     return(fit_function(value, option, argument))
   }
   if (isTRUE(option$python) && !is_python_object(value)) misfit else value
+}
+
+is_member <- function(value, reference) {
+  is.list(value) &&
+    length(value) > 0 &&
+    inherits(value, paste0("tfdistribute_", sub("^.*/", "", reference)))
 }
 
 # Choices are also the default of an argument, of which the first applies.

@@ -51,7 +51,7 @@ reference_code <- function() {
 }
 
 # The least of several rounds, because a round may be interrupted.
-relative_time <- function(code, rounds = 5, calls = 40) {
+relative_time <- function(code, rounds = 7, calls = 60) {
   seconds <- function(code) {
     sum(system.time(
       for (call in seq_len(calls)) {
