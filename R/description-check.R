@@ -130,10 +130,11 @@ fit_other <- function(value, option, argument) {
   if (isTRUE(option$python) && !is_python_object(value)) misfit else value
 }
 
+# The class is compared before the length: reticulate asks Python for that of its objects.
 is_member <- function(value, reference) {
   is.list(value) &&
-    length(value) > 0 &&
-    inherits(value, paste0("tfdistribute_", sub("^.*/", "", reference)))
+    inherits(value, paste0("tfdistribute_", sub("^.*/", "", reference))) &&
+    length(value) > 0
 }
 
 # Choices are also the default of an argument, of which the first applies.

@@ -31,8 +31,11 @@ session_requirements <- function() {
   as.character(unlist(call_backend("locked_requirements")))
 }
 
-# Says which packages of a saved model have other versions in this session.
+# Says which packages of a saved model have other versions in this session. Files of earlier versions list none.
 note_other_versions <- function(saved, here = session_requirements()) {
+  if (length(saved) == 0) {
+    return(invisible())
+  }
   other <- setdiff(saved, here)
   if (length(other) > 0) {
     names <- sub("==.*", "", here)
