@@ -20,7 +20,7 @@ def test_two_threads_share_a_core_without_waiting_in_loops(
     from tfdistribute.engine.multi_worker import server
 
     made: list[Any] = []
-    monkeypatch.setattr(server, "cores", lambda: cores)
+    monkeypatch.setattr(server, "core_count", lambda: cores)
     monkeypatch.setattr(server, "_servers", {})
     monkeypatch.setattr(
         tensorflow.distribute, "Server", lambda *_, config, **__: made.append(config)
