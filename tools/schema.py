@@ -118,15 +118,26 @@ def add_new_arguments(schema: dict[str, Any], before: str, folder: Path) -> None
             add_argument(folder, constructor_of(family, kind), name, member["properties"][name])
 
 
+def in_json(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a JSON Schema with a definition for each family, and for each kind as "family.kind"."""
+    definitions: dict[str, Any] = {}
+    for family, kind, member in members_of(schema):
+        fields = member["properties"]
+        made = {name: each for name, each in member.items() if each}
+        made["required"] = [name for name, each in fields.items() if "default" not in each]
+        if kind:
+            made["properties"] = {"kind": {"const": kind}} | fields
+            made["required"].insert(0, "kind")
+            options = definitions.setdefault(family, {"oneOf": []})["oneOf"]
+            options.append({"$ref": f"#/$defs/{family}.{kind}"})
+        definitions[f"{family}.{kind}" if kind else family] = made
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": definitions}
+
+
 def main() -> None:
     schema = schema_of(FAMILIES)
     if "--json" in sys.argv:
-        print(
-            json.dumps(
-                {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": schema},
-                indent=1,
-            )
-        )
+        print(json.dumps(in_json(schema), indent=1))
         return
     own = Path(__file__).parents[1] / "R" / "schema.R"
     if len(sys.argv) == 1:

@@ -1,4 +1,4 @@
-"""LightGBM and scikit-learn with their defaults: peers.py KIND DIRECTORY SEED."""
+"""LightGBM, scikit-learn and RealMLP with their defaults: peers.py KIND DIRECTORY SEED."""
 
 from __future__ import annotations
 
@@ -26,6 +26,9 @@ def main(kind: str, directory: Path, seed: int) -> None:
     for name in texts:
         kinds = pd.CategoricalDtype(sorted(train[name].dropna().unique()))
         train[name], test[name] = train[name].astype(kinds), test[name].astype(kinds)
+    if kind == "realmlp":
+        # It refuses missing numbers.
+        train, test = (frame.fillna(train.median(numeric_only=True)) for frame in (train, test))
     target = train[response]
     if levels:
         target = target.astype(str).map({level: code for code, level in enumerate(levels)})
@@ -46,6 +49,11 @@ def make(kind: str, classes: bool, seed: int, texts: list[str], features: list[s
     if kind == "sklearn_gbm":
         boosting = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
         return boosting(random_state=seed, categorical_features="from_dtype")
+    if kind == "realmlp":
+        from pytabkit import RealMLP_TD_Classifier, RealMLP_TD_Regressor
+
+        network = RealMLP_TD_Classifier if classes else RealMLP_TD_Regressor
+        return network(device="cpu", random_state=seed, n_cv=1, n_threads=1)
     numbers = [name for name in features if name not in texts]
     prepared = make_column_transformer(
         (make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), numbers),

@@ -8,7 +8,7 @@ cd "$root/debian"
 apt-get download -q r-cran-modeldata r-cran-mlbench r-cran-cardata >&2
 for package in *.deb; do dpkg-deb -x "$package" "$root/debian"; done
 [ -d "$root/python" ] || python3 -m venv "$root/python"
-"$root/python/bin/pip" install -q lightgbm pandas scikit-learn >&2
+"$root/python/bin/pip" install -q lightgbm pandas scikit-learn torch==2.13.0 pytabkit >&2
 "$root/python/bin/python" - "$root/diabetes.csv" <<'PYTHON'
 import sys
 

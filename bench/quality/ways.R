@@ -60,7 +60,7 @@ complete_table <- function(table) {
   table
 }
 
-# LightGBM or scikit-learn with their defaults, in the Python that PEERS_PYTHON names.
+# LightGBM, scikit-learn or RealMLP with their defaults, in the Python that PEERS_PYTHON names.
 fit_by_python <- function(kind) {
   force(kind)
   function(table, seed) {
@@ -91,5 +91,6 @@ ways <- list(
   linear = fit_linear,
   lightgbm = fit_by_python("lightgbm"),
   sklearn_gbm = fit_by_python("sklearn_gbm"),
-  sklearn_mlp = fit_by_python("sklearn_mlp")
+  sklearn_mlp = fit_by_python("sklearn_mlp"),
+  realmlp = fit_by_python("realmlp")
 )
