@@ -54,6 +54,13 @@ def test_a_killed_task_is_healed_in_a_bucket_that_no_other_job_may_use(
     options = {"max_steps": 20, "config": config, "remote": model, "stops": ["chief-0 step-14"]}
     with fault_job(tmp_path / "job", options, model_dir=model, evaluator=True, max_steps=20) as job:
         job.await_stop(0)
+        # Checkpoints are uploaded in the background, and the name of the newest last.
+        job.await_state(
+            lambda _: (
+                "job/checkpoint" in bucket.names("job/")
+                and b"model.ckpt-10" in bucket.read("job/checkpoint").splitlines()[0]
+            )
+        )
         owner = json.loads(bucket.read(f"job/{lease.NAME}"))
         assert owner["job"] == Path(job.handle["directory"]).name
         found = find_job(f"{model}/")
