@@ -38,36 +38,33 @@ class _Opaque:
         self.value = value
 
 
-def _train(
-    estimator: Wire,
-    input: Input,  # noqa: A002 - the project's word, in both languages
-    hooks: Hooks = None,
-    listener: Listener = None,
-    page: str | None = None,
-    **options: Any,
-) -> dict[str, Any]:
-    model, settings = read_estimator(estimator)
-    hooks = tuple(read_hooks(hooks))
-    with LiveMetrics(page, model.model_dir, listener) as live:
-        history = training.train(
-            model, settings, input, hooks=hooks, listener=live.listener, **options
-        )
-        live.end(history)
-    return _history(history, model)
+def _train(estimator: Wire, input: Input, **options: Any) -> dict[str, Any]:  # noqa: A002 - the project's word
+    options["hooks"] = options.get("hooks") or ()
+    return _trained(training.train, estimator, input, **options)
 
 
 def _train_and_evaluate(
     estimator: Wire,
     train_spec: training.TrainSpec,
     eval_spec: training.EvalSpec,
+    **options: Any,
+) -> dict[str, Any]:
+    return _trained(training.train_and_evaluate, estimator, train_spec, eval_spec, **options)
+
+
+def _trained(
+    verb: Callable[..., training.History],
+    estimator: Wire,
+    *data: Any,
     listener: Listener = None,
     page: str | None = None,
+    **options: Any,
 ) -> dict[str, Any]:
     model, settings = read_estimator(estimator)
+    if page is None:
+        return _history(verb(model, settings, *data, listener=listener, **options), model)
     with LiveMetrics(page, model.model_dir, listener) as live:
-        history = training.train_and_evaluate(
-            model, settings, train_spec, eval_spec, listener=live.listener
-        )
+        history = verb(model, settings, *data, listener=live.listen, **options)
         live.end(history)
     return _history(history, model)
 

@@ -27,10 +27,8 @@ _MOST_LOSSES = 2000
 
 
 class LiveMetrics:
-    def __init__(
-        self, directory: str | None, model_dir: str | None, listener: Listener | None
-    ) -> None:
-        self._page = None if directory is None else MetricsPage(directory)
+    def __init__(self, directory: str, model_dir: str | None, listener: Listener | None) -> None:
+        self._page = MetricsPage(directory)
         self._model_dir = model_dir
         self._listener = listener
         self._losses: list[tuple[int, float | None]] = []
@@ -46,11 +44,7 @@ class LiveMetrics:
         if error is not None:
             self._fail(error)
 
-    @property
-    def listener(self) -> Listener | None:
-        return self._listener if self._page is None else self._take
-
-    def _take(self, event: dict[str, Any]) -> Any:
+    def listen(self, event: dict[str, Any]) -> Any:
         if event["event"] == "step":
             self._last = event
             self._first = self._first or (event["step"], time.monotonic())
@@ -59,8 +53,7 @@ class LiveMetrics:
                 self._losses = thin(self._losses)
         elif event["event"] == "evaluation":
             self._evaluations.append({name: event[name] for name in event if name != "event"})
-        due = self._page is not None and self._page.is_due
-        if due or event["event"] == "evaluation" or len(self._losses) == 1:
+        if self._page.is_due or event["event"] == "evaluation" or len(self._losses) == 1:
             self._show("training")
         return None if self._listener is None else self._listener(event)
 
@@ -76,8 +69,6 @@ class LiveMetrics:
         self._show("stopped" if is_interrupt else "failed", text or None)
 
     def _show(self, state: str, message: str | None = None) -> None:
-        if self._page is None:
-            return
         speed = self._last.get("examples_per_second")
         self._page.write(
             Metrics(

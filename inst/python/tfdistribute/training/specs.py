@@ -10,7 +10,7 @@ from tfdistribute.descriptions import Description, read
 from tfdistribute.descriptions.constraints import Count, Expected, Ge, MayDiffer, PythonObject, Text
 from tfdistribute.errors import ArgumentError, InputError
 from tfdistribute.inputs import Input
-from tfdistribute.models import FactorCodes, Model
+from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.hooks import HookContext, check_hooks, may_end, read_hooks
 
@@ -27,7 +27,8 @@ class TrainSpec(Description):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "hooks", tuple(read_hooks(self.hooks)))
+        if self.hooks:
+            object.__setattr__(self, "hooks", tuple(read_hooks(self.hooks)))
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class EvalSpec(Description):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "hooks", tuple(read_hooks(self.hooks)))
+        if self.hooks:
+            object.__setattr__(self, "hooks", tuple(read_hooks(self.hooks)))
 
 
 def check_training(
@@ -66,8 +68,9 @@ def check_training(
             argument="steps",
             value=str(steps),
         )
-    check_hooks(hooks, HookContext.here("train", model.model_dir))
-    if steps is None and max_steps is None and not may_end(hooks):
+    if hooks:
+        check_hooks(hooks, HookContext.here("train", model.model_dir))
+    if steps is None and max_steps is None and not (hooks and may_end(hooks)):
         check_ends(source, "train", "steps")
 
 
@@ -78,19 +81,6 @@ def check_specs(model: Model, train_spec: TrainSpec, eval_spec: EvalSpec) -> Non
         check_ends(train_spec.input, "train_and_evaluate", "max_steps")
     if eval_spec.steps is None:
         check_ends(eval_spec.input, "evaluate", "steps")
-
-
-def accepting(source: Input, model: Model, codes: FactorCodes, needs_label: bool) -> Input:
-    """Make an input raise an error at any value that the model cannot use, and fill in the model's defaults.
-
-    See ``Input.accepting`` and ``Input.with_defaults``.
-    """
-    facts = source.facts()
-    by_model = model.accepted_values(facts, needs_label)
-    checked = source.accepting(codes.accepted_values(facts, by_model, needs_label))
-    return checked.with_defaults(
-        {each.feature: each.default for each in model.required_features() if each.default}
-    )
 
 
 def check_ends(source: Input, verb: str, argument: str) -> None:

@@ -18,7 +18,7 @@ from support.fake_peers import fake_servers
 import tfdistribute
 from tfdistribute import engine, task_events
 from tfdistribute.checkpoints.newest import newest_checkpoint
-from tfdistribute.cluster.member import Member
+from tfdistribute.cluster.member import Member, enter_cluster
 from tfdistribute.cluster.spec import Task
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.descriptions import read
@@ -27,12 +27,11 @@ from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.multi_worker import handshake, parameter_server, resume
-from tfdistribute.training.multi_worker.assignment import TaskAssignment, enter_cluster
+from tfdistribute.training.multi_worker.assignment import TaskAssignment
 from tfdistribute.training.multi_worker.evaluator import _Evaluator, evaluate_checkpoints
 from tfdistribute.training.multi_worker.history import TaskHistory
 from tfdistribute.training.multi_worker.peers import FACTS, Peers
 from tfdistribute.training.multi_worker.resume import ProgressFile
-from tfdistribute.training.preparation import run_seed
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.train import train
 
@@ -175,7 +174,7 @@ def test_a_process_that_does_not_know_its_task_does_not_train_alone(
 ) -> None:
     monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": {"chief": ["a:1"], "worker": ["b:1"]}}))
     with pytest.raises(ClusterError, match="does not say which of them this process is"):
-        enter_cluster(RunSettings())
+        enter_cluster(None)
 
 
 def test_an_address_that_would_abort_the_process_is_refused(
@@ -186,7 +185,7 @@ def test_an_address_that_would_abort_the_process_is_refused(
     task = {"type": "chief", "index": 0}
     monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
     with pytest.raises(ClusterError, match="is not an address"):
-        enter_cluster(RunSettings())
+        enter_cluster(None)
 
 
 def test_deadlines_come_from_the_strategy_or_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -425,11 +424,11 @@ def test_a_training_that_saved_nothing_leaves_nothing_to_evaluate(
 
 def test_the_seed_of_an_input_is_the_same_in_every_task(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = RunSettings(seed=None)
-    seeds = {run_seed(settings, member("worker", index).job_name) for index in (0, 1)}
-    assert seeds == {run_seed(settings, CHIEF.job_name)}
+    seeds = {settings.input_seed(member("worker", index).job_name) for index in (0, 1)}
+    assert seeds == {settings.input_seed(CHIEF.job_name)}
     monkeypatch.setenv(task_events.JOB, os.path.join("private", "job-1"))
-    assert run_seed(settings, CHIEF.job_name) not in seeds
-    assert run_seed(RunSettings(seed=3), CHIEF.job_name) == 3
+    assert settings.input_seed(CHIEF.job_name) not in seeds
+    assert RunSettings(seed=3).input_seed(CHIEF.job_name) == 3
 
 
 def test_sparse_gradients_are_summed_otherwise_between_processes_only():

@@ -13,18 +13,15 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from tfdistribute import task_events
-from tfdistribute.cluster.checks import check_at_start
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import (
     STALL_TIMEOUT_S,
     START_PATIENCE,
     START_TIMEOUT_S,
-    ClusterSpec,
 )
-from tfdistribute.cluster.tf_config import read_tf_config, to_tf_config
 from tfdistribute.descriptions.comparison import Entries, Exceptions, entries_of
 from tfdistribute.descriptions.constraints import MayDiffer
-from tfdistribute.errors import ClusterError, ModelDirectoryError
+from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.files import canonical_path
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
@@ -108,35 +105,6 @@ class TaskAssignment:
         of_strategy = getattr(self.settings.strategy, "timeout_s", None)
         of_cluster = getattr(self.settings.cluster, name, default)
         return of_cluster if of_strategy is None else of_strategy
-
-
-def enter_cluster(settings: RunSettings) -> Member | None:
-    """Become the task of a cluster that this process trains as, and return it; None if the process trains alone.
-
-    If ``cluster`` names the task of this process, TF_CONFIG is set accordingly. Raises ClusterError if
-    TF_CONFIG cannot be read, or its cluster has a mistake, see ``cluster.checks``.
-    """
-    cluster = settings.cluster
-    if (
-        isinstance(cluster, ClusterSpec)
-        and cluster.task is not None
-        and not os.environ.get("TF_CONFIG")
-    ):
-        os.environ["TF_CONFIG"] = to_tf_config(cluster, cluster.task)
-    config = read_tf_config(os.environ)
-    if config is not None:
-        check_at_start(config)
-        if config.task_type is None:
-            raise ClusterError(
-                f"TF_CONFIG has a cluster of {config.tasks} tasks, and does not say which of them this process is.",
-                'Add a task such as {"type": "chief", "index": 0}, or unset TF_CONFIG to train on this machine alone.',
-                argument="TF_CONFIG",
-                value="task",
-            )
-    member = Member.of(config, protocol=settings.protocol)
-    if member is None or (member.is_alone and not task_events.is_supervised()):
-        return None
-    return member
 
 
 def _name_for_users(path: str) -> str:
