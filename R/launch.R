@@ -94,7 +94,7 @@ job_work <- function(object, train_spec, eval_spec) {
     train_spec <- train_spec(as_input(train_spec))
   }
   arguments <- if (is.null(eval_spec)) {
-    c(list(input_fn = train_spec$input), unclass_list(train_spec)[c("hooks", "max_steps")])
+    list(input_fn = train_spec$input, hooks = train_spec$hooks, max_steps = train_spec$max_steps)
   } else {
     list(train_spec = train_spec, eval_spec = eval_spec)
   }

@@ -158,9 +158,9 @@ def test_a_worse_cycle_ends_the_choice(tmp_path: Path) -> None:
     steps = iter([5.0, 3.0, 4.0, 1.0])
     trained: list[int] = []
 
-    def train_to(candidate: Any, _settings: Any, spec: Any, **_: Any) -> None:
-        assert candidate.model_dir != str(tmp_path)
-        trained.append(spec.max_steps)
+    def train_to(training: Any) -> None:
+        assert training.model.model_dir != str(tmp_path)
+        trained.append(training.train.max_steps)
 
     chosen = choice.choose_end(
         regressor(tmp_path), SEED, rows(), train_to, lambda *_: {"average_loss": next(steps)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from tfdistribute import engine, history_file, training, versions
 from tfdistribute.bridge import clusters, jobs, model_files, rows
 from tfdistribute.bridge.doctor import report
-from tfdistribute.bridge.live_metrics import LiveMetrics, view_history, view_job
+from tfdistribute.bridge.live_metrics import show_live, view_history, view_job
 from tfdistribute.checkpoints.newest import newest_checkpoint
 from tfdistribute.cluster.engines.spark import address_of
 from tfdistribute.cluster.ports import free_ports
@@ -38,35 +39,33 @@ class _Opaque:
         self.value = value
 
 
-def _train(estimator: Wire, input: Input, **options: Any) -> dict[str, Any]:  # noqa: A002 - the project's word
-    options["hooks"] = options.get("hooks") or ()
-    return _trained(training.train, estimator, input, **options)
+def _train(
+    estimator: Wire,
+    input: Input,  # noqa: A002 - the project's word, in both languages
+    hooks: Hooks = None,
+    listener: Listener = None,
+    page: str | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    model, settings = read_estimator(estimator)
+    options |= {"hooks": hooks or (), "listener": listener}
+    return _history(_shown(training.train, page)(model, settings, input, **options), model)
 
 
 def _train_and_evaluate(
     estimator: Wire,
     train_spec: training.TrainSpec,
     eval_spec: training.EvalSpec,
-    **options: Any,
-) -> dict[str, Any]:
-    return _trained(training.train_and_evaluate, estimator, train_spec, eval_spec, **options)
-
-
-def _trained(
-    verb: Callable[..., training.History],
-    estimator: Wire,
-    *data: Any,
     listener: Listener = None,
     page: str | None = None,
-    **options: Any,
 ) -> dict[str, Any]:
     model, settings = read_estimator(estimator)
-    if page is None:
-        return _history(verb(model, settings, *data, listener=listener, **options), model)
-    with LiveMetrics(page, model.model_dir, listener) as live:
-        history = verb(model, settings, *data, listener=live.listen, **options)
-        live.end(history)
-    return _history(history, model)
+    train = _shown(training.train_and_evaluate, page)
+    return _history(train(model, settings, train_spec, eval_spec, listener=listener), model)
+
+
+def _shown(train: Callable[..., training.History], page: str | None) -> Callable[..., Any]:
+    return train if page is None else functools.partial(show_live, train, page)
 
 
 def _model_facts(model_dir: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tfdistribute import history_file
@@ -20,6 +20,8 @@ from tfdistribute.metrics_page import (
     thin,
     title_of,
 )
+from tfdistribute.models import Model
+from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import History, Listener
 
 # Losses come ten times a second; a page shows half as many.
@@ -91,6 +93,22 @@ class LiveMetrics:
         if self._first is None or self._last["step"] <= self._first[0]:
             return None
         return (time.monotonic() - self._first[1]) / (self._last["step"] - self._first[0])
+
+
+def show_live(
+    train: Callable[..., History],
+    directory: str,
+    model: Model,
+    settings: RunSettings,
+    *data: Any,
+    listener: Listener | None = None,
+    **options: Any,
+) -> History:
+    """Train with a verb, and write the page of the training into a directory meanwhile."""
+    with LiveMetrics(directory, model.model_dir, listener) as live:
+        history = train(model, settings, *data, listener=live.listen, **options)
+        live.end(history)
+    return history
 
 
 def view_job(job: job_handle.Handle, directory: str) -> None:

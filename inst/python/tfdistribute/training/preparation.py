@@ -29,7 +29,7 @@ from tfdistribute.run_config import (
     session_hooks,
 )
 from tfdistribute.sharding import BatchPlan, Shard, replica_batch_size
-from tfdistribute.training.history import REPORT_EVERY_S, History, Listener
+from tfdistribute.training.history import REPORT_EVERY_S, History
 from tfdistribute.training.hooks import (
     RECORD_EVERY_N_STEPS,
     HookContext,
@@ -41,7 +41,7 @@ from tfdistribute.training.hooks import (
 from tfdistribute.training.model_directory import ModelDirectory, global_step, require_checkpoint
 from tfdistribute.training.remote.exclusive import exclusive
 from tfdistribute.training.remote.lease import uploads
-from tfdistribute.training.specs import TrainSpec
+from tfdistribute.training.specs import Training
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.tracking import tracked
 from tfdistribute.training.warm_start import compare_warm_start
@@ -107,19 +107,14 @@ class Prepared:
     def first_step(self) -> int:
         return global_step(self.model.model_dir)
 
-    def new_history(
-        self,
-        source: Input,
-        listener: Listener | None,
-        max_steps: int | None,
-        steps: int | None = None,
-    ) -> History:
+    def new_history(self, training: Training) -> History:
+        source, max_steps = training.train.input, training.train.max_steps
         of_data = self.steps_of(source)
-        asked = steps if max_steps is None else max(0, max_steps - self.first_step)
+        asked = training.steps if max_steps is None else max(0, max_steps - self.first_step)
         known = [each for each in (of_data, asked) if each is not None]
         last_step = self.first_step + min(known) if known else None
         size, model_dir = source.facts().global_batch_size, self.model.model_dir
-        history = History(size, listener, last_step, model_dir)
+        history = History(size, training.listener, last_step, model_dir)
         history.note_end_of_data(of_data, asked)
         return history
 
@@ -186,26 +181,19 @@ class TrainingHere:
 
 @contextlib.contextmanager
 def training_here(
-    verb: str,
-    model: Model,
-    settings: RunSettings,
-    spec: TrainSpec,
-    *,
-    check: Callable[[Prepared], None] = lambda prepared: None,
-    steps: int | None = None,
-    saving_listeners: Sequence[Any] = (),
-    listener: Listener | None = None,
+    training: Training, check: Callable[[Prepared], None] = lambda prepared: None
 ) -> Iterator[TrainingHere]:
     """Prepare a training in this process, which takes place inside the block; raises as ``prepare_training``.
 
     ``check`` may raise before the training begins. What a training does not have is not entered.
     """
-    source, model_dir = spec.input, model.model_dir
+    verb, model, settings, spec = training.verb, training.model, training.settings, training.train
+    source, model_dir, listeners = spec.input, model.model_dir, list(training.saving_listeners)
     with exclusive(model_dir), contextlib.ExitStack() as stack:
         with translate_errors(verb, model_dir):
             prepared = prepare_training(verb, model, settings, source)
         check(prepared)
-        history = prepared.new_history(source, listener, spec.max_steps, steps)
+        history = prepared.new_history(training)
         source = prepared.continued(source, prepared.first_step)
         if settings.track is not None:
             stack.enter_context(tracked(model, settings, history))
@@ -221,14 +209,15 @@ def training_here(
             # The losses are saved with checkpoints.
             config = prepared.estimator.config
             if config.save_checkpoints_steps or config.save_checkpoints_secs:
-                report = engine.multi_worker.ReportSaves(history.checkpoint_saved)
-                saving_listeners = [report, *saving_listeners]
+                listeners.insert(0, engine.multi_worker.ReportSaves(history.checkpoint_saved))
         arguments = {
             "input_fn": prepared.input_fn(source, "train"),
             # TensorFlow's loop on a TPU takes one step per run if it does not know the last.
-            "max_steps": history.last_step if prepared.on_tpu and steps is None else spec.max_steps,
+            "max_steps": history.last_step
+            if prepared.on_tpu and training.steps is None
+            else spec.max_steps,
             "hooks": prepared.training_hooks(verb, history, stop, spec.hooks),
-            "saving_listeners": list(saving_listeners) or None,
+            "saving_listeners": listeners or None,
         }
         yield TrainingHere(prepared, history, stop, arguments)
 

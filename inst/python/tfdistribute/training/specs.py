@@ -12,9 +12,13 @@ from tfdistribute.errors import ArgumentError, InputError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
+from tfdistribute.training.history import Listener
 from tfdistribute.training.hooks import HookContext, check_hooks, may_end, read_hooks
+from tfdistribute.training.hooks.description import RECORDS
 
 COMPARED_BY_LAST_STEP = "The last step is compared, see ``TaskFacts``."
+OWN = MayDiffer("Each task has its own.")
+_EVALUATES = MayDiffer("Evaluations do not change what is trained.")
 
 
 @dataclass(frozen=True)
@@ -58,9 +62,39 @@ class EvalSpec(Description):
             object.__setattr__(self, "hooks", tuple(read_hooks(self.hooks)))
 
 
-def check_training(
-    model: Model, source: Input, steps: int | None, max_steps: int | None, hooks: Sequence[Any]
-) -> None:
+@dataclass(frozen=True)
+class Training:
+    """A training as a user asked for it, in this process or as a task of a cluster.
+
+    Args:
+        verb: "train" or "train_and_evaluate".
+        evaluation: Data and frequency of the evaluations; None for no evaluation.
+        steps: Steps from where the training begins, in place of the global step in ``train``.
+        saving_listeners: tf.estimator.CheckpointSaverListener objects, for the chief.
+        listener: Called with the progress, at most ten times a second.
+        notes: Sentences for the history.
+    """
+
+    verb: Annotated[str, _EVALUATES]
+    model: Model
+    settings: RunSettings
+    train: TrainSpec
+    evaluation: Annotated[EvalSpec | None, _EVALUATES] = None
+    steps: Annotated[int | None, MayDiffer(COMPARED_BY_LAST_STEP)] = None
+    saving_listeners: Annotated[Sequence[Any], MayDiffer("Only the chief saves.")] = ()
+    listener: Annotated[Listener | None, OWN] = None
+    notes: Annotated[Sequence[str], MayDiffer(RECORDS)] = ()
+
+    def check(self) -> None:
+        """Check that the training can end, and that its hooks work in it."""
+        if self.evaluation is None:
+            _check_training(self.model, self.train, self.steps)
+        else:
+            _check_specs(self.model, self.train, self.evaluation)
+
+
+def _check_training(model: Model, spec: TrainSpec, steps: int | None) -> None:
+    max_steps, hooks = spec.max_steps, spec.hooks
     if steps is not None and max_steps is not None:
         raise ArgumentError(
             f"`steps` ({steps}) and `max_steps` ({max_steps}) cannot both be given.",
@@ -71,10 +105,10 @@ def check_training(
     if hooks:
         check_hooks(hooks, HookContext.here("train", model.model_dir))
     if steps is None and max_steps is None and not (hooks and may_end(hooks)):
-        check_ends(source, "train", "steps")
+        check_ends(spec.input, "train", "steps")
 
 
-def check_specs(model: Model, train_spec: TrainSpec, eval_spec: EvalSpec) -> None:
+def _check_specs(model: Model, train_spec: TrainSpec, eval_spec: EvalSpec) -> None:
     check_hooks(train_spec.hooks, HookContext.here("train_and_evaluate", model.model_dir))
     check_hooks(eval_spec.hooks, HookContext.here("evaluate", model.model_dir))
     if train_spec.max_steps is None and not may_end(train_spec.hooks):

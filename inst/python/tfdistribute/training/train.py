@@ -16,7 +16,7 @@ from tfdistribute.training.history import History, Listener
 from tfdistribute.training.multi_worker.assignment import TaskAssignment
 from tfdistribute.training.multi_worker.perform import perform
 from tfdistribute.training.preparation import prepare_estimator, training_here
-from tfdistribute.training.specs import TrainSpec, check_training
+from tfdistribute.training.specs import Training, TrainSpec
 from tfdistribute.training.tabular import choose_end, steps_note
 
 
@@ -64,15 +64,12 @@ def train(
         source, max_steps = source.repeated(model.table.batch_size), model.table.end
         notes = (steps_note(model),)
     spec = TrainSpec(source.reading(model.types_read()), max_steps, tuple(hooks))
-    more: dict[str, Any] = {
-        "steps": steps,
-        "saving_listeners": saving_listeners,
-        "listener": listener,
-        "notes": notes,
-    }
-    if member is None:
-        return _train_here(model, settings, spec, **more)
-    return perform(TaskAssignment("train", member, model, settings, spec, **more))
+    training = Training(
+        "train", model, settings, spec, None, steps, saving_listeners, listener, notes
+    )
+    if member is not None:
+        return perform(TaskAssignment(**vars(training), member=member))
+    return _train_here(training)
 
 
 def complete_tabular(
@@ -97,13 +94,12 @@ def complete_tabular(
     return choose_end(model, settings, source, _train_here, evaluate, listener, alone)
 
 
-def _train_here(model: Model, settings: RunSettings, spec: TrainSpec, **more: Any) -> History:
-    steps, notes = more.get("steps"), more.pop("notes", ())
-    check_training(model, spec.input, steps, spec.max_steps, spec.hooks)
-    with training_here("train", model, settings, spec, **more) as here:
-        for text in notes:
+def _train_here(training: Training) -> History:
+    training.check()
+    with training_here(training) as here:
+        for text in training.notes:
             here.history.note(text)
-        here.prepared.estimator.train(steps=steps, **here.arguments)
+        here.prepared.estimator.train(steps=training.steps, **here.arguments)
     return here.history
 
 

@@ -21,7 +21,7 @@ from tfdistribute.training.model_directory import require_checkpoint
 from tfdistribute.training.multi_worker.assignment import TaskAssignment
 from tfdistribute.training.multi_worker.perform import perform
 from tfdistribute.training.preparation import TrainingHere, training_here
-from tfdistribute.training.specs import EvalSpec, TrainSpec, check_specs
+from tfdistribute.training.specs import EvalSpec, Training, TrainSpec
 
 
 def train_and_evaluate(
@@ -51,39 +51,26 @@ def train_and_evaluate(
     types = model.types_read()
     train_spec = replace(train_spec, input=train_spec.input.reading(types))
     eval_spec = replace(eval_spec, input=eval_spec.input.reading(types))
+    training = Training(
+        "train_and_evaluate", model, settings, train_spec, eval_spec, listener=listener
+    )
     member = enter_cluster(settings.cluster, settings.protocol)
     if member is not None:
-        return perform(
-            TaskAssignment(
-                "train_and_evaluate",
-                member,
-                model,
-                settings,
-                train_spec,
-                eval_spec,
-                listener=listener,
-            )
-        )
-    check_specs(model, train_spec, eval_spec)
+        return perform(TaskAssignment(**vars(training), member=member))
+    training.check()
     with training_here(
-        "train_and_evaluate",
-        model,
-        settings,
-        train_spec,
-        listener=listener,
-        check=lambda prepared: check_evaluation(prepared, eval_spec.input),
+        training, check=lambda prepared: check_evaluation(prepared, eval_spec.input)
     ) as here:
-        _train_and_evaluate(here, settings, train_spec, eval_spec)
+        _train_and_evaluate(here, training, eval_spec)
     return here.history
 
 
-def _train_and_evaluate(
-    here: TrainingHere, settings: RunSettings, train_spec: TrainSpec, eval_spec: EvalSpec
-) -> None:
+def _train_and_evaluate(here: TrainingHere, training: Training, eval_spec: EvalSpec) -> None:
     prepared, history, model_dir = here.prepared, here.history, here.prepared.model.model_dir
     evaluation = Evaluation(prepared, eval_spec, HookContext.here("evaluate", model_dir))
+    hooks, settings = training.train.hooks, training.settings
     for text in notes_on_evaluations(
-        train_spec.hooks, eval_spec.throttle_secs, settings, history, prepared.first_step
+        hooks, eval_spec.throttle_secs, settings, history, prepared.first_step
     ):
         history.note(text)
     known = history_file.read_evaluations(model_dir, of_training=True)

@@ -192,7 +192,8 @@ def test_deadlines_come_from_the_strategy_or_the_cluster(monkeypatch: pytest.Mon
     def deadlines(**settings: Any) -> tuple[float, float]:
         model = read(Model, {"kind": "baseline_regressor", "model_dir": "m"})
         training = TrainSpec(read(Input, cluster_task.source(1)))
-        assignment = TaskAssignment("train", CHIEF, model, read(RunSettings, settings), training)
+        run = read(RunSettings, settings)
+        assignment = TaskAssignment("train", model, run, training, member=CHIEF)
         return assignment.start_timeout_s, assignment.stall_timeout_s
 
     addresses = {"kind": "addresses", "chief": ["a:1"], "start_timeout_s": 5, "stall_timeout_s": 9}
@@ -234,11 +235,11 @@ def evaluator(model: Model, exporter: Any = None) -> _Evaluator:
     )
     assignment = TaskAssignment(
         "train_and_evaluate",
-        EVALUATOR,
         model,
         RunSettings(),
         TrainSpec(read(Input, cluster_task.source(1))),
         spec,
+        member=EVALUATOR,
     )
     history = TaskHistory()
     return _Evaluator(assignment, spec, history, Peers(EVALUATOR))
@@ -297,10 +298,10 @@ def test_a_server_ends_though_the_chief_was_gone_before_it_came(
     server = member("ps", ps=("127.0.0.1:4",))
     assignment = TaskAssignment(
         "train",
-        server,
         read(Model, model),
         read(RunSettings, {"strategy": strategy}),
         TrainSpec(read(Input, cluster_task.source(1))),
+        member=server,
     )
     monkeypatch.setattr(parameter_server, "start_server", lambda member: None)
     monkeypatch.setattr(parameter_server, "_POLL_S", 0.01)
@@ -335,7 +336,9 @@ def test_a_task_without_a_session_sees_that_the_directory_is_not_the_chiefs(
     model = read(Model, {**cluster_task.MODELS["linear"](tmp_path), "model_dir": str(tmp_path)})
     training = TrainSpec(read(Input, cluster_task.source(1)))
     spec = EvalSpec(read(Input, cluster_task.source(1)), start_delay_secs=0, throttle_secs=0)
-    assignment = TaskAssignment("train_and_evaluate", task, model, RunSettings(), training, spec)
+    assignment = TaskAssignment(
+        "train_and_evaluate", model, RunSettings(), training, spec, member=task
+    )
     perform_task = {"evaluator": evaluate_checkpoints, "ps": parameter_server.serve_variables}[role]
     with pytest.raises(ModelDirectoryError, match=rf"{role} 0 .* does not see .*/elsewhere"):
         perform_task(assignment, servers.peers(task))

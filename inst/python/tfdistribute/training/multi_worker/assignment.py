@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
+from dataclasses import dataclass, field
+from typing import Annotated
 
 from tfdistribute import task_events
 from tfdistribute.cluster.member import Member
@@ -20,24 +19,12 @@ from tfdistribute.cluster.spec import (
     START_TIMEOUT_S,
 )
 from tfdistribute.descriptions.comparison import Entries, Exceptions, entries_of
-from tfdistribute.descriptions.constraints import MayDiffer
 from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.files import canonical_path
 from tfdistribute.models import Model
-from tfdistribute.run_config import RunSettings
-from tfdistribute.training.history import Listener
-from tfdistribute.training.hooks.description import RECORDS
-from tfdistribute.training.specs import (
-    COMPARED_BY_LAST_STEP,
-    EvalSpec,
-    TrainSpec,
-    check_specs,
-    check_training,
-)
+from tfdistribute.training.specs import OWN, Training
 
 _EXCEPTIONS = Exceptions(between_tasks=True)
-_EVALUATES = MayDiffer("Evaluations do not change what is trained.")
-_OWN = MayDiffer("Each task has its own.")
 
 # Where users find these fields.
 _NAMES = {
@@ -49,42 +36,23 @@ _NAMES = {
 
 
 @dataclass(frozen=True)
-class TaskAssignment:
-    """One task's part of a training that the tasks of a cluster share.
+class TaskAssignment(Training):
+    """One task's part of a training that the tasks of a cluster share."""
 
-    Args:
-        verb: "train" or "train_and_evaluate", as the user called it.
-        evaluation: Data and frequency of the evaluations; None for no evaluation.
-        steps: Steps from where the job begins, in place of the global step in ``train``.
-        saving_listeners: tf.estimator.CheckpointSaverListener objects, for the chief.
-    """
-
-    verb: Annotated[str, _EVALUATES]
-    member: Annotated[Member, _OWN]
-    model: Model
-    settings: RunSettings
-    train: TrainSpec
-    evaluation: Annotated[EvalSpec | None, _EVALUATES] = None
-    steps: Annotated[int | None, MayDiffer(COMPARED_BY_LAST_STEP)] = None
-    saving_listeners: Annotated[Sequence[Any], MayDiffer("Only the chief saves.")] = ()
-    listener: Annotated[Listener | None, _OWN] = None
-    notes: Annotated[Sequence[str], MayDiffer(RECORDS)] = ()
+    member: Annotated[Member, OWN] = field(kw_only=True)
 
     def check(self) -> None:
-        """Check that the training may begin: its directory, which the job must have locked, its hooks, and its end."""
-        model, spec = self.model, self.train
+        """Also check that the job has locked the model directory."""
+        model_dir = self.model.model_dir
         locked = os.environ.get(task_events.MODEL_DIR)
-        if locked and canonical_path(locked) != canonical_path(model.model_dir):
+        if locked and canonical_path(locked) != canonical_path(model_dir):
             raise ModelDirectoryError(
-                f'`model_dir` "{model.model_dir}" is not the directory of this job, which has locked "{locked}".',
+                f'`model_dir` "{model_dir}" is not the directory of this job, which has locked "{locked}".',
                 "Start the job again: its files name two directories.",
                 argument="model_dir",
-                value=model.model_dir,
+                value=model_dir,
             )
-        if self.evaluation is None:
-            check_training(model, spec.input, self.steps, spec.max_steps, spec.hooks)
-        else:
-            check_specs(model, spec, self.evaluation)
+        super().check()
 
     def entries(self, model: Model) -> Entries:
         """Return the entries that the tasks compare; ``model`` is completed from the input and the model directory."""
@@ -108,7 +76,7 @@ class TaskAssignment:
 
 
 def _name_for_users(path: str) -> str:
-    for field, name in _NAMES.items():
-        if path.startswith(field):
-            return name + path.removeprefix(field)
+    for start, name in _NAMES.items():
+        if path.startswith(start):
+            return name + path.removeprefix(start)
     return path.removeprefix("$")
