@@ -211,7 +211,7 @@ def write_packed(
 ) -> int:
     """Pack columns into files without a second copy in memory; return the bytes. InputError if the disk is full.
 
-    ``types`` are as in ``Input.reading``.
+    ``types`` are as in ``Input.reading``. Data without rows is an InputError, too.
     """
     check_names(columns, response)
     columns = read_as(columns, types or {})
@@ -255,6 +255,7 @@ def map_packed(directory: str) -> PackedColumns:
 
 
 def _empty_files(layout: Layout, rows: int, directory: str) -> Matrices:
+    InputFacts(rows=rows).check_rows()
     return tuple(
         _empty_file(_matrix(directory, index), (rows, width), dtype)
         for index, (width, dtype) in enumerate(zip(layout.widths, layout.dtypes, strict=True))

@@ -206,8 +206,7 @@ def prepare_training(
     model, RunConfigError if a preflight rule rejects the settings, and StrategyError if a device does not exist.
     """
     engine.check_process()
-    facts = source.facts()
-    directory = ModelDirectory(model.model_dir)
+    facts, directory = source.facts(), ModelDirectory(model.model_dir)
     model, codes = _complete_model(model, directory, facts)
     model.check(codes.applied(facts))
     accepting(source, model, codes, needs_label=True)
@@ -222,7 +221,8 @@ def prepare_training(
     notes = tuple(codes.notes(facts, directory.codes)) if writes else ()
     mirror.continue_here(model.model_dir)
     prepared = _build(verb, model, directory, settings, facts, codes, member)
-    engine.estimator.set_warm_vocabularies(prepared.estimator, vocabularies)
+    note_unread = directory.note_unread if writes else None
+    engine.estimator.set_training(prepared.estimator, vocabularies, note_unread)
     if writes:
         directory.sign(model.structure(), facts, codes)
     return replace(prepared, notes=notes)

@@ -86,6 +86,8 @@ def accepting(source: Input, model: Model, codes: FactorCodes, needs_label: bool
     See ``Input.accepting`` and ``Input.with_defaults``.
     """
     facts = source.facts()
+    if needs_label:
+        facts.check_rows()
     by_model = model.accepted_values(facts, needs_label)
     checked = source.accepting(codes.accepted_values(facts, by_model, needs_label))
     return checked.with_defaults(

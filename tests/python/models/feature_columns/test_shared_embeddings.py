@@ -133,7 +133,12 @@ def test_tensorflows_shared_embeddings_work_in_a_model_function(
         optimizer = {"kind": "named", "name": "sgd", "settings": {"learning_rate": RATE}}
         return {"predictions": {"y": output}, "loss": loss, "optimizer": optimizer}
 
-    train(other_model("custom", tmp_path, model_fn=model_fn), settings(strategy), source(), steps=STEPS)
+    train(
+        other_model("custom", tmp_path, model_fn=model_fn),
+        settings(strategy),
+        source(),
+        steps=STEPS,
+    )
     found = variables(tmp_path)
     (table,) = (value for value in found.values() if np.shape(value) == (3, 2))
     expected_table, expected_weights = by_numpy()

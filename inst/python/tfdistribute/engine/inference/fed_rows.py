@@ -36,6 +36,9 @@ class FedRows:
             each.provide(session, np.empty(0, dtype=object))
 
     def batches(self, rows: ResidentRows, most_rows: int) -> Iterator[list[npt.NDArray[Any]]]:
+        if len(rows.matrices[0]) == 0:
+            # Outputs have types and widths also without rows.
+            yield list(rows.matrices)
         for chunk in rows.row_numbers(rows.skipped):
             size = most_rows if rows.any_batch_size else chunk.shape[1]
             numbers = chunk.reshape(-1)
