@@ -39,7 +39,7 @@ class FedRows:
         if len(rows.matrices[0]) == 0:
             # Outputs have types and widths also without rows.
             yield list(rows.matrices)
-        for chunk in rows.row_numbers(rows.skipped):
+        for chunk in rows.row_numbers():
             size = most_rows if rows.any_batch_size else chunk.shape[1]
             numbers = chunk.reshape(-1)
             for first in range(0, len(numbers), size):
