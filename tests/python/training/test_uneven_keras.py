@@ -1,4 +1,4 @@
-"""Keras losses over some values, in steps whose rows do not divide over the replicas, and metrics of several devices."""
+"""Keras losses over some values, in steps that do not divide over the replicas, and metrics of several devices."""
 
 from __future__ import annotations
 

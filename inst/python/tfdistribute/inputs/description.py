@@ -84,10 +84,7 @@ class Input(Description):
         return self
 
     def starting_at(self, row: int, done: int) -> Input:
-        """Return the input whose training has begun at a position in the rows of all epochs, and read ``done`` rows.
-
-        An input without positions returns itself.
-        """
+        """Return the input whose training began at a row of all epochs, if it knows them, and read ``done`` rows."""
         return self
 
     def repeated(self, batch_size: int) -> Input:

@@ -224,8 +224,8 @@ class RangePlan(StepPlan):
     def __post_init__(self) -> None:
         super().__post_init__()
         pipelines = self.shard.pipelines
-        examples = None if self.epochs is None else self.rows * self.epochs
-        if examples is not None and examples < pipelines and not self.shard.in_turns:
+        examples = self.rows * (self.epochs or pipelines)
+        if examples < pipelines and not self.shard.in_turns:
             raise ShardingError(
                 f"{_count(examples, 'example')} cannot be split over {pipelines} workers.",
                 f"Use at least {pipelines} rows, or at most {_count(examples, 'worker')}.",

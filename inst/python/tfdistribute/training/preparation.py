@@ -77,10 +77,8 @@ class Prepared:
         own_size = None if size is None else replica_batch_size(size, len(self.devices.train))
         return engine.tpu.of_fixed_size(source.input_fn(purpose, seed), own_size)
 
-    def continued(
-        self, source: Input, first_step: int, writes: bool = True, done: int = 0
-    ) -> Input:
-        row = first_row(self.model.model_dir, source.facts(), first_step, writes)
+    def continued(self, source: Input, step: int, writes: bool = True, done: int = 0) -> Input:
+        row = first_row(self.model.model_dir, source.facts(), step, writes)
         return source.starting_at(row, done)
 
     def rows(self, source: Input, purpose: Purpose, job: str | None = None) -> Any:
