@@ -197,13 +197,6 @@ format.tfdistribute_indicator_feature_column <- function(x, ...) {
 #' @export
 format.tfdistribute_embedding_feature_column <- function(x, ...) {
   shared <- if (!is.null(x$shared)) paste0(" shared as \"", x$shared, "\"")
-  paste0(
-    "embedding in ",
-    x$dimension,
-    " dimensions",
-    shared,
-    " (",
-    format(x$categorical_column),
-    ")"
-  )
+  vectors <- paste0(x$dimension, " dimensions", shared)
+  paste0("embedding in ", vectors, " (", format(x$categorical_column), ")")
 }

@@ -149,9 +149,7 @@ prediction_tibble <- function(columns, classes = NULL) {
   names <- c(intersect(first, names(columns)), setdiff(names(columns), first))
   predictions <- tibble::as_tibble(lapply(columns[names], prediction_column))
   probabilities <- predictions[["probabilities"]]
-  if (
-    is.list(probabilities) && nrow(predictions) > 0 && length(classes) == length(probabilities[[1]])
-  ) {
+  if (is.list(probabilities) && lengths(probabilities[1]) == length(classes)) {
     predictions$probabilities <- lapply(probabilities, `names<-`, classes)
   }
   predictions
