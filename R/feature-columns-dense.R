@@ -89,8 +89,9 @@ column_indicator <- function(categorical_column, ...) {
 #' Embedding column: categories as learned vectors
 #'
 #' Maps each category to a vector that is learned with the model. Embedding columns are for deep models and many
-#' categories. Each column has its own vectors. For vectors that several features share, use a Keras model with one
-#' embedding layer, because `tf$feature_column$shared_embeddings()` does not support TensorFlow 2.
+#' categories. Each column has its own vectors, except with `shared`. TensorFlow's own
+#' `tf$feature_column$shared_embeddings()` is an error outside of a model function (see [estimator()]). A model with
+#' shared vectors cannot be converted to Keras.
 #'
 #' @inheritParams column_categorical_weighted
 #' @param dimension Length of the vectors, a count.
@@ -102,6 +103,8 @@ column_indicator <- function(categorical_column, ...) {
 #' @param tensor_name_in_ckpt Name of the vectors' variable in that checkpoint.
 #' @param max_norm A number that limits the norm of a vector. NULL sets no limit.
 #' @param trainable Whether training changes the vectors, TRUE or FALSE.
+#' @param shared A string that names the vectors. Columns of the same part of a model that have the same name share their
+#'   vectors. They must have the same categories and the same other arguments. With NULL, the column has its own vectors.
 #' @inherit column_numeric return
 #' @inheritSection column_categorical_weighted Errors
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/embedding_column>
@@ -109,6 +112,8 @@ column_indicator <- function(categorical_column, ...) {
 #' @examples
 #' city <- column_categorical_with_hash_bucket("city", hash_bucket_size = 1000)
 #' column_embedding(city, dimension = 8)
+#' cities <- column_categorical_with_hash_bucket("from", "to", hash_bucket_size = 1000)
+#' column_embedding(cities, dimension = 8, shared = "city")
 #' column_embedding(city, dimension = 8, initializer = list("truncated_normal", stddev = 0.1))
 #' @export
 column_embedding <- function(
@@ -120,6 +125,7 @@ column_embedding <- function(
   tensor_name_in_ckpt = NULL,
   max_norm = NULL,
   trainable = TRUE,
+  shared = NULL,
   ...
 ) {
   check_call(...)
@@ -190,5 +196,7 @@ format.tfdistribute_indicator_feature_column <- function(x, ...) {
 
 #' @export
 format.tfdistribute_embedding_feature_column <- function(x, ...) {
-  paste0("embedding in ", x$dimension, " dimensions (", format(x$categorical_column), ")")
+  shared <- if (!is.null(x$shared)) paste0(" shared as \"", x$shared, "\"")
+  vectors <- paste0(x$dimension, " dimensions", shared)
+  paste0("embedding in ", vectors, " (", format(x$categorical_column), ")")
 }

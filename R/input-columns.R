@@ -170,7 +170,8 @@ check_rows <- function(data) {
       argument = names(data)[[odd]]
     )
   }
-  if (rows[[1]] == 0) {
+  # A list of no vectors has no width.
+  if (rows[[1]] == 0 && !(isTRUE(the$predicts) && !any(vapply(data, is.list, NA)))) {
     abort_tfdistribute(
       "input",
       problem = "The data has no rows.",

@@ -75,7 +75,7 @@ with_missing <- function(values) {
   } else if (is.factor(values) && anyNA(values)) {
     addNA(values)
   } else if (is.character(values)) {
-    ifelse(is.na(values), "NA", values)
+    replace(values, is.na(values), "NA")
   } else {
     values
   }

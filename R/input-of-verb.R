@@ -6,6 +6,8 @@
 # verb.
 input_of_verb <- function(x, object, verb, ..., data = NULL) {
   x <- x %||% data
+  # Predictions for no rows are no predictions, as those of predict.lm().
+  rlang::local_bindings(predicts = verb == "predict", .env = the)
   is_spark <- is_spark_table(x) || is_spark_table(data)
   if (is_spark && !"staging" %in% ...names_of(...)) {
     return(input_of_verb(x, object, verb, ..., data = data, staging = object$model_dir))

@@ -27,8 +27,8 @@
 #'   cluster's parameter servers and evaluator are not started. Not together with `as_iterable`.
 #' @returns A tibble that has one column per output. An output with one value per row is a vector (`predictions` of a
 #'   regressor with one response, `logits` and `logistic` of a binary classifier), any other a list of vectors
-#'   (`probabilities`, which have the names of the classes). `class_ids` are integers from 0, `classes` strings. A Spark
-#'   DataFrame gives a Spark DataFrame.
+#'   (`probabilities`, which have the names of the classes). `class_ids` are integers from 0, `classes` strings. Data in
+#'   memory without rows gives the same columns without rows. A Spark DataFrame gives a Spark DataFrame.
 #' @section Errors:
 #' * `tfdistribute_model_directory_error` if the model has not been trained.
 #' * `tfdistribute_argument_error` if the model has none of `predict_keys`.
@@ -92,7 +92,7 @@ predict.tfdistribute_estimator <- function(
     predict_keys = asked,
     hidden_keys = if (is.null(asked)) hidden_outputs
   )
-  answer <- if (is.null(cluster)) {
+  answer <- if (is.null(cluster) || isTRUE(source_of(arguments$input)$rows == 0)) {
     # The user's loop calls a function that returns batches.
     show <- !as_iterable && shows_progress(arguments$hooks)
     rlang::inject(read_here("predict", !!!arguments, by_batch = as_iterable, show = show))
@@ -149,7 +149,7 @@ prediction_tibble <- function(columns, classes = NULL) {
   names <- c(intersect(first, names(columns)), setdiff(names(columns), first))
   predictions <- tibble::as_tibble(lapply(columns[names], prediction_column))
   probabilities <- predictions[["probabilities"]]
-  if (is.list(probabilities) && length(classes) == length(probabilities[[1]])) {
+  if (is.list(probabilities) && lengths(probabilities[1]) == length(classes)) {
     predictions$probabilities <- lapply(probabilities, `names<-`, classes)
   }
   predictions
@@ -158,7 +158,7 @@ prediction_tibble <- function(columns, classes = NULL) {
 # An array [rows, ...] as one column, which is a vector if a row has one value, and otherwise a list.
 prediction_column <- function(x) {
   rows <- if (is.null(dim(x))) length(x) else dim(x)[[1]]
-  if (length(x) == rows) {
+  if (prod(dim(x)[-1]) == 1) {
     return(as.vector(x))
   }
   # A factor without labels, because split() neither sorts its rows nor names them.
@@ -184,6 +184,9 @@ next_prediction <- function(batches, single, classes) {
         return(NULL)
       }
       pending$rows <- prediction_tibble(columns, classes)
+      if (nrow(pending$rows) == 0) {
+        return(NULL)
+      }
     }
     taken <- if (single) 1L else nrow(pending$rows)
     given <- pending$rows[seq_len(taken), ]

@@ -249,7 +249,7 @@ schema$feature_column$categorical_with_identity <- member_of(c(key = "key.1", nu
 schema$feature_column$crossed <- member_of(c(keys = "keys.1", hash_bucket_size = "hash_bucket_size.1", hash_key = "save_checkpoints_steps.1"), c())
 schema$feature_column$categorical_weighted <- member_of(c(categorical_column = "categorical_column.1", weight_feature_key = "key.1", dtype = "dtype.3"), c())
 schema$feature_column$indicator <- member_of(c(categorical_column = "categorical_column.1"), c())
-schema$feature_column$embedding <- member_of(c(categorical_column = "categorical_column.1", dimension = "num_buckets.1", combiner = "combiner.1", initializer = "initializer.1", ckpt_to_load_from = "name.2", tensor_name_in_ckpt = "name.2", max_norm = "max_norm.1", trainable = "evaluator.1"), c("rule.17", "rule.18"))
+schema$feature_column$embedding <- member_of(c(categorical_column = "categorical_column.1", dimension = "num_buckets.1", combiner = "combiner.1", initializer = "initializer.1", ckpt_to_load_from = "name.2", tensor_name_in_ckpt = "name.2", max_norm = "max_norm.1", trainable = "evaluator.1", shared = "name.2"), c("rule.17", "rule.18"))
 schema$feature_column$numeric <- member_of(c(key = "key.1", shape = "shape.1", default_value = "default_value.2", dtype = "dtype.3", normalizer_fn = "normalizer_fn.1", center = "default_value.2", scale = "scale.1"), c("rule.19", "rule.20"))
 schema$feature_column$bucketized <- member_of(c(source_column = "source_column.1", boundaries = "boundaries.1"), c())
 schema$input$dataset_function <- member_of(c(`function` = "function.1"), c())

@@ -20,8 +20,8 @@ from tfdistribute.sharding import (
 )
 
 
-def batches_of(plan: BatchPlan, at_once: int = 5, skipped: int = 0) -> list[list[int]]:
-    return [batch.tolist() for chunk in plan.chunks(at_once, skipped) for batch in chunk]
+def batches_of(plan: BatchPlan, at_once: int = 5) -> list[list[int]]:
+    return [batch.tolist() for chunk in plan.chunks(at_once) for batch in chunk]
 
 
 def shards(pipelines: int, replicas: int) -> list[Shard]:
@@ -136,14 +136,16 @@ def test_the_chunk_size_changes_nothing():
 )
 def test_a_plan_without_its_first_batches_has_all_others(shard: Shard):
     for rows in (50, 53, 56):
-        plan = BatchPlan(rows, 1, 8, shard)
-        batches = batches_of(plan)
-        for skipped, at_once in itertools.product(range(len(batches) + 3), (1, 3, 100)):
-            assert batches_of(plan, at_once, skipped) == batches[skipped:]
+        batches, own = batches_of(BatchPlan(rows, 1, 8, shard)), len(shard.own_replicas)
+        turns = shard.pipelines if shard.in_turns else 1
+        for steps, at_once in itertools.product(range(9), (1, 3, 100)):
+            read = steps * turns * 8
+            plan = BatchPlan(rows, 1, 8, shard, read, read)
+            assert batches_of(plan, at_once) == batches[steps * own :]
 
 
 def test_batches_that_are_left_out_take_no_time():
-    chunk = next(BatchPlan(5, None, 4).chunks(1, 10**15))
+    chunk = next(BatchPlan(5, None, 4, first=4 * 10**15, done=4 * 10**15).chunks(1))
     assert chunk.tolist() == [[4 * 10**15 + place for place in range(4)]]
 
 

@@ -44,6 +44,23 @@ tries(
     train(linear_regressor(column), y ~ m, data = list(m = matrix(1:4, 2), y = 1:2), steps = 1)
   }
 )
+cities <- data.frame(from = factor(c("a", "b")), to = factor(c("b", "a")), y = 1:2)
+vectors_of <- function(feature, dimension = 2, shared = "city") {
+  city <- column_categorical_with_identity(feature, num_buckets = 2)
+  column_embedding(city, dimension = dimension, shared = shared)
+}
+two_vectors <- function(...) {
+  model <- dnn_regressor(2, feature_columns(vectors_of("from"), vectors_of("to", ...)))
+  train(model, y ~ from + to, data = cities, steps = 1)
+}
+tries(
+  two_vectors(dimension = 3),
+  {
+    two_vectors(dimension = 2)
+    two_vectors(dimension = 3, shared = "other")
+  },
+  two_vectors = two_vectors
+)
 
 # Files -------------------------------------------------------------------------------------------
 

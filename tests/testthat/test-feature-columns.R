@@ -131,7 +131,8 @@ test_that("columns print what they are", {
       column_categorical_weighted(listed("tag"), "count"),
       column_crossed(list(ranges, "cut"), hash_bucket_size = 50),
       column_indicator(listed("color")),
-      column_embedding(listed("petal length"), dimension = 3)
+      column_embedding(listed("petal length"), dimension = 3),
+      column_embedding(listed("place"), dimension = 3, shared = "city")
     )
     feature_columns()
   })

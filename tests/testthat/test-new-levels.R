@@ -135,3 +135,27 @@ test_that("TensorFlow's error about a number out of range becomes one about the 
     expect_identical(error$problem, "The column `code` has 1, but its categories are 0 to 0.")
   }
 })
+
+test_that("a level of a factor that a model function does not read is no obstacle", {
+  skip_if_no_tensorflow()
+  data <- transform(rows, other = group)
+  line <- function(features, labels, mode) {
+    read <- tf$cast(features$group, tf$float32)
+    output <- tf$compat$v1$layers$dense(tf$reshape(read, list(-1L, 1L)), 1L)
+    loss <- if (!is.null(labels)) tf$reduce_mean((tf$reshape(labels, list(-1L, 1L)) - output)^2)
+    list(predictions = list(y = output), loss = loss, optimizer = "sgd")
+  }
+  new <- transform(data[1:4, ], other = factor(c("x", "y", "z", "a")))
+  for (strategy in list(NULL, strategy_mirrored(2))) {
+    model <- estimator(line, withr::local_tempdir(), config = run_config(strategy, seed = 1))
+    train(model, y ~ group + other, data = data, batch_size = 8)
+    expect_identical(predict(model, new), predict(model, data[1:4, ]))
+    expect_identical(evaluate(model, new), evaluate(model, data[1:4, ]))
+    train(model, y ~ group + other, data = new, batch_size = 4)
+    error <- expect_error(
+      predict(model, transform(new, group = factor("z"))),
+      class = "tfdistribute_input_error"
+    )
+    expect_match(error$problem, "The factor \"group\" has the level \"z\" in row 1", fixed = TRUE)
+  }
+})

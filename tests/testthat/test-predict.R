@@ -44,3 +44,47 @@ test_that("an output that predict_keys names is also returned batch by batch", {
   expect_named(following(), "all_classes")
   expect_null(following())
 })
+
+test_that("predictions for no rows have the columns of others, as in predict.lm()", {
+  skip_if_no_tensorflow()
+  folder <- function() tempfile("model", withr::local_tempdir(.local_envir = parent.frame(2)))
+  cars <- cars_and_words()
+  cars$am <- mtcars$am == 1
+  columns <- feature_columns(~ wt + word + maker, cars)
+  formula <- mpg ~ poly(wt, 2) + log(hp)
+  line <- function(features, labels, mode) {
+    output <- tf$compat$v1$layers$dense(tf$reshape(features$wt, list(-1L, 1L)), 1L)
+    loss <- if (!is.null(labels)) tf$reduce_mean((tf$reshape(labels, list(-1L, 1L)) - output)^2)
+    predictions <- list(y = output, pair = tf$concat(list(output, output), 1L))
+    list(predictions = predictions, loss = loss, optimizer = "sgd")
+  }
+  network <- function() {
+    model <- tf$keras$Sequential(list(tf$keras$layers$Dense(2L, input_shape = list(2L))))
+    model$compile(optimizer = "sgd", loss = "mse")
+    model
+  }
+  cases <- list(
+    list(linear_regressor(columns, folder()), mpg ~ wt + word + maker),
+    list(linear_classifier(columns[c(1, 3)], folder(), n_classes = 4), factor(word) ~ wt + maker),
+    list(dnn_classifier(4, columns[1], folder()), maker ~ wt),
+    list(linear_regressor(feature_columns(formula, cars), folder()), formula),
+    list(baseline_classifier(model_dir = folder()), maker ~ wt),
+    list(tabular_classifier(8, model_dir = folder(), epochs = 1), maker ~ wt + am + word),
+    list(estimator(line, folder()), mpg ~ wt),
+    list(keras_model_to_estimator(network, model_dir = folder()), mpg ~ wt + hp)
+  )
+  for (case in cases) {
+    model <- case[[1]]
+    train(model, case[[2]], data = cars)
+    expected <- predict(model, cars)
+    expect_identical(predict(model, cars[0, ]), expected[0, ])
+    expect_identical(predict(model, cars[0, ], simplify = FALSE), list())
+    expect_null(predict(model, cars[0, ], as_iterable = TRUE)())
+  }
+  expect_identical(
+    predict(cases[[1]][[1]], cars[0, ], cluster = local_cluster(2)),
+    predict(cases[[1]][[1]], cars)[0, ]
+  )
+  expect_error(evaluate(model, cars[0, ]), "no rows", class = "tfdistribute_input_error")
+  expect_error(predict(model, list(wt = list(), hp = list())), "The data has no rows")
+})

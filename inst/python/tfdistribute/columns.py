@@ -144,3 +144,9 @@ class InputFacts:
     weights: ColumnFacts | None = None
     # Returns the values of a column, one per row; None if the rows are not in memory.
     values: Callable[[str], Any] | None = field(default=None, compare=False)
+
+    def check_rows(self) -> None:
+        if self.rows == 0:
+            raise InputError(
+                "The input has no rows.", "Give data with at least one row.", argument="object"
+            )

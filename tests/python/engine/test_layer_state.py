@@ -45,6 +45,20 @@ class Counting(layers.Layer):
         return x + self.calls
 
 
+class CountingLater(Counting):
+    """A layer that adds the count before the write, which could be faster."""
+
+    def call(self, x: Any, training: bool = False) -> Any:
+        slow = tf.fill([500, 500], tf.reduce_mean(x) / 1e6)
+        for _ in range(20):
+            slow = tf.tanh(slow @ slow)
+        with tf.control_dependencies([slow]):
+            calls = self.calls.read_value() + 0.0
+        if training:
+            self.calls.assign_add(1.0)
+        return x + calls
+
+
 class Halving(layers.Layer):
     """A layer that halves its own weight."""
 
@@ -66,6 +80,7 @@ LAYERS: dict[str, Callable[[], Any]] = {
         [layers.BatchNormalization(momentum=0.5, name="state")]
     ),
     "counting": lambda: Counting(name="state"),
+    "counting later": lambda: CountingLater(name="state"),
     "halving": lambda: Halving(name="state"),
     "spectral normalization": lambda: layers.SpectralNormalization(
         layers.Dense(3, name="inside", kernel_initializer="ones"), name="state"
@@ -135,6 +150,22 @@ def test_a_layer_in_a_model_function_keeps_its_state_as_in_fit(
 @pytest.mark.parametrize("name", ["synchronized", "counting"])
 def test_two_devices_keep_the_state_of_one(tmp_path: Path, name: str) -> None:
     model = models.model("custom", tmp_path, model_fn=model_fn(LAYERS[name]))
+    train(model, settings("mirrored"), rows(), steps=STEPS)
+    assert_trained_as_in_keras(tmp_path, LAYERS[name])
+
+
+@pytest.mark.versions
+@pytest.mark.parametrize("name", ["synchronized", "counting"])
+def test_two_devices_keep_the_state_of_the_layers_of_a_keras_model(
+    tmp_path: Path, name: str
+) -> None:
+    def built() -> Any:
+        last = layers.Dense(1, kernel_initializer="ones", name="last")
+        model = tf.keras.Sequential([tf.keras.Input((1,), name="x"), LAYERS[name](), last])
+        model.compile(tf.keras.optimizers.legacy.SGD(1e-5), "mse")
+        return model
+
+    model = models.model("keras", tmp_path, function=built)
     train(model, settings("mirrored"), rows(), steps=STEPS)
     assert_trained_as_in_keras(tmp_path, LAYERS[name])
 

@@ -320,7 +320,6 @@ def test_an_uneven_batch_size_is_refused_before_the_dataset_is_made():
     ("columns", "response", "message"),
     [
         ((), None, "The input has no columns."),
-        ((number("x", []),), None, "The input has no rows."),
         ((number("x", [1]), number("x", [1])), None, "The input has two columns `x`."),
         ((number("x", [1]),), "y", "The response `y` is not a column."),
         ((number("x", [1, 2]), number("z", [1])), None, "The column `z` has shape"),

@@ -8,6 +8,7 @@ import os
 import sys
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ from tfdistribute.launch.restart_policy import (
     next_action,
     pause_s,
 )
-from tfdistribute.launch.state import Progress
+from tfdistribute.launch.state import JobState, Progress
 from tfdistribute.launch.task_view import TaskView
 from tfdistribute.task_events import EventFile
 
@@ -508,3 +509,14 @@ def test_a_job_on_another_system_is_refused_before_it_has_a_directory(
     with pytest.raises(UnsupportedError, match=f'needs Linux.*this is "{platform}"'):
         private_directory.new_directory()
     assert list(own_temporary_directory.iterdir()) == []
+
+
+def test_the_speed_of_a_job_is_the_sum_over_the_tasks_that_train():
+    speeds = {CHIEF: 100.0, WORKER: 50.0, SECOND: None, PS: 7.0, EVALUATOR: 9.0}
+    shown = {"name": "t", "port": None, "log": None, "log_start": 0}
+    tasks: Any = [
+        SimpleNamespace(view=view(task, speed=speed), **shown) for task, speed in speeds.items()
+    ]
+    job: Any = SimpleNamespace(id="j", verb="train", model_dir="m", max_steps=None)
+    values = JobState(job).as_values(tasks, Progress(), NOW)
+    assert values["examples_per_second"] == 150.0

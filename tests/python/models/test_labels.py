@@ -117,6 +117,12 @@ def test_the_remedy_for_too_many_classes_names_their_number() -> None:
     assert "n_classes = 3" in caught.value.remedy
 
 
+def test_there_are_as_many_classes_as_names() -> None:
+    label = facts(ColumnFacts("y", "string"))
+    with pytest.raises(ModelError, match="`n_classes` is 3, but `label_vocabulary` names 2"):
+        model("linear_classifier", label_vocabulary=["no", "yes"], n_classes=3).check(label)
+
+
 def test_classes_counted_from_one_are_a_factor_not_one_class_more() -> None:
     for high, said in ((2.0, "count its classes from 0"), (4.0, "the number of its levels")):
         with pytest.raises(InputError) as caught:

@@ -20,7 +20,7 @@ from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_savedmodel
 from tfdistribute.training.model_directory import global_step
-from tfdistribute.training.train import train
+from tfdistribute.training.train import distribute, train
 from tfdistribute.training.variables import variable_names, variable_value
 
 X = np.linspace(-1, 1, 16, dtype="float32")
@@ -161,3 +161,32 @@ def test_a_directory_without_a_checkpoint_is_refused_before_training(
     with pytest.raises(ModelDirectoryError, match="holds no checkpoint") as caught:
         train(model(tmp_path, warm_start_from=start), RunSettings(), source(), steps=1)
     assert caught.value.argument == "warm_start_from"
+
+
+def test_an_existing_estimator_may_take_only_what_has_another_vocabulary(
+    tensorflow: Any, tmp_path: Path
+) -> None:
+    tf, scope = tensorflow, "linear/linear_model"
+    old, new = tmp_path / "old.txt", tmp_path / "new.txt"
+    old.write_text("a\nb\n", encoding="utf-8")
+    new.write_text("c\nb\na\n", encoding="utf-8")
+
+    def estimator(name: str, file: Path, rate: float, **fields: Any) -> Any:
+        column = tf.feature_column.categorical_column_with_vocabulary_file("w", str(file))
+        rated = lambda: tf.keras.optimizers.legacy.SGD(rate)  # noqa: E731 - one for each graph
+        folder = str(tmp_path / name)
+        made = tf.estimator.LinearRegressor([column], folder, optimizer=rated, **fields)
+        return distribute(made, RunSettings())
+
+    def rows() -> Any:
+        return tf.data.Dataset.from_tensors(({"w": [["a"], ["b"]]}, [[1.0], [5.0]]))
+
+    estimator("old", old, 0.5).train(rows)
+    weights = variable_value(str(tmp_path / "old"), f"{scope}/w/weights")
+    info = tf.estimator.VocabInfo(str(new), 3, 0, str(old), 2)
+    names = {f"{scope}/w/weights": info}
+    start = tf.estimator.WarmStartSettings(str(tmp_path / "old"), None, names)
+    estimator("new", new, 0.0, warm_start_from=start).train(rows)
+    found = variable_value(str(tmp_path / "new"), f"{scope}/w/weights")
+    np.testing.assert_allclose(found[:, 0], [0, weights[1, 0], weights[0, 0]])
+    assert variable_value(str(tmp_path / "new"), f"{scope}/bias_weights") == 0

@@ -91,6 +91,29 @@ def test_pipelines_of_a_continued_stream_share_its_rows(first: int, pipelines: i
     assert len({sum(each) for each in batches}) == 1
 
 
+@pytest.mark.parametrize("kind", ["memory", "csv"])
+@pytest.mark.parametrize(("pipelines", "replicas"), [(1, 1), (1, 2), (3, 3), (2, 1)])
+def test_a_restarted_task_reads_the_batches_that_it_had_left(
+    tensorflow: Any, tmp_path: Path, kind: str, pipelines: int, replicas: int
+):
+    tf = tensorflow
+    # 73 rows are left, so the last step has one row, and pipelines of files repeat one.
+    source, left = rows(kind, tmp_path, 2, 12), 73
+    for pipeline in range(pipelines):
+        context = tf.distribute.InputContext(pipelines, pipeline, replicas)
+
+        def batches(done: int, context: Any = context) -> list[list[float]]:
+            begun = source.starting_at(7, 2 * ROWS - left + done)
+            dataset = begun.input_fn("train", 5)(context)
+            return [labels.numpy().tolist() for _, labels in dataset]
+
+        every = batches(0)
+        own = replicas // pipelines or 1
+        turns = pipelines if replicas == 1 else 1
+        for step in range(1, len(every) // own + 2):
+            assert batches(step * turns * 12) == every[step * own :]
+
+
 @pytest.mark.parametrize("verb", ["train", "train_and_evaluate"])
 def test_a_second_training_in_a_directory_is_an_error(tensorflow: Any, tmp_path: Path, verb: str):
     del tensorflow

@@ -151,9 +151,8 @@ def _as_r(columns: dict[str, Any]) -> dict[str, Any]:
     return {
         name: values.astype(np.int32)
         if values.dtype == np.int64
-        and values.size
-        and values.min() > small.min
-        and values.max() <= small.max
+        and values.min(initial=0) > small.min
+        and values.max(initial=0) <= small.max
         else values
         for name, values in columns.items()
     }

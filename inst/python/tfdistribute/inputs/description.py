@@ -83,8 +83,8 @@ class Input(Description):
         """
         return self
 
-    def starting_at(self, row: int) -> Input:
-        """Return the input whose training begins at a position in the rows of all epochs; itself if it has none."""
+    def starting_at(self, row: int, done: int) -> Input:
+        """Return the input whose training began at a row of all epochs, if it knows them, and read ``done`` rows."""
         return self
 
     def repeated(self, batch_size: int) -> Input:
@@ -144,6 +144,7 @@ class ReadingOrder:
     label: str | None
     dropped: str | None  # Column that is neither feature nor label.
     first: int = 0  # Position in the rows of all epochs at which reading begins.
+    done: int = 0  # Rows that the training has read before it.
 
     @classmethod
     def of(
@@ -154,11 +155,12 @@ class ReadingOrder:
         shuffle: bool | Literal["auto"] | None = False,
         seed: int | None = None,
         first: int = 0,
+        done: int = 0,
     ) -> ReadingOrder:
         if purpose == "predict":
             return cls(1, None, None, response)
         shuffled = shuffle if isinstance(shuffle, bool) else purpose == "train"
-        return cls(epochs, (seed or 0) if shuffled else None, response, None, first)
+        return cls(epochs, (seed or 0) if shuffled else None, response, None, first + done, done)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,18 +174,18 @@ class RowInput(Input):
 
     # Whether batches may have any size, as those of ``in_large_batches`` may.
     any_batch_size: ClassVar[bool] = False
-    # Where training begins in the rows of all epochs.
-    first_row: ClassVar[int] = 0
+    # Where training begins in the rows of all epochs, and the rows that it has read.
+    read_rows: ClassVar[tuple[int, int]] = (0, 0)
 
     def reading_order(self, purpose: Purpose, seed: int | None = None) -> ReadingOrder:
         own_seed = seed if self.seed is None else self.seed
-        first = self.first_row if purpose == "train" else 0
-        return ReadingOrder.of(purpose, self.response, self.epochs, self.shuffle, own_seed, first)
+        read = self.read_rows if purpose == "train" else (0, 0)
+        return ReadingOrder.of(purpose, self.response, self.epochs, self.shuffle, own_seed, *read)
 
-    def starting_at(self, row: int) -> RowInput:
+    def starting_at(self, row: int, done: int) -> RowInput:
         # Not dataclasses.replace(), which would read the rows again.
         started = copy.copy(self)
-        object.__setattr__(started, "first_row", row)
+        object.__setattr__(started, "read_rows", (row, done))
         return started
 
     def repeated(self, batch_size: int) -> RowInput:

@@ -116,7 +116,8 @@ def _resident_rows(
     context: InputContext | None = None,
 ) -> Any:
     layout = columns.layout
-    plan = BatchPlan(columns.rows, order.epochs, batch_size, Shard.of(context), order.first)
+    shard = Shard.of(context)
+    plan = BatchPlan(columns.rows, order.epochs, batch_size, shard, order.first, order.done)
     unpack = make_unpack(layout, order.label, order.dropped, packed)
     full = (plan.full_steps or 0) * len(plan.shard.own_replicas)
     return engine.step.resident_rows.ResidentRows(
@@ -126,14 +127,14 @@ def _resident_rows(
         _row_numbers(columns.rows, plan, order.seed),
         plan.replica_batch_size,
         len(plan.shard.own_replicas),
-        lambda skipped: engine.step.replica_scale.count_last(
+        lambda: engine.step.replica_scale.count_last(
             dataset_of_chunks(
                 layout,
                 layout.tensor_row_bytes * plan.replica_batch_size,
-                lambda batches: _chunks(columns, plan, order.seed, skipped, batches),
+                lambda batches: _chunks(columns, plan, order.seed, batches),
                 unpack,
             ),
-            *(plan.replica_batch_size, full, plan.last_batches, skipped),
+            *(plan.replica_batch_size, full, plan.last_batches),
         ),
         (
             layout.dtypes,
@@ -148,22 +149,22 @@ def _resident_rows(
 
 
 def _chunks(
-    columns: PackedColumns, plan: BatchPlan, seed: int | None, skipped: int, batches: int
+    columns: PackedColumns, plan: BatchPlan, seed: int | None, batches: int
 ) -> Iterator[Matrices]:
     order = RowOrder(columns.rows, seed)
-    for positions in plan.chunks(batches, skipped):
+    for positions in plan.chunks(batches):
         yield columns.gather(order.at(positions))
 
 
 def _row_numbers(
     rows: int, plan: BatchPlan, seed: int | None
-) -> Callable[[int], Iterator[npt.NDArray[np.integer[Any]]]]:
+) -> Callable[[], Iterator[npt.NDArray[np.integer[Any]]]]:
     batches = max(1, ROW_NUMBERS // plan.replica_batch_size)
     dtype = np.int32 if rows <= np.iinfo(np.int32).max else np.int64
 
-    def row_numbers(skipped: int) -> Iterator[npt.NDArray[np.integer[Any]]]:
+    def row_numbers() -> Iterator[npt.NDArray[np.integer[Any]]]:
         order = RowOrder(rows, seed)
-        for positions in plan.chunks(batches, skipped):
+        for positions in plan.chunks(batches):
             yield order.at(positions).astype(dtype, copy=False)
 
     return row_numbers
@@ -211,7 +212,7 @@ def write_packed(
 ) -> int:
     """Pack columns into files without a second copy in memory; return the bytes. InputError if the disk is full.
 
-    ``types`` are as in ``Input.reading``.
+    ``types`` are as in ``Input.reading``. Data without rows is an InputError, too.
     """
     check_names(columns, response)
     columns = read_as(columns, types or {})
@@ -255,6 +256,7 @@ def map_packed(directory: str) -> PackedColumns:
 
 
 def _empty_files(layout: Layout, rows: int, directory: str) -> Matrices:
+    InputFacts(rows=rows).check_rows()
     return tuple(
         _empty_file(_matrix(directory, index), (rows, width), dtype)
         for index, (width, dtype) in enumerate(zip(layout.widths, layout.dtypes, strict=True))

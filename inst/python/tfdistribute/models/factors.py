@@ -16,10 +16,14 @@ Levels = tuple[str, ...]
 
 @dataclass(frozen=True)
 class FactorCodes:
-    """Levels of the factors that a model reads as codes, from the data of its first training."""
+    """Levels of the factors that a model reads as codes, from the data of its first training.
+
+    Any level will do for factors that a model function is given, but that it left ``unread`` in the last training.
+    """
 
     features: Mapping[str, Levels] = field(default_factory=dict[str, Levels])
     label: Levels | None = None
+    unread: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, model: Model, facts: InputFacts, known: FactorCodes) -> FactorCodes:
@@ -36,6 +40,7 @@ class FactorCodes:
         return cls(
             {name: levels for name, levels in factors.items() if name in coded and levels},
             known.label if facts.label is None else label,
+            known.unread,
         )
 
     def applied(self, facts: InputFacts) -> InputFacts:
@@ -52,7 +57,8 @@ class FactorCodes:
         self, facts: InputFacts, by_model: AcceptedValues, needs_label: bool
     ) -> AcceptedValues:
         """Return the values that a model accepts, with labels in place of codes."""
-        given, levels = dict(facts.features or {}), dict(self.features)
+        given = dict(facts.features or {})
+        levels = {name: known for name, known in self.features.items() if name not in self.unread}
         if needs_label and facts.label is not None and self.label is not None:
             given[facts.label.name] = facts.label
             levels[facts.label.name] = self.label
@@ -75,6 +81,8 @@ class FactorCodes:
         See ``Input.accepting`` and ``Input.with_defaults``.
         """
         facts = source.facts()
+        if needs_label:
+            facts.check_rows()
         by_model = model.accepted_values(facts, needs_label)
         checked = source.accepting(self.accepted_values(facts, by_model, needs_label))
         return checked.with_defaults(
@@ -89,14 +97,16 @@ class FactorCodes:
 
     def as_values(self) -> dict[str, Any]:
         label = None if self.label is None else list(self.label)
-        return {"features": {k: list(v) for k, v in self.features.items()}, "label": label}
+        features = {name: list(levels) for name, levels in self.features.items()}
+        return {"features": features, "label": label, "unread": sorted(self.unread)}
 
     @classmethod
     def from_values(cls, values: Any) -> FactorCodes:
         if not isinstance(values, Mapping):
             return cls()
         features = {str(name): tuple(levels) for name, levels in values["features"].items()}
-        return cls(features, None if values["label"] is None else tuple(values["label"]))
+        label, unread = values["label"], frozenset[str](values.get("unread", ()))
+        return cls(features, None if label is None else tuple(label), unread)
 
 
 def _is_factor(column: ColumnFacts | None, known: Levels | None) -> bool:

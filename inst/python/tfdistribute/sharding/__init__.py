@@ -15,7 +15,7 @@ Rows of files are divided into ranges by the same rule.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -124,7 +124,8 @@ class StepPlan:
     epochs: int | None
     global_batch_size: int
     shard: Shard = Shard()
-    first: int = 0  # Position in the stream at which the rows of ``epochs`` begin.
+    first: int = 0  # Position in the stream at which reading begins.
+    done: int = 0  # Rows of ``epochs`` that were read before it.
 
     def __post_init__(self) -> None:
         replica_batch_size(self.global_batch_size, self.shard.replicas)
@@ -135,7 +136,7 @@ class StepPlan:
 
     @property
     def examples(self) -> int | None:
-        return None if self.epochs is None else self.rows * self.epochs
+        return None if self.epochs is None else max(0, self.rows * self.epochs - self.done)
 
     @property
     def full_steps(self) -> int | None:
@@ -178,29 +179,25 @@ class BatchPlan(StepPlan):
             return None
         return step, tuple(size * len(slices) / sum(slices) for size in self.last_batches)
 
-    def chunks(self, batches: int, skipped: int = 0) -> Iterator[npt.NDArray[np.int64]]:
+    def chunks(self, batches: int) -> Iterator[npt.NDArray[np.int64]]:
         """Yield positions in the stream of rows, of shape [batches, examples per batch], many batches at a time.
 
-        At least one step's batches are taken together. Leaving out ``skipped`` batches takes no time for each.
+        At least one step's batches are taken together.
         """
         own, size, steps = self.shard.own_replicas, self.replica_batch_size, self.full_steps
-        first, stride = (
+        step, stride = (
             (self.shard.pipeline, self.shard.pipelines) if self.shard.in_turns else (0, 1)
         )
         steps_at_once = max(1, batches // len(own))
         within = own.start * size + np.arange(len(own) * size, dtype=np.int64)
-        step = first + skipped // len(own) * stride
-        # Not all batches of this step are left out.
-        rest = skipped % len(own)
         while steps is None or step < steps:
             last = step + steps_at_once * stride
             if steps is not None:
                 last = min(last, steps)
             starts = np.arange(step, last, stride, dtype=np.int64) * self.global_batch_size
-            yield (self.first + starts[:, np.newaxis] + within).reshape(-1, size)[rest:]
-            step, rest = step + len(starts) * stride, 0
-        full = len(range(first, steps, stride)) * len(own)
-        yield from list(self._last_batches())[max(0, skipped - full) :]
+            yield (self.first + starts[:, np.newaxis] + within).reshape(-1, size)
+            step += len(starts) * stride
+        yield from self._last_batches()
 
     def _last_batches(self) -> Iterator[npt.NDArray[np.int64]]:
         slices, step = self.last_slices, self.full_steps
@@ -227,10 +224,11 @@ class RangePlan(StepPlan):
     def __post_init__(self) -> None:
         super().__post_init__()
         pipelines = self.shard.pipelines
-        if self.examples is not None and self.examples < pipelines and not self.shard.in_turns:
+        examples = self.rows * (self.epochs or pipelines)
+        if examples < pipelines and not self.shard.in_turns:
             raise ShardingError(
-                f"{_count(self.examples, 'example')} cannot be split over {pipelines} workers.",
-                f"Use at least {pipelines} rows, or at most {_count(self.examples, 'worker')}.",
+                f"{_count(examples, 'example')} cannot be split over {pipelines} workers.",
+                f"Use at least {pipelines} rows, or at most {_count(examples, 'worker')}.",
             )
 
     @property
@@ -238,6 +236,10 @@ class RangePlan(StepPlan):
         if self.examples is None:
             return None
         return self.own_rows_before(self.first + self.examples) - self.own_rows_before(self.first)
+
+    def step_before(self) -> RangePlan:
+        size = self.global_batch_size
+        return replace(self, first=self.first - size, done=self.done - size)
 
     def own_rows_before(self, position: int) -> int:
         return split(position, self.shard.pipelines)[self.shard.pipeline]

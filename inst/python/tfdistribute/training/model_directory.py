@@ -7,7 +7,7 @@ import os
 import re
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -268,6 +268,15 @@ class ModelDirectory:
         signed |= self._learned(facts or InputFacts())
         if codes is not None and codes != FactorCodes():
             signed["codes"] = codes.as_values()
+        self._write(signed)
+
+    def note_unread(self, factors: Collection[str]) -> None:
+        unread = frozenset(factors)
+        if unread != self.codes.unread:
+            codes = replace(self.codes, unread=unread)
+            self._write({**self._signed, "codes": codes.as_values()})
+
+    def _write(self, signed: dict[str, Any]) -> None:
         text = json.dumps(signed, indent=1, sort_keys=True)
         path = os.path.join(self.path, SIGNATURE)
         storage.of(path).write(path, text.encode())

@@ -66,6 +66,8 @@ def predict(
         None if predict_keys is None else tuple(predict_keys), tuple(hidden_keys or ())
     )
     rows = prepared.rows(source, "predict") if member is None else None
+    if rows is None:
+        source.facts().check_rows()
     input_fn = prepared.input_fn(source, "predict")
     batches = prepared.estimator.predict_batches(
         (input_fn if member is None else for_task(input_fn, member)) if rows is None else rows,

@@ -80,9 +80,9 @@ class Prepared:
         own_size = None if size is None else replica_batch_size(size, len(self.devices.train))
         return engine.tpu.of_fixed_size(source.input_fn(purpose, seed), own_size)
 
-    def continued(self, source: Input, first_step: int, writes: bool = True) -> Input:
-        row = first_row(self.model.model_dir, source.facts(), first_step, writes)
-        return source.starting_at(row)
+    def continued(self, source: Input, step: int, writes: bool = True, done: int = 0) -> Input:
+        row = first_row(self.model.model_dir, source.facts(), step, writes)
+        return source.starting_at(row, done)
 
     def rows(self, source: Input, purpose: Purpose, job: str | None = None) -> Any:
         """Return the rows of an input in memory; None for other inputs, or if replicas evaluate them."""
@@ -234,8 +234,7 @@ def prepare_training(
     model, RunConfigError if a preflight rule rejects the settings, and StrategyError if a device does not exist.
     """
     engine.check_process()
-    facts = source.facts()
-    directory = ModelDirectory(model.model_dir)
+    facts, directory = source.facts(), ModelDirectory(model.model_dir)
     model, codes = _complete_model(model, directory, facts)
     check_data(source, model, codes)
     writes = member is None or member.is_chief
@@ -251,7 +250,8 @@ def prepare_training(
         compare_warm_start(model, codes) if getattr(model, "warm_start_from", None) else {}
     )
     prepared = _build(verb, model, directory, settings, facts, codes, member)
-    engine.estimator.set_warm_vocabularies(prepared.estimator, vocabularies)
+    note_unread = directory.note_unread if writes else None
+    engine.estimator.set_training(prepared.estimator, vocabularies, note_unread)
     if writes:
         directory.sign(model.structure(), facts, codes)
     return replace(prepared, notes=notes)

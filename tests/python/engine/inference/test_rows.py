@@ -14,7 +14,7 @@ from support.inputs import Factor, in_memory
 
 from tfdistribute import engine
 from tfdistribute.descriptions import read
-from tfdistribute.errors import ModelDirectoryError, TfdistributeError
+from tfdistribute.errors import InputError, ModelDirectoryError, TfdistributeError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model, Wrapped
 from tfdistribute.run_config import RunSettings
@@ -271,6 +271,20 @@ def test_batches_are_those_of_the_input_if_they_are_asked_for(tmp_path: Path, bu
     assert sizes == [10] * 10 + [3]
     sizes = [len(each["logits"]) for each in predict(model, SETTINGS, rows().in_large_batches())]
     assert sizes == [20] * 5 + [3]
+
+
+def test_predictions_for_no_rows_have_types_and_widths(tmp_path: Path, built: list[Any]):
+    model = classifier(tmp_path)
+    train(model, SETTINGS, rows(), steps=1)
+    for hooks in ([], [Watch()]):
+        some = concatenate(predict(model, SETTINGS, rows(), hooks=hooks))
+        none = concatenate(predict(model, SETTINGS, rows(chosen=slice(0)), hooks=hooks))
+        assert {name: (0, *each.shape[1:], each.dtype) for name, each in some.items()} == {
+            name: (*each.shape, each.dtype) for name, each in none.items()
+        }
+    for verb in (train, evaluate):
+        with pytest.raises(InputError, match="The input has no rows"):
+            verb(model, SETTINGS, rows(chosen=slice(0)))
 
 
 def test_a_prediction_that_is_given_up_leaves_no_session(tmp_path: Path, built: list[Any]):

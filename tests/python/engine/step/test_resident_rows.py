@@ -29,12 +29,13 @@ def resident(
     pipelines: int = 1,
     pipeline: int = 0,
     replicas: int = 1,
+    done: int = 0,
 ) -> ResidentRows:
     data = in_memory(
         {"x": X, "word": Factor(CODES, WORDS), "y": Y}, batch_size=batch_size, epochs=epochs
     )
     context = tf.distribute.InputContext(pipelines, pipeline, replicas)
-    return data.input_fn("train", 5, packed=True)(context)
+    return data.starting_at(0, done).input_fn("train", 5, packed=True)(context)
 
 
 def labels_of_dataset(rows: ResidentRows) -> list[list[int]]:
@@ -85,11 +86,11 @@ def test_single_steps_and_runs_together_read_the_batches_of_the_dataset(
     assert labels_of_cursor(rows, most) == labels_of_dataset(rows)
 
 
-def test_batches_are_skipped_as_in_a_dataset():
-    rows = resident(4, replicas=2)
-    expected = labels_of_dataset(rows)[6:]
-    assert labels_of_cursor(rows.skip(4).skip(2), 2) == expected
-    assert labels_of_dataset(rows.skip(6)) == expected
+def test_batches_of_a_continued_training_are_those_of_a_dataset():
+    expected = labels_of_dataset(resident(4, replicas=2))[6:]
+    rows = resident(4, replicas=2, done=12)
+    assert labels_of_cursor(rows, 2) == expected
+    assert labels_of_dataset(rows) == expected
 
 
 def test_an_interrupted_run_continues_with_the_steps_that_it_has_not_taken():

@@ -4,7 +4,7 @@ from tfdistribute.engine.estimator.adoption import (
     adopt,
     set_factor_levels,
     set_gradient_accumulation,
-    set_warm_vocabularies,
+    set_training,
 )
 from tfdistribute.engine.estimator.category_codes import codes_of_rows
 from tfdistribute.engine.estimator.estimator import DistributedEstimator

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,10 +36,13 @@ def set_gradient_accumulation(estimator: Any, micro_batches: int, scales_loss: b
     estimator.options = replace(estimator.options, micro_batches=count, scales_loss=scales_loss)
 
 
-def set_warm_vocabularies(
-    estimator: Any, vocabularies: Mapping[str, tuple[Sequence[Any], Sequence[Any]]]
+def set_training(
+    estimator: Any,
+    vocabularies: Mapping[str, tuple[Sequence[Any], Sequence[Any]]],
+    note_unread: Callable[[Collection[str]], None] | None,
 ) -> None:
-    estimator.options = replace(estimator.options, warm_vocabularies=vocabularies)
+    options = {"warm_vocabularies": vocabularies, "note_unread": note_unread}
+    estimator.options = replace(estimator.options, **options)
 
 
 @functools.cache

@@ -15,6 +15,7 @@ from tfdistribute.engine.estimator.category_codes import CLASSES, of_known_class
 from tfdistribute.engine.estimator.options import EstimatorOptions
 from tfdistribute.engine.features import numeric_columns, wide_columns
 from tfdistribute.engine.features.packed_features import Features, PackedFeatures
+from tfdistribute.engine.graph import walk
 from tfdistribute.engine.hooks import input_wait
 from tfdistribute.engine.repairs import replicated_variables
 from tfdistribute.engine.step import accumulate, distinct_rows, replica_scale
@@ -137,6 +138,16 @@ class ModelCall:
         with tpu.program(), repairs:
             self.spec = call(self.features, self.labels, self.mode, self.config)
 
+    def note_unread_factors(self) -> None:
+        note, features = self.options.note_unread, self.features
+        is_function = self.options.loss_is_mean is not None and isinstance(features, dict)
+        if self.mode != ModeKeys.TRAIN or note is None or not is_function:
+            return
+        results = (self.spec.loss, self.spec.train_op, self.spec.predictions)
+        needed = set(walk.ancestors(each for each in tf.nest.flatten(results) if each is not None))
+        coded = self.options.factor_levels.keys() & features.keys()
+        note([name for name in coded if features[name].op not in needed])
+
     def check_loss(self) -> None:
         if self.options.loss_is_mean is not None and self.mode != ModeKeys.PREDICT:
             losses.check_rows_apart(self.spec.loss, self.features, self.labels)
@@ -208,6 +219,7 @@ MODEL_CALL = (
     ModelCall.keep_row_count,
     ModelCall.cast_labels,
     ModelCall.call_model_fn,
+    ModelCall.note_unread_factors,
     ModelCall.check_loss,
     ModelCall.report_mean_loss,
     ModelCall.add_row_loss,

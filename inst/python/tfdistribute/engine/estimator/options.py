@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,7 @@ class EstimatorOptions:
         hides_row_loss: Whether evaluations report that metric as "loss" only.
         keeps_one_variable: Whether variables that a strategy has wrapped are dropped from the graph's collections.
         factor_levels: Levels of the features that the model reads as codes, by name.
+        note_unread: Called in training with the names of these features that the model does not read; None for nothing.
         label_levels: Levels of a label that the model reads as codes, or None.
         sums_loss: Whether the loss of a canned model is a sum over examples.
         as_written: Whether AutoGraph can leave the model function out, because it is only code of TensorFlow.
@@ -50,6 +51,7 @@ class EstimatorOptions:
     hides_row_loss: bool = False
     keeps_one_variable: bool = False
     factor_levels: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    note_unread: Callable[[Collection[str]], None] | None = None
     label_levels: Sequence[str] | None = None
     sums_loss: bool = False
     as_written: bool = False

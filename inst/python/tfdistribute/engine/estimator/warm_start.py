@@ -39,6 +39,8 @@ def settings_by_name(settings: Any, model_dir: str, vocabularies: Vocabularies) 
 
 
 def _check_patterns(patterns: Any) -> None:
+    # With None, TensorFlow takes the variables whose vocabularies are given.
+    patterns = () if patterns is None else patterns
     several = not isinstance(patterns, str)
     keys = tf.compat.v1.GraphKeys
     key = keys.GLOBAL_VARIABLES if several else keys.TRAINABLE_VARIABLES

@@ -10,5 +10,6 @@ from tfdistribute.engine.features.packed_features import (
     pack,
     slice_columns,
 )
+from tfdistribute.engine.features.shared_embeddings import sharing
 from tfdistribute.engine.features.standardizer import Standardizer
 from tfdistribute.engine.features.wide_columns import RangeNumber, WideNumericColumn

@@ -36,7 +36,10 @@ class FedRows:
             each.provide(session, np.empty(0, dtype=object))
 
     def batches(self, rows: ResidentRows, most_rows: int) -> Iterator[list[npt.NDArray[Any]]]:
-        for chunk in rows.row_numbers(rows.skipped):
+        if len(rows.matrices[0]) == 0:
+            # Outputs have types and widths also without rows.
+            yield list(rows.matrices)
+        for chunk in rows.row_numbers():
             size = most_rows if rows.any_batch_size else chunk.shape[1]
             numbers = chunk.reshape(-1)
             for first in range(0, len(numbers), size):

@@ -95,10 +95,23 @@ class _LossOfRows:
         self._loss, self.reduction = loss, loss.reduction
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        value = self._loss(y_true, y_pred, sample_weight=sample_weight)
+        value = self._loss(y_true, _with_mask(y_pred), sample_weight=sample_weight)
         if self.reduction == "sum":
             return replica_scale.scaled(value, is_sum=True)
         return mean_of_rows(value, y_pred)
+
+
+def _with_mask(output: Any) -> Any:
+    """Return an output whose mask leaves some value, because Keras divides by their number.
+
+    A replica without any has the scale 0, which would not end a NaN.
+    """
+    mask = getattr(output, "_keras_mask", None)
+    if mask is None or replica_scale.current() is None:
+        return output
+    masked = tf.identity(output)
+    masked._keras_mask = mask | ~tf.reduce_any(mask)
+    return masked
 
 
 def _unconditional(clone: Any) -> list[Any]:

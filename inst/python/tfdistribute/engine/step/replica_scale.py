@@ -56,13 +56,13 @@ def with_rows(batch: Any, rows: Any) -> Any:
     return CountedBatch(batch, rows) if _counts_rows.get() else batch
 
 
-def count_last(dataset: Any, batch_size: int, full: int, last: Sequence[int], skipped: int) -> Any:
+def count_last(dataset: Any, batch_size: int, full: int, last: Sequence[int]) -> Any:
     """Count the rows of a dataset of ``full`` batches and some last ones, if one of these is a repeated row."""
     if 0 not in last or not _counts_rows.get():
         return dataset
     rows = tf.data.Dataset.from_tensors(batch_size).repeat(full)
     rows = rows.concatenate(tf.data.Dataset.from_tensor_slices(list(last)))
-    return tf.data.Dataset.zip(CountedBatch(dataset, rows.skip(skipped)))
+    return tf.data.Dataset.zip(CountedBatch(dataset, rows))
 
 
 def map_batches(dataset: Any, function: Callable[..., Any]) -> Any:

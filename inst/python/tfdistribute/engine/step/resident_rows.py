@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,40 +26,31 @@ class ResidentRows:
         matrices: Arrays of shape [rows, columns], which TensorFlow reads where they are.
         tables: The strings behind codes.
         unpack: TensorFlow function of (matrices, tables) of one batch that returns (features, labels) or features.
-        row_numbers: Starts an iterator over the row numbers of batches after the first ones: arrays of shape
-            [batches, examples] and type ``numbers_dtype``.
+        row_numbers: Starts an iterator over the row numbers of batches: arrays of shape [batches, examples] and type
+            ``numbers_dtype``.
         batch_size: Examples of a full batch.
         replicas: Batches of one step.
-        dataset: Makes a ``tf.data.Dataset`` of the same batches, without the first ones.
+        as_dataset: Makes a ``tf.data.Dataset`` of the same batches.
         signature: All that a batch depends on besides its values, compared by equality.
         any_batch_size: Whether batches may have any other size.
-        skipped: Batches left out at the beginning.
-        uneven_step: A step whose rows do not divide over the replicas of all workers: its number from 0, counted
-            without ``skipped``, and the scale (``replica_scale``) of each replica of this worker.
+        uneven_step: A step whose rows do not divide over the replicas of all workers: its number from 0, and the scale
+            (``replica_scale``) of each replica of this worker.
     """
 
     matrices: Sequence[npt.NDArray[Any]]
     tables: Sequence[npt.NDArray[np.object_]]
     unpack: Callable[..., Any]
-    row_numbers: Callable[[int], Iterator[RowNumbers]]
+    row_numbers: Callable[[], Iterator[RowNumbers]]
     batch_size: int
     replicas: int
-    dataset: Callable[[int], Any]
+    as_dataset: Callable[[], Any]
     signature: Any = None
     any_batch_size: bool = False
-    skipped: int = 0
     uneven_step: tuple[int, tuple[float, ...]] | None = None
 
     @property
     def numbers_dtype(self) -> Any:
         return np.int32 if len(self.matrices[0]) <= np.iinfo(np.int32).max else np.int64
-
-    def skip(self, batches: int) -> ResidentRows:
-        """Leave out further batches, as ``tf.data.Dataset.skip`` does."""
-        return replace(self, skipped=self.skipped + batches)
-
-    def as_dataset(self) -> Any:
-        return self.dataset(self.skipped)
 
 
 def can_gather(estimator: Any, mode: str) -> bool:
@@ -80,9 +71,9 @@ class BatchCursor:
         self.restart()
 
     def restart(self) -> None:
-        self._chunks = self._rows.row_numbers(self._rows.skipped)
+        self._chunks = self._rows.row_numbers()
         self._ahead: list[RowNumbers] = []
-        self._step = self._rows.skipped // self._replicas
+        self._step = 0
 
     def next_step(self) -> list[RowNumbers]:
         """Return the row numbers of the next step, by replica; StopIteration if none are left."""

@@ -104,17 +104,18 @@ class FileInput(RowInput):
         row_bytes = max(source.row_bytes, source.layout.tensor_row_bytes)
 
         def file_input(input_context: InputContext | None = None) -> Any:
-            plan = RangePlan(rows, order.epochs, batch_size, Shard.of(input_context), order.first)
+            shard = Shard.of(input_context)
+            plan = RangePlan(rows, order.epochs, batch_size, shard, order.first, order.done)
             dataset = dataset_of_chunks(
                 source.layout,
                 row_bytes * plan.replica_batch_size,
-                lambda n: _Chunks(RowStream(source, plan, order.seed), plan.chunks(n), failures),
+                lambda batches: _Chunks(source, plan, order.seed, batches, failures),
                 self._make_unpack(source, order.label, order.dropped, packed),
                 parallel_calls,
             )
             full = (plan.full_steps or 0) * len(plan.shard.own_replicas)
             return engine.step.replica_scale.count_last(
-                dataset, plan.replica_batch_size, full, plan.last_batches, skipped=0
+                dataset, plan.replica_batch_size, full, plan.last_batches
             )
 
         return file_input
@@ -142,10 +143,17 @@ class _Chunks(Iterator[Any]):
     """
 
     def __init__(
-        self, stream: RowStream, sizes: Iterator[tuple[int, int]], failures: list[Exception]
+        self,
+        source: Source,
+        plan: RangePlan,
+        seed: int | None,
+        batches: int,
+        failures: list[Exception],
     ) -> None:
-        self._stream = stream
-        self._sizes = sizes
+        self._open = lambda of: RowStream(source, of, seed)
+        self._plan = plan
+        self._stream = self._open(plan)
+        self._sizes = plan.chunks(batches)
         self._failures = failures
         self._own_failure: Exception | None = None
         self._last_row: Matrices = ()
@@ -157,6 +165,11 @@ class _Chunks(Iterator[Any]):
             size = next(self._sizes, None)
             if size is not None:
                 if size[1] == 0:
+                    if not self._last_row:
+                        # The training continues with a last step in which this pipeline has no rows.
+                        before = self._open(self._plan.step_before())
+                        own = self._plan.replica_batch_size * len(self._plan.shard.own_replicas)
+                        self._last_row = tuple(matrix[-1:] for matrix in before.take(own))
                     return tuple(row[np.newaxis] for row in self._last_row)
                 rows = self._stream.take(size[0] * size[1])
                 self._last_row = tuple(matrix[-1:].copy() for matrix in rows)

@@ -71,8 +71,8 @@ class Transformed(Input, kind="transformed"):
             return self
         return replace(self, source=self.source.with_defaults(numbers))
 
-    def starting_at(self, row: int) -> Transformed:
-        return replace(self, source=self.source.starting_at(row))
+    def starting_at(self, row: int, done: int) -> Transformed:
+        return replace(self, source=self.source.starting_at(row, done))
 
     def reading(self, types: Mapping[str, str]) -> Transformed:
         if self.transform is not None:

@@ -99,7 +99,7 @@ class PackedColumns:
         check_columns(self.layout, self.matrices, accepted, lambda row: f"row {row + 1}")
 
     def range(self, name: str) -> tuple[float, float] | None:
-        if name in self.layout.tables:
+        if name in self.layout.tables or self.rows == 0:
             return None
         values = self.layout.slots[name].of(self.matrices)
         return float(values.min()), float(values.max())
@@ -134,7 +134,7 @@ def pack(
     """Copy columns into matrices, a few at a time, which share no memory with the columns' arrays.
 
     Columns that are read as whole numbers but have fractions keep their own type, so that models reject them. Raises
-    InputError if there are no columns or rows, or if columns differ in rows or do not have their declared shape.
+    InputError if there are no columns, or if columns differ in rows or do not have their declared shape.
     """
     if not columns:
         raise InputError(
@@ -225,10 +225,6 @@ def _vector(given: Mapping[str, Any]) -> npt.NDArray[Any]:
 
 
 def _check_shape(column: Column, values: npt.NDArray[Any], rows: int) -> None:
-    if rows == 0:
-        raise InputError(
-            "The input has no rows.", "Give data with at least one row.", argument="object"
-        )
     if values.shape == (rows, *column.shape):
         return
     raise InputError(

@@ -19,6 +19,7 @@ from tfdistribute.models.description import (
     Model,
     TrainedFeatures,
 )
+from tfdistribute.models.feature_columns.derived import check_shared
 from tfdistribute.models.feature_columns.description import (
     NUMBERS,
     TEXT,
@@ -51,6 +52,7 @@ class Canned(Model):
         super().__post_init__()
         for argument, columns in self.columns().items():
             check_distinct(columns, argument)
+            check_shared(columns, argument)
         # The parts share the features, so keys must be distinct over all parts.
         check_names(
             dict.fromkeys(each.feature for each in self.required_features()),

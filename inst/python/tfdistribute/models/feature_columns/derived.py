@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -21,6 +21,7 @@ from tfdistribute.descriptions.constraints import (
 from tfdistribute.errors import ModelError
 from tfdistribute.models.conversion.features import Features, no_layer
 from tfdistribute.models.conversion.program import Read, Result
+from tfdistribute.models.differences import find_difference
 from tfdistribute.models.feature_columns.description import (
     NUMBERS,
     FeatureColumn,
@@ -107,6 +108,7 @@ class Embedding(WrapsCategories, kind="embedding"):
         "dimension",
         "combiner",
         "trainable",
+        "shared",
     )
     rules: ClassVar[tuple[Never, ...]] = both_or_none("ckpt_to_load_from", "tensor_name_in_ckpt")
 
@@ -119,6 +121,7 @@ class Embedding(WrapsCategories, kind="embedding"):
     tensor_name_in_ckpt: Annotated[Text | None, Fact.NAME] = None
     max_norm: Annotated[float, Ge(0)] | None = None
     trainable: bool = True
+    shared: Annotated[Text | None, Fact.NAME] = None
 
     def content(self) -> Mapping[str, Any]:
         path = self.ckpt_to_load_from
@@ -129,6 +132,8 @@ class Embedding(WrapsCategories, kind="embedding"):
         return f"{self.categorical_column.name}_embedding"
 
     def numbers(self, features: Features, part: str, scope: str) -> Result:
+        if self.shared is not None:
+            raise no_layer(self, "it shares its vectors with other columns")
         variable, most = f"{scope}/{self.scope}/embedding_weights", self.max_norm
         settings: dict[str, Any] = {"embeddings_initializer": self._keras_initializer()}
         if most is not None:
@@ -153,7 +158,7 @@ class Embedding(WrapsCategories, kind="embedding"):
         return {"class_name": "TruncatedNormal", "config": {"stddev": self.dimension**-0.5}}
 
     def build(self) -> Any:
-        return engine.tf.feature_column.embedding_column(
+        column = engine.tf.feature_column.embedding_column(
             self.categorical_column.build(),
             self.dimension,
             combiner=self.combiner,
@@ -163,3 +168,26 @@ class Embedding(WrapsCategories, kind="embedding"):
             max_norm=self.max_norm,
             trainable=self.trainable,
         )
+        return column if self.shared is None else engine.features.sharing(column, self.shared)
+
+    def comparable(self) -> dict[str, Any]:
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**own, "categorical_column": self.categorical_column.structure()}
+
+
+def check_shared(columns: Iterable[FeatureColumn], argument: str) -> None:
+    """Check that columns of one name of vectors differ in nothing but the feature; ModelError otherwise."""
+    first: dict[str, Embedding] = {}
+    for column in columns:
+        if not isinstance(column, Embedding) or column.shared is None:
+            continue
+        other = first.setdefault(column.shared, column)
+        found = find_difference(other.comparable(), column.comparable(), {"name"})
+        if found is not None:
+            raise ModelError(
+                f'The columns "{other.name}" and "{column.name}" of `{argument}` share the vectors "{column.shared}", '
+                f"but not the same `{found.field}`.",
+                f"Give both the same `{found.field}`, or another name as `shared`.",
+                argument=argument,
+                value=column.shared,
+            )

@@ -38,12 +38,17 @@ def for_task(input_fn: InputFunction, member: Member) -> InputFunction:
 def training_input_fn(
     prepared: Prepared, source: Input, member: Member, first_step: int, steps: int
 ) -> InputFunction:
-    source = prepared.continued(source, first_step, writes=member.is_chief)
+    facts, tasks = source.facts(), 1 if member.in_step else len(member.training_tasks)
+    # Tasks out of step have shared the steps about evenly; how many each task took is not known.
+    own_steps = steps // tasks
+    done = own_steps * tasks * (facts.global_batch_size or 0)
+    source = prepared.continued(source, first_step, member.is_chief, done)
     input_fn = prepared.input_fn(source, "train", member.job_name)
     if prepared.estimator.config.train_distribute is None and member.servers:
         input_fn = for_task(input_fn, member)
-    # Tasks out of step have shared the steps about evenly; how many each task took is not known.
-    own_steps = steps if member.in_step else steps // len(member.training_tasks)
+    if facts.rows is not None:
+        return input_fn
+    # The rows of a function have no positions.
     return _skip_steps(input_fn, own_steps, max(len(prepared.devices.train), 1))
 
 
