@@ -13,9 +13,8 @@ not_typed <- list(
     "Call train() with the rows of the training",
     "Remove such rows, or give the model loss",
     "Train it on an input_fn() with columns",
-    "Train a model with standardize_response",
     "Read the file into a data frame, or use dnn_regressor()",
-    "Use as_keras_model(), which reads",
+    "Use as_keras_model()",
     "Use `center` and `scale` of column_numeric()",
     "Train with `cluster` in run_config() from R"
   ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -146,21 +147,21 @@ def trained(folder: Path, described: dict[str, Any], response: Any = NUMBER) -> 
     return model
 
 
-def tensors(tf: Any, names: Any) -> dict[str, Any]:
+def tensors(tf: Any, names: Any, data: Mapping[str, Any] = DATA) -> dict[str, Any]:
     """Return features as Keras reads them."""
-    known = values()
+    known = values(data=data)
     return {name: tf.constant(known[name].tolist(), _dtype(known[name])) for name in names}
 
 
-def values(codes: bool = False) -> dict[str, Any]:
+def values(codes: bool = False, data: Mapping[str, Any] = DATA) -> dict[str, Any]:
     """Return features as columns: labels of factors, or the codes of the factor that models read by codes."""
     known = {
         name: np.array(each.levels, object)[each.codes] if isinstance(each, Factor) else each
-        for name, each in DATA.items()
+        for name, each in data.items()
     }
     if codes:
-        known["level"] = DATA["level"].codes
-    wide = {name: each.reshape(ROWS, -1) for name, each in known.items()}
+        known["level"] = data["level"].codes
+    wide = {name: each.reshape(len(each), -1) for name, each in known.items()}
     return {
         name: each.astype("int64") if each.dtype.kind == "i" else each
         for name, each in wide.items()

@@ -21,8 +21,9 @@ def write_code(program: Program, training: Mapping[str, Any], language: str) -> 
     """Write a program that makes a model, and trains it on ``features`` and ``labels``.
 
     Args:
-        training: ``optimizer`` (a class and its settings), ``output``, ``loss`` (a class and its settings) and
-            ``weights``, whether rows have weights.
+        training: ``optimizer`` (a class and its settings), ``output``, ``loss`` (a class and its settings), ``weights``
+            (whether rows have weights), and if needed, a ``factor`` of the loss and the ``scale`` of the response
+            (arrays of means and standard deviations).
     """
     writer = _R() if language == "R" else _Python()
     lines = [*writer.head, *map(writer.statement, program.statements)]
@@ -33,6 +34,7 @@ def write_code(program: Program, training: Mapping[str, Any], language: str) -> 
 class _Writer:
     head: Sequence[str]
     true_false_none: tuple[str, str, str]
+    standardized: str
 
     def statement(self, statement: Statement) -> str:
         raise NotImplementedError
@@ -51,6 +53,11 @@ class _Writer:
 
     def number(self, value: float) -> str:
         return repr(value)
+
+    def trained(self, training: Mapping[str, Any]) -> tuple[str, str, int]:
+        scale = training.get("scale")
+        labels = "labels" if scale is None else self.standardized.format(*map(self.value, scale))
+        return self.value(training["output"]), labels, training.get("factor", 1)
 
     def value(self, value: Any) -> str:
         if isinstance(value, Result):
@@ -75,6 +82,7 @@ class _Writer:
 class _Python(_Writer):
     head = ("import keras", "import numpy as np", "")
     true_false_none = ("True", "False", "None")
+    standardized = "(labels - {}) / {}"
 
     def statement(self, statement: Statement) -> str:
         call = f"{statement.result.name} = keras.{_written(statement)}"
@@ -84,15 +92,16 @@ class _Python(_Writer):
 
     def training(self, program: Program, training: Mapping[str, Any]) -> list[str]:
         (optimizer, settings), (loss, of_loss) = training["optimizer"], training["loss"]
-        output = self.value(training["output"])
+        output, labels, factor = self.trained(training)
         weights = ", sample_weight=weights" if training["weights"] else ""
         return [
             f"model = keras.Model({self.named(program.inputs)}, {self.named(program.outputs)})",
             "model.compile(",
             f"    optimizer=keras.optimizers.{optimizer}({self.arguments(**settings)}),",
             f"    loss={{{output}: keras.losses.{loss}({self.arguments(**of_loss)})}},",
+            *([f"    loss_weights={{{output}: {factor}}},"] if factor != 1 else []),
             ")",
-            f"model.fit(features, {{{output}: labels}}{weights})",
+            f"model.fit(features, {{{output}: {labels}}}{weights})",
         ]
 
     def array(self, values: str) -> str:
@@ -108,6 +117,7 @@ class _Python(_Writer):
 class _R(_Writer):
     head = ("library(keras3)", "")
     true_false_none = ("TRUE", "FALSE", "NULL")
+    standardized = "scale(labels, {}, {})"
 
     def statement(self, statement: Statement) -> str:
         module, _, name = _written(statement).rpartition(".")
@@ -121,14 +131,15 @@ class _R(_Writer):
 
     def training(self, program: Program, training: Mapping[str, Any]) -> list[str]:
         (optimizer, settings), (loss, of_loss) = training["optimizer"], training["loss"]
-        output = self.value(training["output"])
+        output, labels, factor = self.trained(training)
         weights = ", sample_weight = weights" if training["weights"] else ""
         made = f"optimizer_{_snake_case(optimizer)}({self.arguments(joined=' = ', **settings)})"
+        factors = f", loss_weights = list({output} = {factor})" if factor != 1 else ""
         of_rows = f"loss_{_snake_case(loss)}({self.arguments(joined=' = ', **of_loss)})"
         return [
             f"model <- keras_model({self.named(program.inputs)}, {self.named(program.outputs)})",
-            f"compile(model, optimizer = {made}, loss = list({output} = {of_rows}))",
-            f"fit(model, features, list({output} = labels){weights})",
+            f"compile(model, optimizer = {made}, loss = list({output} = {of_rows}){factors})",
+            f"fit(model, features, list({output} = {labels}){weights})",
         ]
 
     def array(self, values: str) -> str:
