@@ -19,7 +19,8 @@
 #'   `standardized`, which is trained.
 #' @section Inputs:
 #' A factor is read by its labels, as strings. Whole numbers are `int64`, and numbers are `float32`, or `float64` if a
-#' column needs more digits. Keras converts arrays to 32 bits, so give numbers of 64 bits as tensors or in a dataset.
+#' column needs more digits. Keras converts arrays to 32 bits, so give numbers of 64 bits as tensors or in a dataset. If
+#' Keras computes with JAX, set the environment variable `JAX_ENABLE_X64` to `true` for them.
 #' @section Columns:
 #' Layers of Keras compute the columns: `Rescaling`, `Discretization`, `StringLookup`, `IntegerLookup`, `Hashing`,
 #' `HashedCrossing` and `Embedding`. Columns for which Keras has no layer are rejected by name. These are weighted

@@ -41,7 +41,7 @@ class Features:
         facts: Features of the training, None if it did not know them.
         levels: Levels of the factors that the model reads as codes.
         replacements: Replacements for missing values, by feature.
-        step: Global step of the checkpoint.
+        step: Global step at which the checkpoint was written.
     """
 
     program: Program
