@@ -34,21 +34,18 @@ def write_code(program: Program, training: Mapping[str, Any], language: str) -> 
 class _Writer:
     head: Sequence[str]
     true_false_none: tuple[str, str, str]
+    # Templates.
+    array: str
+    list: str
+    tuple: str
+    mapping: str
+    pair: str
     standardized: str
 
     def statement(self, statement: Statement) -> str:
         raise NotImplementedError
 
     def training(self, program: Program, training: Mapping[str, Any]) -> list[str]:
-        raise NotImplementedError
-
-    def array(self, values: str) -> str:
-        raise NotImplementedError
-
-    def sequence(self, values: str, value: Any) -> str:
-        raise NotImplementedError
-
-    def named(self, values: Mapping[str, Any]) -> str:
         raise NotImplementedError
 
     def number(self, value: float) -> str:
@@ -69,10 +66,15 @@ class _Writer:
         if isinstance(value, Mapping):
             return self.named(value)
         if isinstance(value, np.ndarray):
-            return self.array(", ".join(self.value(each) for each in value.tolist()))
+            return self.array.format(self.arguments(*value.tolist()))
         if isinstance(value, Sequence):
-            return self.sequence(", ".join(self.value(each) for each in value), value)
+            template = self.tuple if isinstance(value, tuple) else self.list
+            return template.format(self.arguments(*value))
         return self.number(value)
+
+    def named(self, values: Mapping[str, Any]) -> str:
+        pairs = (self.pair.format(self.value(k), self.value(v)) for k, v in values.items())
+        return self.mapping.format(", ".join(pairs))
 
     def arguments(self, *values: Any, joined: str = "=", **settings: Any) -> str:
         named = [f"{name}{joined}{self.value(value)}" for name, value in settings.items()]
@@ -82,7 +84,8 @@ class _Writer:
 class _Python(_Writer):
     head = ("import keras", "import numpy as np", "")
     true_false_none = ("True", "False", "None")
-    standardized = "(labels - {}) / {}"
+    array, list, tuple, mapping = "np.array([{}])", "[{}]", "({},)", "{{{}}}"
+    pair, standardized = "{}: {}", "(labels - {}) / {}"
 
     def statement(self, statement: Statement) -> str:
         call = f"{statement.result.name} = keras.{_written(statement)}"
@@ -104,20 +107,12 @@ class _Python(_Writer):
             f"model.fit(features, {{{output}: {labels}}}{weights})",
         ]
 
-    def array(self, values: str) -> str:
-        return f"np.array([{values}])"
-
-    def sequence(self, values: str, value: Any) -> str:
-        return f"({values},)" if isinstance(value, tuple) else f"[{values}]"
-
-    def named(self, values: Mapping[str, Any]) -> str:
-        return f"{{{', '.join(f'{self.value(name)}: {self.value(each)}' for name, each in values.items())}}}"
-
 
 class _R(_Writer):
     head = ("library(keras3)", "")
     true_false_none = ("TRUE", "FALSE", "NULL")
-    standardized = "scale(labels, {}, {})"
+    array, list, tuple, mapping = "array(c({}))", "list({})", "list({})", "list({})"
+    pair, standardized = "{} = {}", "scale(labels, {}, {})"
 
     def statement(self, statement: Statement) -> str:
         module, _, name = _written(statement).rpartition(".")
@@ -141,17 +136,6 @@ class _R(_Writer):
             f"compile(model, optimizer = {made}, loss = list({output} = {of_rows}){factors})",
             f"fit(model, features, list({output} = {labels}){weights})",
         ]
-
-    def array(self, values: str) -> str:
-        return f"array(c({values}))"
-
-    def sequence(self, values: str, value: Any) -> str:
-        return f"list({values})"
-
-    def named(self, values: Mapping[str, Any]) -> str:
-        return (
-            f"list({self.arguments(joined=' = ', **{self.value(k): v for k, v in values.items()})})"
-        )
 
     def number(self, value: float) -> str:
         return f"{value}L" if isinstance(value, int) else repr(value)
