@@ -1,7 +1,7 @@
 #' Make a Keras model of a trained model
 #'
-#' Converts a trained linear, deep, wide and deep or baseline model to a functional model of Keras 3 with the same
-#' weights. It predicts the same numbers as `predict()`, and you can print it, train it on and save it with the R
+#' Converts a trained linear, deep, wide and deep, baseline or tabular model to a functional model of Keras 3 with the
+#' same weights. It predicts the same numbers as `predict()`, and you can print it, train it on and save it with the R
 #' package keras3. `keras_code()` returns the program that makes the same model and trains it, for a project
 #' that moves to Keras. For a model of [keras_model_to_estimator()], `as_keras_model()` returns the Keras model with the
 #' trained weights.
@@ -15,10 +15,12 @@
 #'   `probabilities` and `class_ids` for a classifier. Class numbers count from 0, in the order of the levels.
 #'   `keras_code()` returns a string with the class `tfdistribute_code`, which prints as the program. The program reads
 #'   `features` (a named list of arrays), `labels` (class numbers for a classifier) and, if rows have weights,
-#'   `weights`.
+#'   `weights`. If the model learns the standardized response, the model of the program also has the output
+#'   `standardized`, which is trained.
 #' @section Inputs:
 #' A factor is read by its labels, as strings. Whole numbers are `int64`, and numbers are `float32`, or `float64` if a
-#' column needs more digits. Keras converts arrays to 32 bits, so give numbers of 64 bits as tensors or in a dataset.
+#' column needs more digits. Keras converts arrays to 32 bits, so give numbers of 64 bits as tensors or in a dataset. If
+#' Keras computes with JAX, set the environment variable `JAX_ENABLE_X64` to `true` for them.
 #' @section Columns:
 #' Layers of Keras compute the columns: `Rescaling`, `Discretization`, `StringLookup`, `IntegerLookup`, `Hashing`,
 #' `HashedCrossing` and `Embedding`. Columns for which Keras has no layer are rejected by name. These are weighted
@@ -27,14 +29,14 @@
 #' @section Errors:
 #' * `tfdistribute_model_directory_error` if the model has not been trained.
 #' * `tfdistribute_unsupported_error` if Keras 3 is missing (it needs TensorFlow 2.16 or newer), or has no layers that
-#'   compute the same as the model. `keras_code()` also raises it for an optimizer that Keras lacks, and if a wide and
-#'   deep model has two different optimizers.
+#'   compute the same as the model. `keras_code()` also raises it for an optimizer that Keras lacks, such as the
+#'   optimizer of a tabular model, and if a wide and deep model has two different optimizers.
 #' @references <https://keras.io/guides/functional_api/>
 #' @seealso [export_keras_model()], [export_savedmodel()]
 #' @examplesIf tfdistribute_available()
 #' columns <- feature_columns(column_numeric("wt", "hp"))
-#' model <- linear_regressor(columns, optimizer = "sgd", standardize_response = FALSE)
-#' train(model, input_fn(mpg ~ wt + hp, mtcars, epochs = 1))
+#' model <- linear_regressor(columns, optimizer = "sgd")
+#' train(model, mpg ~ wt + hp, data = mtcars, epochs = 1)
 #' cat(keras_code(model))
 #' \dontrun{
 #' keras_model <- as_keras_model(model)

@@ -6,7 +6,7 @@
 #' additional checkpoints and keeps the newest five. (In TensorFlow, a saver for another directory leaves `model_dir`
 #' without checkpoints.) A checkpoint is also written before the first step and after the last.
 #'
-#' @param checkpoint_dir Directory, a string. NULL uses the model's directory.
+#' @param checkpoint_dir Directory on this machine, a string. NULL uses the model's directory.
 #' @param every_s Seconds between checkpoints, a number.
 #' @param every_n_steps Steps between checkpoints, a count. Exactly one of `every_s` and `every_n_steps` is required.
 #' @param saver A Python `tf.compat.v1.train.Saver`. NULL saves all variables.
@@ -75,7 +75,7 @@ hook_summary_saver <- function(
 #'
 #' @param every_n_steps Steps between records, a count. Ignored if only `every_s` is set.
 #' @param every_s Seconds between records, a number.
-#' @param output_dir Directory, a string. NULL uses the model's directory.
+#' @param output_dir Directory on this machine, a string. NULL uses the model's directory.
 #' @param summary_writer A Python `SummaryWriter` to use instead of `output_dir`, or NULL.
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_step_counter_hook`.
@@ -110,7 +110,7 @@ hook_step_counter <- function(
 #' in one run, and are profiled so.
 #'
 #' @param steps First and last step, two counts. `c(110, 120)` profiles 11 steps.
-#' @param output_dir Directory, a string. NULL uses the model's directory.
+#' @param output_dir Directory on this machine, a string. NULL uses the model's directory.
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_profiler_hook`.
 #' @section Errors: `tfdistribute_argument_error` if an argument has the wrong type or is out of range, or a verb that

@@ -20,6 +20,14 @@
 #' @section Errors: The errors of [save_estimator()].
 #' @section Code in bundles: A bundle is an R value, and `readRDS()` assumes that you trust its author. Therefore
 #'   `unbundle()` also restores models with R functions.
+#' @section Docker: `vetiver::vetiver_prepare_docker()` also writes `requirements.txt`, with the Python packages of
+#'   [write_requirements()]. Its Dockerfile does not install them. Add these lines before `ENTRYPOINT`:
+#'   ```
+#'   COPY requirements.txt requirements.txt
+#'   RUN apt-get update && apt-get install -y python3-venv
+#'   RUN python3 -m venv /opt/python && /opt/python/bin/pip install -r requirements.txt
+#'   ENV RETICULATE_PYTHON=/opt/python/bin/python
+#'   ```
 #' @references <https://rstudio.github.io/bundle/>, <https://rstudio.github.io/vetiver-r/>
 #' @examples
 #' \dontrun{

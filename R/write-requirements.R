@@ -1,8 +1,8 @@
 #' Write the Python packages that a model needs
 #'
 #' Writes the exact version of every Python package with which a model works, in this session, or for a model of
-#' [load_estimator()] in the session that saved it. pip, uv, Posit Connect and the Dockerfile of vetiver read the
-#' file, and `install_tfdistribute(requirements = )` makes the same environment again.
+#' [load_estimator()] in the session that saved it. pip, uv and Posit Connect read the file, and
+#' `install_tfdistribute(requirements = )` makes the same environment again.
 #'
 #' @param object An estimator, such as a [dnn_regressor()].
 #' @param path Path of the file that is written, a string.

@@ -31,6 +31,7 @@ _NEWER_ONLY = [
     "engine/test_reference_trainings.py",
     "models/keras/test_keras3.py",
     "training/export/test_keras_model.py",
+    "training/export/test_keras_tabular.py",
     "training/export/test_onnx.py",
 ]
 # This one trains with TensorFlow's own coordinator of clusters, which TensorFlow 2.16 removed.

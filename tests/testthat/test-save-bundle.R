@@ -154,6 +154,53 @@ test_that("a model that plumber serves answers bad rows with an error and goes o
   expect_equal(answer$body$predictions, expected$predictions, tolerance = 1e-3)
 })
 
+# The address of a server that answers vetiver's question which Debian packages R packages need.
+local_package_manager <- function(frame = parent.frame()) {
+  port <- call_backend("free_ports", count = 1L)[[1]]
+  answer <- function(port) {
+    plumber::pr() |>
+      plumber::pr_get("/__api__/repos/1/sysreqs", function() list(requirements = list())) |>
+      plumber::pr_run("127.0.0.1", port, docs = FALSE, quiet = TRUE)
+  }
+  local_child_r(answer, list(port), frame = frame)
+  expect_true(wait_until(function() answers_at(port), 60))
+  paste0("http://127.0.0.1:", port)
+}
+
+test_that("the files of vetiver_prepare_docker() serve the model with its requirements", {
+  skip_if_no_tensorflow()
+  skip_if_not_installed("plumber")
+  skip_if_no_real("vetiver")
+  address <- local_package_manager()
+  cars <- cars_and_words()
+  model <- linear_regressor(feature_columns(mpg ~ wt + maker, cars))
+  train(model, mpg ~ wt + maker, data = cars, batch_size = 32, epochs = 3)
+  folder <- withr::local_tempdir()
+  # vetiver needs pins, which DESCRIPTION does not name.
+  board_folder <- getExportedValue("pins", "board_folder")
+  board <- board_folder(file.path(folder, "board"), versioned = TRUE)
+  suppressMessages(vetiver::vetiver_pin_write(board, vetiver::vetiver_model(model, "cars")))
+  # renv, which vetiver contains, would start a process that watches it.
+  prepare <- function(board, folder) vetiver::vetiver_prepare_docker(board, "cars", path = folder)
+  environment <- c(RSPM_ROOT = address, RENV_WATCHDOG_ENABLED = "FALSE")
+  result_of(local_child_r(prepare, list(board, folder), environment), 120)
+  expect_identical(readLines(file.path(folder, "requirements.txt")), session_requirements())
+  expect_match(readLines(file.path(folder, "Dockerfile")), "COPY plumber.R", all = FALSE)
+  locked <- jsonlite::fromJSON(file.path(folder, "vetiver_renv.lock"))$Packages
+  expect_true(all(c("tfdistribute", "vetiver", "reticulate") %in% names(locked)))
+  port <- call_backend("free_ports", count = 1L)[[1]]
+  server <- local_child_r(
+    function(file, port) {
+      plumber::pr_run(plumber::plumb(file), "127.0.0.1", port, docs = FALSE, quiet = TRUE)
+    },
+    list(file.path(folder, "plumber.R"), port)
+  )
+  expect_true(wait_until(function() answers_at(port), 60))
+  answer <- post_rows(port, "/predict", "[{\"maker\": \"b\", \"wt\": 2.5}]")
+  expected <- predict(model, newdata = data.frame(wt = 2.5, maker = "b"))$predictions
+  expect_equal(answer$body$predictions, as.vector(expected), tolerance = 1e-4)
+})
+
 test_that("loading a model names the packages that have other versions", {
   here <- c("numpy==2.0", "keras==3.0")
   expect_no_message(note_other_versions("numpy==2.0", here))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from tfdistribute.training import as_keras_model, concatenate, predict, train
 
 ROWS = 1000
 SGD = {"kind": "named", "name": "sgd", "settings": {"learning_rate": 0.2}}
+# For many columns at once.
+SLOW = {**SGD, "settings": {"learning_rate": 0.005}}
 WORDS = ["alpha", "beta", "gamma", "delta", "ünknown", ""]
 random = np.random.default_rng(5)
 # Each boundary is a number of the data, too.
@@ -135,32 +138,88 @@ def wide_and_deep(column: dict[str, Any], **fields: Any) -> dict[str, Any]:
     }
 
 
-def source(response: Any = NUMBER, with_label: bool = True) -> Input:
-    columns = {**DATA, "y": response} if with_label else DATA
+CLASS = DATA["count"].clip(0) % 3
+LABELS: dict[str, Any] = {
+    "number": NUMBER,
+    "two numbers": np.stack([NUMBER, -NUMBER], 1),
+    "two classes": CLASS > 0,
+    "three classes": CLASS,
+    "named classes": Factor(CLASS, ["one", "two", "three"]),
+}
+
+
+def with_every_column(
+    kind: str, label: str, columns: Mapping[str, Any] = NUMBERS | CATEGORIES
+) -> dict[str, Any]:
+    """Describe a model with all columns, each of which reads features of its own."""
+    named = {name: _renamed(each, name) for name, each in columns.items()}
+    dense = ("numeric", "bucketized")
+    deep = [each if each["kind"] in dense else indicator(each) for each in named.values()]
+    fields: dict[str, Any] = {
+        "linear": {"feature_columns": list(named.values()), "optimizer": SLOW},
+        "dnn": {"feature_columns": deep, "hidden_units": [4], "optimizer": SLOW},
+        "dnn_linear_combined": {
+            "linear_feature_columns": list(named.values()),
+            "linear_optimizer": SLOW,
+            "dnn_feature_columns": deep,
+            "dnn_hidden_units": [4],
+            "dnn_optimizer": SLOW,
+        },
+        "baseline": {"optimizer": SLOW},
+    }[kind]
+    if "numbers" in label:
+        fields["label_dimension"] = 2
+    if label in ("three classes", "named classes"):
+        fields["n_classes"] = 3
+    return {"kind": f"{kind}_{'classifier' if 'class' in label else 'regressor'}", **fields}
+
+
+def _renamed(described: Any, name: str) -> Any:
+    if isinstance(described, list):
+        return [
+            _renamed(each, name) if isinstance(each, (dict, str)) else each for each in described
+        ]
+    if isinstance(described, str):
+        return f"{described} of {name}"
+    changed = ("key", "keys", "source_column", "categorical_column")
+    return {k: _renamed(each, name) if k in changed else each for k, each in described.items()}
+
+
+EVERY = {
+    f"{feature} of {name}": values
+    for name in NUMBERS | CATEGORIES
+    for feature, values in DATA.items()
+}
+
+
+def source(response: Any = NUMBER, with_label: bool = True, data: Any = DATA) -> Input:
+    columns = {**data, "y": response} if with_label else data
     return in_memory(columns, "y" if with_label else None, batch_size=250, epochs=1, shuffle=False)
 
 
-def trained(folder: Path, described: dict[str, Any], response: Any = NUMBER) -> Model:
+def trained(
+    folder: Path, described: dict[str, Any], response: Any = NUMBER, data: Any = DATA
+) -> Model:
     model: Any = read(Model, {"model_dir": str(folder / "model"), **described})
-    train(model, RunSettings(seed=3), source(response))
+    train(model, RunSettings(seed=3), source(response, data=data))
     return model
 
 
-def tensors(tf: Any, names: Any) -> dict[str, Any]:
+def tensors(tf: Any, names: Any, data: Mapping[str, Any] = DATA) -> dict[str, Any]:
     """Return features as Keras reads them."""
-    known = values()
+    known = values(data=data)
     return {name: tf.constant(known[name].tolist(), _dtype(known[name])) for name in names}
 
 
-def values(codes: bool = False) -> dict[str, Any]:
+def values(codes: bool = False, data: Mapping[str, Any] = DATA) -> dict[str, Any]:
     """Return features as columns: labels of factors, or the codes of the factor that models read by codes."""
     known = {
         name: np.array(each.levels, object)[each.codes] if isinstance(each, Factor) else each
-        for name, each in DATA.items()
+        for name, each in data.items()
     }
     if codes:
-        known["level"] = DATA["level"].codes
-    wide = {name: each.reshape(ROWS, -1) for name, each in known.items()}
+        known["level"] = data["level"].codes
+    wide = {name: each.reshape(len(each), -1) for name, each in known.items()}
     return {
         name: each.astype("int64") if each.dtype.kind == "i" else each
         for name, each in wide.items()
@@ -171,17 +230,17 @@ def _dtype(values: Any) -> str:
     return "string" if values.dtype == object else values.dtype.name
 
 
-def predictions(model: Model, names: Any) -> dict[str, Any]:
+def predictions(model: Model, names: Any, data: Any = DATA) -> dict[str, Any]:
     """Return what predict() predicts, by the names of Keras's outputs."""
-    known = concatenate(predict(model, RunSettings(), source(with_label=False)))
+    known = concatenate(predict(model, RunSettings(), source(with_label=False, data=data)))
     return {name: known[name] for name in names}
 
 
-def check_equal(tf: Any, model: Model) -> Any:
+def check_equal(tf: Any, model: Model, data: Any = DATA) -> Any:
     """Check that Keras predicts the same as predict(), and return the model of Keras."""
     keras_model = as_keras_model(model)
-    by_keras = keras_model(tensors(tf, keras_model.input))
-    for name, wanted in predictions(model, by_keras).items():
+    by_keras = keras_model(tensors(tf, keras_model.input, data))
+    for name, wanted in predictions(model, by_keras, data).items():
         found = by_keras[name].numpy()
         assert found.shape == wanted.shape
         np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6, err_msg=name)

@@ -16,48 +16,23 @@ import stat
 import tempfile
 from collections.abc import Collection, Generator, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from tfdistribute import files
 from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.files import is_remote, open_regular
 from tfdistribute.storage import buckets
-from tfdistribute.storage.status import Status
-
-
-class Storage(Protocol):
-    def open(self, path: str) -> BinaryIO: ...
-
-    def write(self, path: str, content: bytes | BinaryIO) -> None:
-        """Write a file atomically: readers see the old content or the new one."""
-        ...
-
-    def status(self, path: str) -> Status: ...
-
-    def check(self, path: str) -> None:
-        """Raise FileNotFoundError if the bucket of a path does not exist."""
-        ...
-
-    def names(self, directory: str) -> list[str]:
-        """List the files and directories in a directory, sorted; none if it does not exist."""
-        ...
-
-    def make_directory(self, path: str) -> None:
-        """Make a directory and its parents, if they are missing and the storage has directories."""
-        ...
-
-    def rename(self, path: str, to: str) -> None: ...
-
-    def remove(self, path: str) -> None: ...
-
-    def remove_directory(self, path: str) -> None: ...
+from tfdistribute.storage.buckets import Status
 
 
 class _Local:
+    """Files of this machine. ``Bucket`` has the same methods, with the same results and errors."""
+
     def open(self, path: str) -> BinaryIO:
         return open_regular(path)
 
     def write(self, path: str, content: bytes | BinaryIO) -> None:
+        """Write a file atomically: readers see the old content or the new one."""
         new = f"{path}.{secrets.token_hex(8)}.new"
         source = io.BytesIO(content) if isinstance(content, bytes) else content
         try:
@@ -77,14 +52,16 @@ class _Local:
         )
 
     def check(self, path: str) -> None:
-        """Do nothing, because directories of this machine are in no bucket."""
+        """Raise FileNotFoundError if the bucket of a path does not exist; nothing is done for local paths."""
 
     def names(self, directory: str) -> list[str]:
+        """List the files and directories in a directory, sorted; none if it does not exist."""
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             return sorted(os.listdir(directory))
         return []
 
     def make_directory(self, path: str) -> None:
+        """Make a directory and its parents, if they are missing and the storage has directories."""
         os.makedirs(path, exist_ok=True)
 
     def rename(self, path: str, to: str) -> None:
@@ -101,7 +78,7 @@ class _Local:
 _LOCAL = _Local()
 
 
-def of(path: str) -> Storage:
+def of(path: str) -> _Local | buckets.Bucket:
     """Return the storage of a path; BackendError if nothing installed reads its scheme."""
     return buckets.find(path) if is_remote(path) else _LOCAL
 

@@ -18,11 +18,11 @@ import shutil
 import site
 import sys
 from collections.abc import Generator
+from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 from urllib.parse import urlsplit
 
 from tfdistribute.errors import BackendError
-from tfdistribute.storage.status import Status
 
 _BUCKETS = ("s3", "gs")
 # The file system of pyarrow for Azure ends the process when a connection breaks (an exception of C++ is not caught).
@@ -54,6 +54,17 @@ def arrow_module(name: str) -> Any:
             f"pyarrow cannot be imported by {sys.executable}: {error}.",
             'Run install_tfdistribute() in R, or `pip install "pyarrow<21"`.',
         ) from error
+
+
+@dataclass(frozen=True)
+class Status:
+    """Facts about a file on any storage."""
+
+    size: int
+    modified_ns: int  # On the clock of the storage, since 1970.
+    is_directory: bool = False
+    identity: int = 0  # Differs between two files of one name on this machine; 0 on remote storage.
+    changed_ns: int = 0  # Unlike ``modified_ns``, programs cannot set it; 0 on remote storage.
 
 
 class Bucket:
@@ -99,7 +110,7 @@ class Bucket:
                 raise OSError("bucket does not exist")
 
     def make_directory(self, path: str) -> None:
-        """Make a directory; in a bucket it is there as soon as a file is in it."""
+        # In a bucket, a directory is there as soon as a file is in it.
         if path.startswith(_BY_PATH):
             with _os_errors(path):
                 self._files.create_dir(_place(path))

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from tfdistribute import history_file
+from tfdistribute import history_file, storage
 from tfdistribute.checkpoints.newest import newest_step
 from tfdistribute.columns import InputFacts
-from tfdistribute.errors import ModelDirectoryError, ModelError
+from tfdistribute.errors import BackendError, ModelDirectoryError, ModelError
 from tfdistribute.files import is_remote
+from tfdistribute.storage.deadline import READ_S, within
 from tfdistribute.training.utilization import Utilization
 
 Listener = Callable[[dict[str, Any]], Any]
@@ -270,11 +271,28 @@ def metric_values(metrics: Mapping[str, Any]) -> dict[str, float]:
 def read_history(model_dir: str) -> dict[str, Any]:
     """Read the history of all trainings of a model directory: ``History.as_columns()`` and ``global_step``.
 
-    Raises ModelDirectoryError if there is no history.
+    Raises ModelDirectoryError if there is no history, and BackendError if remote storage does not answer.
     """
+    if is_remote(model_dir):
+        try:
+            return within(READ_S, lambda: _read_history(model_dir))
+        except OSError as error:
+            raise BackendError(
+                f'`model_dir` "{model_dir}" cannot be read: {error.strerror}.',
+                "Check the connection to its storage, and the credentials and the endpoint in environment variables.",
+                argument="model_dir",
+                value=model_dir,
+            ) from error
+    return _read_history(model_dir)
+
+
+def _read_history(model_dir: str) -> dict[str, Any]:
     losses = history_file.read_losses(model_dir)
     evaluations = history_file.read_evaluations(model_dir)
     if not losses.rows and not evaluations:
+        if is_remote(model_dir):
+            # Files that cannot be opened count as empty.
+            storage.of(model_dir).names(model_dir)
         raise ModelDirectoryError(
             f'`model_dir` "{model_dir}" has no history: nothing was trained there.',
             "Call train() first, or give the `model_dir` of a trained model.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 from support.converted_models import (
     CATEGORIES,
-    DATA,
+    EVERY,
+    LABELS,
     NUMBER,
     NUMBERS,
     REFUSED,
@@ -23,9 +25,10 @@ from support.converted_models import (
     predictions,
     tensors,
     trained,
+    values,
     wide_and_deep,
+    with_every_column,
 )
-from support.inputs import Factor
 from support.sampling import sampled
 
 from tfdistribute.errors import UnsupportedError
@@ -55,9 +58,7 @@ BOTH = {
     "batch_norm": True,
     "dnn_dropout": 0.2,
 }
-CLASS = DATA["count"].clip(0) % 3
-NAMED = Factor(CLASS, ["one", "two", "three"])
-PAIR = np.stack([NUMBER, -NUMBER], 1)
+CLASS, NAMED, PAIR = (LABELS[name] for name in ("three classes", "named classes", "two numbers"))
 MODELS: dict[str, tuple[dict[str, Any], Any]] = {
     "linear, of numbers": ({"kind": "linear_regressor", "feature_columns": WIDE}, NUMBER),
     "linear, of categories": (
@@ -95,6 +96,19 @@ def test_keras_predicts_what_the_model_predicts(tensorflow: Any, tmp_path: Path,
     if "linear" in name or "baseline" in name:
         described = {"optimizer": SGD, **described}
     check_equal(tensorflow, trained(tmp_path, described, response))
+
+
+KINDS = ("linear", "dnn", "dnn_linear_combined", "baseline")
+TABLE = [(kind, label) for kind in KINDS for label in LABELS]
+BOTH_PARTS = [("dnn_linear_combined", "number"), ("dnn_linear_combined", "named classes")]
+
+
+@sampled(("kind", "label"), TABLE, check=BOTH_PARTS, versions=BOTH_PARTS)
+def test_keras_predicts_the_same_for_each_model_and_label_with_every_column(
+    tensorflow: Any, tmp_path: Path, kind: str, label: str
+) -> None:
+    described = with_every_column(kind, label)
+    check_equal(tensorflow, trained(tmp_path, described, LABELS[label], EVERY), EVERY)
 
 
 @sampled("column", COLUMNS, check=OFTEN, versions=OFTEN)
@@ -148,6 +162,34 @@ def test_the_file_predicts_without_this_package_and_trains_on(
     assert result.returncode == 0, result.stderr[-2000:]
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="It needs jax.")
+def test_the_file_of_a_model_of_numbers_predicts_with_the_backend_jax(
+    tensorflow: Any, tmp_path: Path, run_python: Callable[..., Any]
+) -> None:
+    described = with_every_column("dnn_linear_combined", "number", NUMBERS)
+    model = trained(tmp_path, described, data=EVERY)
+    path = export_keras_model(model, str(tmp_path / "model.keras"))
+    known, names = values(data=EVERY), as_keras_model(model).input
+    np.savez(tmp_path / "features.npz", **{name: known[name] for name in names})
+    np.savez(tmp_path / "predictions.npz", **predictions(model, ["predictions"], EVERY))
+    code = WITH_JAX.format(folder=str(tmp_path), path=path)
+    result = run_python(code, 120)
+    assert result.returncode == 0, result.stderr[-2000:]
+
+
+WITH_JAX = """
+import os
+os.environ.update(KERAS_BACKEND="jax", JAX_ENABLE_X64="true")
+import keras, numpy as np
+assert keras.backend.backend() == "jax"
+model = keras.models.load_model("{path}")
+found = model(dict(np.load("{folder}/features.npz")))["predictions"]
+wanted = np.load("{folder}/predictions.npz")["predictions"]
+np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
+"""
+
+
 ALONE = """
 import sys
 import keras, numpy as np, tensorflow as tf
@@ -168,13 +210,19 @@ assert "tfdistribute" not in sys.modules
 # fit() converts arrays to 32 bits.
 NARROW = [each for each in DEEP if each is not COLUMNS["wide"]]
 CODED: dict[str, dict[str, Any]] = {
-    "linear, of categories": {"feature_columns": [COLUMNS["hashed words"]], "label_dimension": 1},
+    "linear, of categories": {
+        "feature_columns": [COLUMNS["hashed words"]],
+        "loss_reduction": "sum",
+        "optimizer": {**SGD, "settings": {"learning_rate": 0.0002}},
+    },
+    "deep, of two numbers": {"feature_columns": NARROW, "standardize_response": True},
     "linear, of two classes": {"feature_columns": WIDE[:3]},
     "deep, of three classes": {"activation_fn": "tanh", "feature_columns": NARROW},
     "both, of numbers": {
         "dnn_feature_columns": NARROW,
         "dnn_dropout": None,
         "batch_norm": False,
+        "standardize_response": True,
     },
 }
 
@@ -182,7 +230,6 @@ CODED: dict[str, dict[str, Any]] = {
 @sampled("name", CODED, check=["both, of numbers"])
 def test_the_code_trains_the_same_weights(tensorflow: Any, tmp_path: Path, name: str) -> None:
     described, response = MODELS[name]
-    response = response[:, 0] if response is PAIR else response
     described = {"optimizer": SGD, **described, **CODED[name]}
     if "both" in name:
         del described["optimizer"]
@@ -198,8 +245,8 @@ def test_the_code_trains_the_same_weights(tensorflow: Any, tmp_path: Path, name:
 
     for batch in np.split(np.arange(ROWS), 4):
         rows = {name: tensorflow.gather(each, batch) for name, each in features.items()}
-        variables.update(features=rows, labels=np.asarray(response)[batch].reshape(-1, 1))
-        exec(lines[-1].replace(")", ", batch_size=250, verbose=0)"), variables)
+        variables.update(features=rows, labels=np.asarray(response)[batch].reshape(250, -1))
+        exec(lines[-1].removesuffix(")") + ", batch_size=250, verbose=0)", variables)
     wanted = as_keras_model(model).get_weights()
     assert any(np.abs(a - b).max() > 1e-3 for a, b in zip(first.get_weights(), wanted, strict=True))
     for found, known in zip(rebuilt.get_weights(), wanted, strict=True):

@@ -20,6 +20,7 @@ from support.converted_models import (
     wide_and_deep,
 )
 from support.inputs import Factor
+from support.onnx_runtime import computed, needs_onnx
 from support.sampling import sampled
 
 from tfdistribute.errors import ArgumentError, BackendError, UnsupportedError
@@ -28,31 +29,12 @@ from tfdistribute.training import concatenate, predict
 from tfdistribute.training.export import export_savedmodel
 from tfdistribute.training.train import train
 
-needs_onnx = pytest.mark.skipif(
-    importlib.util.find_spec("onnxruntime") is None, reason="It needs onnxruntime."
-)
 COLUMNS = NUMBERS | CATEGORIES
 HASHED = [
     *("buckets for others", "buckets for numbers", "hashed words", "hashed numbers"),
     *(name for name in CATEGORIES if name.startswith("crossed")),
 ]
-TYPES = {
-    "tensor(float)": "float32",
-    "tensor(double)": "float64",
-    "tensor(int64)": "int64",
-    "tensor(string)": object,
-}
 WITH_OPERATORS = [name for name in COLUMNS if name not in HASHED]
-
-
-def computed(path: str, features: dict[str, Any]) -> dict[str, Any]:
-    runtime: Any = importlib.import_module("onnxruntime")
-    session = runtime.InferenceSession(f"{path}/model.onnx")
-    names = [each.name for each in session.get_outputs()]
-    given = {
-        each.name: features[each.name].astype(TYPES[each.type]) for each in session.get_inputs()
-    }
-    return dict(zip(names, session.run(names, given), strict=True))
 
 
 def check_onnx(model: Any, folder: Path) -> None:

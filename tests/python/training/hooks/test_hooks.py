@@ -172,6 +172,23 @@ def test_summaries_and_speed_are_written_where_asked(
     assert len(tags["global_step/sec"]) >= 2
 
 
+WRITERS: dict[str, dict[str, Any]] = {
+    "checkpoint_saver": {"every_n_steps": 2, "checkpoint_dir": "s3://other/backup"},
+    "summary_saver": {"every_n_steps": 2, "output_dir": "gs://other/logs"},
+    "step_counter": {"every_n_steps": 2, "output_dir": "s3://other/logs"},
+    "profiler": {"steps": [1, 2], "output_dir": "s3://other/logs"},
+}
+
+
+@pytest.mark.usefixtures("tensorflow")
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_directory_in_a_bucket_is_refused_before_the_first_step(tmp_path: Path, kind: str):
+    with pytest.raises(ArgumentError, match="_dir` .*://other/.* on remote storage") as error:
+        trained(tmp_path, [hook(kind, **WRITERS[kind])], steps=4)
+    assert str(error.value.argument).endswith("_dir")
+    assert newest_checkpoint(str(tmp_path)) is None
+
+
 def profiled(directory: Path, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> list[int]:
     """Train for 12 steps with a profile of the steps 4 to 6; return the steps before its start and its stop."""
     profiler, seen = engine.tf.profiler.experimental, list[int]()

@@ -1,4 +1,10 @@
 """The graph of tabular models: their layers, their optimizer, and its schedule."""
 
-from tfdistribute.engine.tabular.network import Network, make_model_fn
-from tfdistribute.engine.tabular.schedule import ends_of_cycles, with_linear_steps
+from tfdistribute.engine.tabular.network import (
+    CLIP,
+    EMBEDDED,
+    FREQUENCIES,
+    Network,
+    make_model_fn,
+)
+from tfdistribute.engine.tabular.schedule import Progress, ends_of_cycles, with_linear_steps

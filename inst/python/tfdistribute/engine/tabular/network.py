@@ -20,8 +20,8 @@ from tfdistribute.engine.tabular.schedule import Cycles, Progress, TabularAdam
 
 v1 = tf.compat.v1
 # Numbers are clipped smoothly at this many robust scales.
-_CLIP = 3.0
-_FREQUENCIES, _EMBEDDED = 16, 3
+CLIP = 3.0
+FREQUENCIES, EMBEDDED = 16, 3
 # Factors of the rate for variables that learn slower or faster than weights.
 _FACTORS = {"bias": 0.1, "scale": 6.0, "plr": 0.1, "act": 0.1}
 # Rate of the linear model, whose weights are not divided by the root of their number.
@@ -127,7 +127,7 @@ def _read_numbers(network: Network, features: Any) -> tuple[Any, Any]:
     # A missing number counts as the median.
     values = tf.where(missing, tf.zeros_like(values) + list(network.shift), values)
     robust = (values - list(network.shift)) * list(network.stretch)
-    robust /= tf.sqrt(1 + tf.square(robust / _CLIP))
+    robust /= tf.sqrt(1 + tf.square(robust / CLIP))
     added: list[Any] = []
     if network.incomplete:
         added.append(tf.cast(tf.gather(missing, list(network.incomplete), axis=1), tf.float32))
@@ -141,16 +141,14 @@ def _read_numbers(network: Network, features: Any) -> tuple[Any, Any]:
 def _embed(numbers: Any) -> Any:
     """Embed each number by a periodic layer and a linear one, and keep the number itself ("PBLD" of RealMLP)."""
     count = numbers.shape[1]
-    frequencies = _variable(
-        "plr_w1", [1, count, _FREQUENCIES], v1.random_normal_initializer(0, 0.1)
-    )
-    phases = _variable("plr_b1", [1, count, _FREQUENCIES], _uniform(math.pi))
-    weights = _variable("plr_w2", [count, _FREQUENCIES, _EMBEDDED], _uniform(0.25))
-    biases = _variable("plr_b2", [1, count, _EMBEDDED], _uniform(0.25))
+    frequencies = _variable("plr_w1", [1, count, FREQUENCIES], v1.random_normal_initializer(0, 0.1))
+    phases = _variable("plr_b1", [1, count, FREQUENCIES], _uniform(math.pi))
+    weights = _variable("plr_w2", [count, FREQUENCIES, EMBEDDED], _uniform(0.25))
+    biases = _variable("plr_b2", [1, count, EMBEDDED], _uniform(0.25))
     each = tf.expand_dims(numbers, 2)
     waves = tf.cos(2 * math.pi * each * frequencies + phases)
     embedded = tf.concat([tf.einsum("bnk,nkh->bnh", waves, weights) + biases, each], 2)
-    return tf.reshape(embedded, [-1, count * (_EMBEDDED + 1)])
+    return tf.reshape(embedded, [-1, count * (EMBEDDED + 1)])
 
 
 def _dense(inputs: Any, units: int, index: int, is_last: bool = False) -> Any:

@@ -6,8 +6,6 @@ import contextlib
 import json
 import os
 import shutil
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,11 +15,11 @@ from tfdistribute.errors import TfdistributeError
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.job_files import RESULT_FILE
 from tfdistribute.launch.state import remote_logs
+from tfdistribute.storage.deadline import reason_of, within
 
 # How long the copy may take.
 COPY_S = 60.0
 
-_TICK_S = 0.05
 # What is kept of the logs of earlier jobs.
 _KEPT_BYTES = 1 << 24
 
@@ -36,8 +34,10 @@ def move_logs(
     # Tables of tasks, remedies and notes contain paths.
     text = json.dumps(values).replace(json.dumps(logs)[1:-1], json.dumps(target)[1:-1])
     moved: dict[str, Any] = json.loads(text)
-    why = _within_limit(lambda: copy_logs(logs, target, moved), is_over)
-    if why is not None:
+    try:
+        within(COPY_S, lambda: copy_logs(logs, target, moved), is_over)
+    except (OSError, TfdistributeError) as error:
+        why = reason_of(error)
         note = f'The logs could not be copied to "{target}" ({why}). They are in "{logs}".'
         return {**values, "notes": [*values["notes"], note]}
     shutil.rmtree(logs, ignore_errors=True)
@@ -59,26 +59,3 @@ def copy_logs(logs: str, target: str, result: dict[str, Any]) -> None:
     for row in result["tasks"]:
         row["log_start"] += starts.get(row["log"], 0)
     storage.write_object(os.path.join(target, RESULT_FILE), result)
-
-
-def _within_limit(copy: Callable[[], None], is_over: Callable[[], bool]) -> str | None:
-    """Copy in a thread, which storage without an answer may hold; return why it failed, or None."""
-    found = ["no reason is known"]
-
-    def run() -> None:
-        try:
-            copy()
-            found.clear()
-        except OSError as error:
-            found[:] = [str(error.strerror)]
-        except TfdistributeError as error:
-            found[:] = [error.problem.rstrip(".")]
-
-    thread = threading.Thread(target=run, name="tfdistribute-logs", daemon=True)
-    thread.start()
-    end = time.monotonic() + COPY_S
-    while thread.is_alive() and time.monotonic() < end and not is_over():
-        thread.join(_TICK_S)
-    if thread.is_alive():
-        return "it was stopped" if is_over() else f"it did not end in {COPY_S:g} seconds"
-    return found[0] if found else None

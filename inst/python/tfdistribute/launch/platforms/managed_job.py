@@ -20,11 +20,16 @@ from tfdistribute.launch.host.logs import check_has_log, choose_lines
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.platforms import platform_of
 from tfdistribute.launch.platforms.archive import pack
+from tfdistribute.storage.deadline import READ_S, reason_of, within
 
 # Interval between two questions for the state of a job.
 _EVERY_S = 2.0
 
 Handle = Mapping[str, Any]
+
+# How long storage is not asked again that did not answer.
+_SILENT_S = 60.0
+_silent_until: dict[str, float] = {}
 
 # The last state of each job, and when it was asked for.
 _known: dict[str, tuple[float, dict[str, Any]]] = {}
@@ -111,44 +116,49 @@ def stop_job(job: Handle) -> dict[str, Any]:
 def _ask(job: Handle) -> dict[str, Any]:
     cluster, name = _cluster_and_name(job)
     state = platform_of(cluster).state(name)
-    model_dir, max_steps = job.get("model_dir"), job["submitted"].get("max_steps")
+    read_here = _read_model(job.get("model_dir"), state.ended is not None)
     return {
         **dataclasses.asdict(state),
+        **read_here,
+        "notes": [*state.notes, *read_here["notes"]],
         "id": job["id"],
         "verb": job["verb"],
         "state": "training" if state.state == "running" else state.state,
-        "model_dir": model_dir,
+        "model_dir": job.get("model_dir"),
         "logs": None,
-        "global_step": _step(model_dir),
-        "max_steps": max_steps,
+        "max_steps": job["submitted"].get("max_steps"),
         "evaluations": [],
-        "history": None if state.ended is None else _history(model_dir),
     }
 
 
-def _step(model_dir: str | None) -> int | None:
-    # The result is None if only the containers see the model.
+def _read_model(model_dir: str | None, has_ended: bool) -> dict[str, Any]:
+    """Read the step and, at the end, the history; with a note if the storage does not answer."""
+    unread: dict[str, Any] = {"global_step": None, "history": None, "notes": []}
+    # Only the containers see the model.
     if model_dir is None or not is_remote(model_dir):
-        return None
+        return unread
+    if not has_ended and time.monotonic() < _silent_until.get(model_dir, 0.0):
+        return unread
     try:
-        return newest_step(model_dir) or None
-    except (OSError, TfdistributeError):
-        return None
+        return {**unread, **within(READ_S, lambda: _read_records(model_dir, has_ended))}
+    except (OSError, TfdistributeError) as error:
+        _silent_until[model_dir] = time.monotonic() + _SILENT_S
+        note = f'`model_dir` "{model_dir}" could not be read from here: {reason_of(error)}.'
+        return {**unread, "notes": [note]}
 
 
-def _history(model_dir: str | None) -> dict[str, Any] | None:
-    if model_dir is None or not is_remote(model_dir):
-        return None
-    try:
-        losses = history_file.read_losses(model_dir)
-        return {
-            "training": losses.columns(),
-            "evaluation": history_file.read_evaluations(model_dir),
-            "examples_per_second": losses.mean_speed(),
-            "stopped_by": None,
-        }
-    except (OSError, TfdistributeError):
-        return None
+def _read_records(model_dir: str, has_ended: bool) -> dict[str, Any]:
+    step = newest_step(model_dir) or None
+    if not has_ended:
+        return {"global_step": step}
+    losses = history_file.read_losses(model_dir)
+    history = {
+        "training": losses.columns(),
+        "evaluation": history_file.read_evaluations(model_dir),
+        "examples_per_second": losses.mean_speed(),
+        "stopped_by": None,
+    }
+    return {"global_step": step, "history": history}
 
 
 def _cluster_and_name(job: Handle) -> tuple[ManagedCluster, str]:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
+import numpy as np
+
 from tfdistribute import engine
 from tfdistribute.columns import ColumnFacts, InputFacts
 from tfdistribute.descriptions.constraints import Count, Fact, Text
-from tfdistribute.errors import UnsupportedError
 from tfdistribute.models.conversion.code import write_code
 from tfdistribute.models.conversion.features import Features
 from tfdistribute.models.conversion.program import Program, Result
@@ -83,17 +84,19 @@ class Canned(Model):
     def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
         raise NotImplementedError
 
-    def loss_in_keras(self) -> tuple[str, str, dict[str, Any]]:
-        """Return the output that the loss compares with the response, and Keras's class of the loss with settings."""
+    def loss_in_keras(self) -> dict[str, Any]:
+        """Return the ``output`` (new ones are the logits), the ``loss`` and more for ``conversion.code.write_code``."""
         raise NotImplementedError
 
     def head_arguments(self) -> dict[str, Any]:
         raise NotImplementedError
 
     def keras_program(self, known: TrainedFeatures) -> Program:
-        program = Program(known.is_portable)
-        features = Features(program, self.required_features(), *known[:3])
-        program.outputs.update(self.outputs(program, self.logits(features)))
+        required = self.required_features()
+        names = {*(each.feature for each in required), *(known.facts or ())}
+        program = Program(known.is_portable, names)
+        program.logits = self.logits(Features(program, required, *known[:4]))
+        program.outputs.update(self.outputs(program, program.logits))
         return program
 
     def as_keras_model(self, known: TrainedFeatures, read: Callable[[str], Any]) -> Any:
@@ -105,16 +108,13 @@ class Canned(Model):
         return model
 
     def keras_code(self, known: TrainedFeatures, language: str) -> str:
-        output, loss, settings = self.loss_in_keras()
+        program, training = self.keras_program(known), self.loss_in_keras()
+        training["optimizer"] = self.optimizer_in_keras()
+        training["weights"] = self.weight_column is not None
         if self.loss_reduction != LOSS_REDUCTIONS[0]:
-            settings = {**settings, "reduction": self.loss_reduction}
-        training = {
-            "optimizer": self.optimizer_in_keras(),
-            "output": output,
-            "loss": (loss, settings),
-            "weights": self.weight_column is not None,
-        }
-        return write_code(self.keras_program(known), training, language)
+            training["loss"][1]["reduction"] = self.loss_reduction
+        program.outputs.setdefault(training["output"], program.logits)
+        return write_code(program, training, language)
 
     def encoders(self, known: TrainedFeatures) -> Mapping[str, Any]:
         return self.keras_program(known).encoders
@@ -266,14 +266,15 @@ class Regressor(Canned):
             logits = program.layer("Rescaling", logits, scale=spreads, offset=means, name="unit")
         return {"predictions": logits}
 
-    def loss_in_keras(self) -> tuple[str, str, dict[str, Any]]:
+    def loss_in_keras(self) -> dict[str, Any]:
+        training: dict[str, Any] = {"output": "predictions", "loss": ("MeanSquaredError", {})}
         if self.response_scale is not None:
-            raise UnsupportedError(
-                "A model that learns the standardized response trains in Keras with another loss.",
-                "Train a model with standardize_response = FALSE, or use as_keras_model().",
-                argument="standardize_response",
-            )
-        return "predictions", "MeanSquaredError", {}
+            scale = [np.array(each) for each in zip(*self.response_scale, strict=True)]
+            training |= {"output": "standardized", "scale": scale}
+        if self.loss_reduction != LOSS_REDUCTIONS[0]:
+            # Keras takes the mean over the numbers of a row.
+            training["factor"] = self.label_dimension
+        return training
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         super().check(facts, needs_label)

@@ -110,6 +110,20 @@ class Table:
     def as_text(self) -> str:
         return json.dumps(asdict(self))
 
+    def constants(self) -> dict[str, Any]:
+        """Return the constants of ``engine.tabular.Network``."""
+        numbers = self.numbers
+        return {
+            "shift": [(each.median - each.mean) / each.spread for each in numbers],
+            "stretch": [each.spread / each.scale for each in numbers],
+            "incomplete": [place for place, each in enumerate(numbers) if each.incomplete],
+            "cycles": [
+                (place, each.spread / period, each.mean / period % 1)
+                for place, each in enumerate(numbers)
+                for period in each.periods
+            ],
+        }
+
     @classmethod
     @lru_cache(maxsize=8)
     def from_text(cls, text: str) -> Table:

@@ -14,7 +14,7 @@ from tfdistribute import engine
 from tfdistribute.columns import InputFacts
 from tfdistribute.descriptions.constraints import Count, Expected, Fact, Ge, Gt, Len, Lt
 from tfdistribute.errors import InputError, UnsupportedError
-from tfdistribute.models.canned.activations import find_activation
+from tfdistribute.models.canned.activations import find_activation, keras_activation
 from tfdistribute.models.canned.classifier import Classifier
 from tfdistribute.models.canned.description import Canned, Regressor
 from tfdistribute.models.canned.parts import (
@@ -25,7 +25,8 @@ from tfdistribute.models.canned.parts import (
 )
 from tfdistribute.models.canned.table import Table, learn_columns
 from tfdistribute.models.conversion.features import Features
-from tfdistribute.models.conversion.program import Result
+from tfdistribute.models.conversion.program import Program, Result
+from tfdistribute.models.conversion.tabular import TabularLayers
 from tfdistribute.models.description import Model
 from tfdistribute.models.feature_columns.description import FeatureColumn
 
@@ -87,30 +88,48 @@ class Tabular(Canned):
         assert self.table is not None
         return replace(self, learned=replace(self.table, **changes).as_text())
 
-    def logits(self, features: Features) -> Result:
+    def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
         raise UnsupportedError(
-            "A tabular model cannot become a Keras model.",
-            "Use export_savedmodel(), or train a dnn_regressor() or dnn_classifier().",
+            "A tabular model trains with an optimizer that Keras lacks.",
+            "Use as_keras_model() or export_keras_model(), or train a dnn_regressor() or dnn_classifier().",
             argument="object",
             value=self.kind,
         )
 
+    def logits(self, features: Features) -> Result:
+        table, parts = self.table, self._parts()
+        assert table is not None
+        constants, members = table.constants(), self.ensemble or table.ensemble
+        layers = TabularLayers(features, parts["numbers"], constants, self.units, members)
+        if engine.tabular.Progress(table.steps, features.step - 1).is_linear:
+            logits = layers.linear(parts["linear"])
+        else:
+            activation = keras_activation(self.activation)
+            logits = layers.deep(parts["categories"], self.hidden_units, activation)
+        return self.mean_logits(features.program, logits)
+
+    def mean_logits(self, program: Program, logits: Result) -> Result:
+        """Return the mean logits of the ensemble, which is along the second axis."""
+        raise NotImplementedError
+
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
+        parts = self._parts()
+        return {"feature_columns": (*parts["numbers"], *parts["categories"])}
+
+    def _parts(self) -> dict[str, list[FeatureColumn]]:
         table, ignores = self.table, self.new_levels == "ignore"
-        if table is None:
-            return {"feature_columns": ()}
-        numbers = tuple(each.column() for each in table.numbers)
-        return {"feature_columns": (*numbers, *(each.column(ignores) for each in table.categories))}
+        categories = () if table is None else table.categories
+        return {
+            "numbers": [] if table is None else [each.column() for each in table.numbers],
+            "categories": [each.column(ignores) for each in categories],
+            "linear": [each.column(ignores, linear=True) for each in categories],
+        }
 
     def arguments(self) -> dict[str, Any]:
-        table, ignores = self.table, self.new_levels == "ignore"
-        assert table is not None
+        parts = self._parts()
         return {
-            "numbers": build_columns([each.column() for each in table.numbers]),
-            "categories": build_columns([each.column(ignores) for each in table.categories]),
-            "linear": build_linear_columns(
-                [each.column(ignores, linear=True) for each in table.categories], "sum"
-            ),
+            **{part: build_columns(parts[part]) for part in ("numbers", "categories")},
+            "linear": build_linear_columns(parts["linear"], "sum"),
         }
 
     def built_columns(self, arguments: Mapping[str, Any]) -> list[Any]:
@@ -119,17 +138,9 @@ class Tabular(Canned):
     def new_estimator(self, head: Mapping[str, Any], **arguments: Any) -> Any:
         table = self.table
         assert table is not None
-        numbers = table.numbers
         network = engine.tabular.Network(
             **{name: arguments.pop(name) for name in ("numbers", "categories", "linear")},
-            shift=[(each.median - each.mean) / each.spread for each in numbers],
-            stretch=[each.spread / each.scale for each in numbers],
-            incomplete=[place for place, each in enumerate(numbers) if each.incomplete],
-            cycles=[
-                (place, each.spread / period, each.mean / period % 1)
-                for place, each in enumerate(numbers)
-                for period in each.periods
-            ],
+            **table.constants(),
             hidden_units=self.hidden_units,
             ensemble=self.ensemble or table.ensemble,
             activation=find_activation(self.activation),
@@ -200,6 +211,27 @@ class TabularRegressor(Tabular, Regressor, kind="tabular_regressor"):
             return engine.heads.CountHead(**fields)
         return engine.heads.StandardizedRegressionHead(**fields)
 
+    @property
+    def units(self) -> int:
+        return 1 if self.quantiles is None else len(self.quantiles)
+
+    def mean_logits(self, program: Program, logits: Result) -> Result:
+        return program.op("mean", logits, axis=1)
+
+    def outputs(self, program: Program, logits: Result) -> dict[str, Result]:
+        if self.loss == "poisson":
+            logits = program.op("exp", logits)
+        if self.quantiles is not None:
+            first = program.op("take", logits, np.array([0]), axis=1)
+            rest = program.op("take", logits, np.arange(1, self.units), axis=1)
+            steps = program.concatenate([first, program.op("softplus", rest)])
+            logits = program.op("cumsum", steps, axis=1)
+        (predictions,) = super().outputs(program, logits).values()
+        limits = None if self.table is None else self.table.limits
+        if limits is not None:
+            predictions = program.op("clip", predictions, *limits)
+        return {"predictions": predictions}
+
     def complete_from_input(self, facts: InputFacts) -> Model:
         completed: Any = super().complete_from_input(facts)
         if self.loss != "poisson" or self.learned is not None or completed.table.limits is None:
@@ -227,6 +259,15 @@ class TabularClassifier(Tabular, Classifier, kind="tabular_classifier"):
             return engine.heads.MeanMultiClassHead(**arguments)
         binary = {name: each for name, each in arguments.items() if name != "n_classes"}
         return engine.heads.MeanBinaryHead(**binary)
+
+    def mean_logits(self, program: Program, logits: Result) -> Result:
+        if self.n_classes > 2:
+            return program.op("logsumexp", program.op("log_softmax", logits), axis=1)
+        yes, no = (
+            program.op("logsumexp", program.op("log_sigmoid", each), axis=1)
+            for each in (logits, program.op("negative", logits))
+        )
+        return program.op("subtract", yes, no)
 
     def complete_from_input(self, facts: InputFacts) -> Model:
         known = self if self.learned is not None else self._with_classes(facts)

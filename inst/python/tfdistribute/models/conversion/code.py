@@ -21,8 +21,9 @@ def write_code(program: Program, training: Mapping[str, Any], language: str) -> 
     """Write a program that makes a model, and trains it on ``features`` and ``labels``.
 
     Args:
-        training: ``optimizer`` (a class and its settings), ``output``, ``loss`` (a class and its settings) and
-            ``weights``, whether rows have weights.
+        training: ``optimizer`` (a class and its settings), ``output``, ``loss`` (a class and its settings), ``weights``
+            (whether rows have weights), and if needed, a ``factor`` of the loss and the ``scale`` of the response
+            (arrays of means and standard deviations).
     """
     writer = _R() if language == "R" else _Python()
     lines = [*writer.head, *map(writer.statement, program.statements)]
@@ -33,6 +34,13 @@ def write_code(program: Program, training: Mapping[str, Any], language: str) -> 
 class _Writer:
     head: Sequence[str]
     true_false_none: tuple[str, str, str]
+    # Templates.
+    array: str
+    list: str
+    tuple: str
+    mapping: str
+    pair: str
+    standardized: str
 
     def statement(self, statement: Statement) -> str:
         raise NotImplementedError
@@ -40,17 +48,13 @@ class _Writer:
     def training(self, program: Program, training: Mapping[str, Any]) -> list[str]:
         raise NotImplementedError
 
-    def array(self, values: str) -> str:
-        raise NotImplementedError
-
-    def sequence(self, values: str, value: Any) -> str:
-        raise NotImplementedError
-
-    def named(self, values: Mapping[str, Any]) -> str:
-        raise NotImplementedError
-
     def number(self, value: float) -> str:
         return repr(value)
+
+    def trained(self, training: Mapping[str, Any]) -> tuple[str, str, int]:
+        scale = training.get("scale")
+        labels = "labels" if scale is None else self.standardized.format(*map(self.value, scale))
+        return self.value(training["output"]), labels, training.get("factor", 1)
 
     def value(self, value: Any) -> str:
         if isinstance(value, Result):
@@ -62,10 +66,15 @@ class _Writer:
         if isinstance(value, Mapping):
             return self.named(value)
         if isinstance(value, np.ndarray):
-            return self.array(", ".join(self.value(each) for each in value.tolist()))
+            return self.array.format(self.arguments(*value.tolist()))
         if isinstance(value, Sequence):
-            return self.sequence(", ".join(self.value(each) for each in value), value)
+            template = self.tuple if isinstance(value, tuple) else self.list
+            return template.format(self.arguments(*value))
         return self.number(value)
+
+    def named(self, values: Mapping[str, Any]) -> str:
+        pairs = (self.pair.format(self.value(k), self.value(v)) for k, v in values.items())
+        return self.mapping.format(", ".join(pairs))
 
     def arguments(self, *values: Any, joined: str = "=", **settings: Any) -> str:
         named = [f"{name}{joined}{self.value(value)}" for name, value in settings.items()]
@@ -75,6 +84,8 @@ class _Writer:
 class _Python(_Writer):
     head = ("import keras", "import numpy as np", "")
     true_false_none = ("True", "False", "None")
+    array, list, tuple, mapping = "np.array([{}])", "[{}]", "({},)", "{{{}}}"
+    pair, standardized = "{}: {}", "(labels - {}) / {}"
 
     def statement(self, statement: Statement) -> str:
         call = f"{statement.result.name} = keras.{_written(statement)}"
@@ -84,30 +95,24 @@ class _Python(_Writer):
 
     def training(self, program: Program, training: Mapping[str, Any]) -> list[str]:
         (optimizer, settings), (loss, of_loss) = training["optimizer"], training["loss"]
-        output = self.value(training["output"])
+        output, labels, factor = self.trained(training)
         weights = ", sample_weight=weights" if training["weights"] else ""
         return [
             f"model = keras.Model({self.named(program.inputs)}, {self.named(program.outputs)})",
             "model.compile(",
             f"    optimizer=keras.optimizers.{optimizer}({self.arguments(**settings)}),",
             f"    loss={{{output}: keras.losses.{loss}({self.arguments(**of_loss)})}},",
+            *([f"    loss_weights={{{output}: {factor}}},"] if factor != 1 else []),
             ")",
-            f"model.fit(features, {{{output}: labels}}{weights})",
+            f"model.fit(features, {{{output}: {labels}}}{weights})",
         ]
-
-    def array(self, values: str) -> str:
-        return f"np.array([{values}])"
-
-    def sequence(self, values: str, value: Any) -> str:
-        return f"({values},)" if isinstance(value, tuple) else f"[{values}]"
-
-    def named(self, values: Mapping[str, Any]) -> str:
-        return f"{{{', '.join(f'{self.value(name)}: {self.value(each)}' for name, each in values.items())}}}"
 
 
 class _R(_Writer):
     head = ("library(keras3)", "")
     true_false_none = ("TRUE", "FALSE", "NULL")
+    array, list, tuple, mapping = "array(c({}))", "list({})", "list({})", "list({})"
+    pair, standardized = "{} = {}", "scale(labels, {}, {})"
 
     def statement(self, statement: Statement) -> str:
         module, _, name = _written(statement).rpartition(".")
@@ -121,26 +126,16 @@ class _R(_Writer):
 
     def training(self, program: Program, training: Mapping[str, Any]) -> list[str]:
         (optimizer, settings), (loss, of_loss) = training["optimizer"], training["loss"]
-        output = self.value(training["output"])
+        output, labels, factor = self.trained(training)
         weights = ", sample_weight = weights" if training["weights"] else ""
         made = f"optimizer_{_snake_case(optimizer)}({self.arguments(joined=' = ', **settings)})"
+        factors = f", loss_weights = list({output} = {factor})" if factor != 1 else ""
         of_rows = f"loss_{_snake_case(loss)}({self.arguments(joined=' = ', **of_loss)})"
         return [
             f"model <- keras_model({self.named(program.inputs)}, {self.named(program.outputs)})",
-            f"compile(model, optimizer = {made}, loss = list({output} = {of_rows}))",
-            f"fit(model, features, list({output} = labels){weights})",
+            f"compile(model, optimizer = {made}, loss = list({output} = {of_rows}){factors})",
+            f"fit(model, features, list({output} = {labels}){weights})",
         ]
-
-    def array(self, values: str) -> str:
-        return f"array(c({values}))"
-
-    def sequence(self, values: str, value: Any) -> str:
-        return f"list({values})"
-
-    def named(self, values: Mapping[str, Any]) -> str:
-        return (
-            f"list({self.arguments(joined=' = ', **{self.value(k): v for k, v in values.items()})})"
-        )
 
     def number(self, value: float) -> str:
         return f"{value}L" if isinstance(value, int) else repr(value)

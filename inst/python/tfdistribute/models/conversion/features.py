@@ -41,6 +41,7 @@ class Features:
         facts: Features of the training, None if it did not know them.
         levels: Levels of the factors that the model reads as codes.
         replacements: Replacements for missing values, by feature.
+        step: Global step at which the checkpoint was written.
     """
 
     program: Program
@@ -48,6 +49,7 @@ class Features:
     facts: Mapping[str, ColumnFacts] | None
     levels: Mapping[str, Sequence[str]]
     replacements: Mapping[str, Any]
+    step: int = 0
     _made: dict[Any, Any] = field(default_factory=dict[Any, Any])
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:

@@ -13,12 +13,15 @@ from tfdistribute.models.conversion.program import Program, Read, Result
 if TYPE_CHECKING:
     from tfdistribute.models.feature_columns.description import FeatureColumn
 
-_LINEAR = "linear/linear_model"
 _INPUT = "dnn/input_from_feature_columns/input_layer"
 
 
 def linear(
-    features: Features, columns: Sequence[FeatureColumn], units: int, combiner: str
+    features: Features,
+    columns: Sequence[FeatureColumn],
+    units: int,
+    combiner: str,
+    scope: str = "linear/linear_model",
 ) -> Result:
     program = features.program
     dense = [each for each in columns if not each.is_categorical]
@@ -26,17 +29,17 @@ def linear(
     parts: list[Result] = []
     if dense:
         names = [each.scope for each in dense]
-        numbers = [each.numbers(features, "linear", _LINEAR) for each in dense]
+        numbers = [each.numbers(features, "linear", scope) for each in dense]
         parts.append(
             program.layer(
-                *("Dense", program.concatenate(numbers), lambda read: _kernel(read, names)),
+                *("Dense", program.concatenate(numbers), lambda read: _kernel(read, scope, names)),
                 units=units,
                 kernel_initializer="zeros",
                 name="linear",
             )
         )
     for column in sparse:
-        variable = f"{_LINEAR}/{column.scope}/weights"
+        variable = f"{scope}/{column.scope}/weights"
         parts.append(
             features.combine(
                 *(f"linear_{column.scope}", column, units),
@@ -47,20 +50,20 @@ def linear(
         )
     if not dense:
         ids = sparse[0].categories(features).ids
-        parts.append(bias(program, ids, units, f"{_LINEAR}/bias_weights"))
+        parts.append(bias(program, ids, units, f"{scope}/bias_weights"))
     return program.add(parts)
 
 
-def _kernel(read: Read, names: Sequence[str]) -> list[Any]:
-    weights = [read(f"{_LINEAR}/{name}/weights") for name in names]
-    return [np.concatenate(weights), read(f"{_LINEAR}/bias_weights")]
+def _kernel(read: Read, scope: str, names: Sequence[str]) -> list[Any]:
+    weights = [read(f"{scope}/{name}/weights") for name in names]
+    return [np.concatenate(weights), read(f"{scope}/bias_weights")]
 
 
 def bias(program: Program, tensor: Result, units: int, variable: str) -> Result:
     """Make a bias alone, which is the only row of an embedding in Keras."""
     zeros = program.op("zeros_like", tensor, dtype="int32")
     vectors = program.layer(
-        *("Embedding", zeros, lambda read: [read(variable)[np.newaxis]]),
+        *("Embedding", zeros, lambda read: [read(variable)]),
         input_dim=1,
         output_dim=units,
         embeddings_initializer="zeros",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,10 +51,14 @@ class Program:
 
     Args:
         is_portable: Whether to use only operations that ONNX has.
+        features: Names that no layer may have, because inputs have them.
     """
 
-    def __init__(self, is_portable: bool = False) -> None:
+    logits: Result
+
+    def __init__(self, is_portable: bool = False, features: Collection[str] = ()) -> None:
         self.is_portable = is_portable
+        self._features = features
         self.statements: list[Statement] = []
         self.inputs: dict[str, Result] = {}
         self.outputs: dict[str, Result] = {}
@@ -84,6 +88,8 @@ class Program:
         weights: Callable[[Read], list[Any]] | None = None,
         **settings: Any,
     ) -> Result:
+        while settings.get("name") in self._features:
+            settings["name"] += "_"
         if weights is not None:
             self.weights[settings["name"]] = weights
         words = "_".join(re.findall("[A-Z]+[a-z]+", kind)).lower()
@@ -111,7 +117,9 @@ class Program:
 
     def set_weights(self, model: Any, read: Read) -> None:
         for name, weights in self.weights.items():
-            model.get_layer(name).set_weights(weights(read))
+            layer = model.get_layer(name)
+            pairs = zip(weights(read), layer.weights, strict=True)
+            layer.set_weights([value.reshape(weight.shape) for value, weight in pairs])
 
     def _add(
         self, hint: str, function: Any, inputs: tuple[Any, ...], settings: Mapping[str, Any]

@@ -216,7 +216,9 @@ class Bucketized(FeatureColumn, kind="bucketized"):
             ids = program.op("sum", reached, axis=-1)
         else:
             numbers = source.numbers(features, "", "")
-            ids = program.layer("Discretization", numbers, bin_boundaries=boundaries)
+            # JAX may compare in 64 bits, and a number on a boundary has 32.
+            narrow = np.array(boundaries, "float32").tolist()
+            ids = program.layer("Discretization", numbers, bin_boundaries=narrow)
         buckets, width = len(boundaries) + 1, math.prod(source.shape)
         if width > 1:
             ids = program.op("add", ids, buckets * np.arange(width, dtype="int32"))

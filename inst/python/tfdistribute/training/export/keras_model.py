@@ -54,8 +54,9 @@ def read_trained(
     directory = ModelDirectory(model.model_dir)
     model = model.complete_from_signature(directory.structure)
     directory.check_owner(model.structure(), for_training=False)
-    known = TrainedFeatures(directory.features, directory.codes.features, directory.replacements)
-    return model, known, functools.partial(engine.tf.train.load_variable, checkpoint)
+    read = functools.partial(engine.tf.train.load_variable, checkpoint)
+    codes, step = directory.codes.features, int(read(engine.tf.compat.v1.GraphKeys.GLOBAL_STEP))
+    return model, TrainedFeatures(directory.features, codes, directory.replacements, step), read
 
 
 def export_keras_model(

@@ -20,7 +20,7 @@ from tfdistribute.descriptions.constraints import (
     excludes,
 )
 from tfdistribute.errors import ArgumentError
-from tfdistribute.files import absolute_path, canonical_path
+from tfdistribute.files import absolute_path, canonical_path, is_remote
 from tfdistribute.training.hooks.description import RECORDS, Hook, HookContext
 
 Scaffold = Annotated[PythonObject | None, Expected("a Python Scaffold or NULL")]
@@ -157,5 +157,12 @@ def _directory(path: str | None, context: HookContext, argument: str, name: str)
             f"Give `{argument}`.",
             argument=argument,
             value="NULL",
+        )
+    if is_remote(directory):
+        raise ArgumentError(
+            f'`{argument}` "{directory}" is on remote storage, where {name} cannot write.',
+            "Leave it out for the model's own directory, which may be there, or give a directory on this machine.",
+            argument=argument,
+            value=directory,
         )
     return absolute_path(directory)
