@@ -17,7 +17,6 @@ abort_argument <- function(
     kind,
     problem = "`{argument}` must be {expected}, not {show_value(value)}.",
     remedy = if (!is.null(remedy)) "{remedy}",
-    argument = argument,
     value = show_value(value)
   )
 }
@@ -156,7 +155,6 @@ check_text <- function(value, argument = rlang::caller_arg(value), remedy = NULL
         if (is.null(shown)) "." else ", not {shown}."
       ),
       remedy = remedy,
-      argument = argument,
       value = shown
     )
   }
@@ -177,7 +175,6 @@ check_directory <- function(value, argument = rlang::caller_arg(value)) {
         "pattern, not {show_value(value)}."
       ),
       remedy = remedy,
-      argument = argument,
       value = show_value(value)
     )
   }
@@ -233,7 +230,6 @@ check_formals <- function(
       kind,
       problem = "`{argument}` has an argument `{unknown[[1]]}` that is never supplied.",
       remedy = remedy,
-      argument = argument,
       value = unknown[[1]]
     )
   }

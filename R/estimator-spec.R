@@ -132,7 +132,6 @@ spec_wire <- function(returned, mode) {
         "model",
         problem = "`model_fn` returned {shown}.",
         remedy = "Return estimator_spec(mode, ...), or list(loss = , predictions = , optimizer = ).",
-        argument = "model_fn",
         value = shown
       )
     }

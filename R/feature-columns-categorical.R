@@ -60,8 +60,7 @@ unnamed_vocabulary <- function(selections) {
     abort_tfdistribute(
       "argument",
       problem = "`vocabulary_list` is missing: column_categorical_with_vocabulary_list() needs the categories.",
-      remedy = "Give `vocabulary_list`, such as vocabulary_list = levels(x).",
-      argument = "vocabulary_list"
+      remedy = "Give `vocabulary_list`, such as vocabulary_list = levels(x)."
     )
   }
   last

@@ -98,7 +98,6 @@ def read(family: type[D], mapping: Mapping[str, Any], argument: str = "kind") ->
         raise ArgumentError(
             f"`{unknown[0]}` is not a field of {_in_words(member)}.",
             f"Use only {', '.join(sorted(known))}.",
-            argument=unknown[0],
         )
     for name, field in known.items():
         if name not in fields and field.is_required:
@@ -133,7 +132,6 @@ def _member(family: type[D], kind: Any, argument: str) -> type[D]:
         raise ArgumentError(
             f"`{argument}` is {shown}, which is not a kind of {family.__name__}.",
             f"Use one of {', '.join(sorted(family.kinds))}.",
-            argument=argument,
             value=shown,
         )
     return member
@@ -143,7 +141,6 @@ def check_choice(argument: str, value: str, choices: Iterable[str]) -> None:
     if value not in choices:
         raise ArgumentError(
             f'`{argument}` must be one of {", ".join(choices)}, not "{value}".',
-            argument=argument,
             value=value,
         )
 
@@ -166,7 +163,6 @@ def check_text(argument: str, value: object, remedy: str | None = None) -> None:
             f"`{argument}` must be text without line breaks and other control characters"
             f"{'' if shown is None else f', not {shown}'}.",
             remedy,
-            argument=argument,
             value=shown,
         )
 
@@ -185,6 +181,5 @@ def check_directory(argument: str, path: str) -> None:
             f"`{argument}` must be a path without {match[0]!r}, which TensorFlow reads as part of a pattern, not "
             f"{shown}.",
             "Use a directory with another name.",
-            argument=argument,
             value=shown,
         )

@@ -44,7 +44,6 @@ class WarmStart(Description):
             raise ModelDirectoryError(
                 f'`warm_start_from` "{path}" holds no checkpoint.',
                 "Give the `model_dir` of a trained model, or what latest_checkpoint() returns.",
-                argument="warm_start_from",
                 value=path,
             )
 

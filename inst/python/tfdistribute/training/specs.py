@@ -63,7 +63,6 @@ def check_training(
         raise ArgumentError(
             f"`steps` ({steps}) and `max_steps` ({max_steps}) cannot both be given.",
             "Give `steps` to count from here, or `max_steps` to stop at a global step.",
-            argument="steps",
             value=str(steps),
         )
     check_hooks(hooks, HookContext.here("train", model.model_dir))

@@ -123,7 +123,6 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
             raise ModelError(
                 f"`vocabulary_list` of {self.name} lists {repeated!r} twice.",
                 "List each category once.",
-                argument="vocabulary_list",
                 value=str(repeated),
             )
         _check_unlisted(self.name, self._default, self.num_oov_buckets, unset=_IGNORED)
@@ -211,7 +210,6 @@ class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
             raise InputError(
                 f'`vocabulary_file` "{self.vocabulary_file}" of {self.name} does not exist.',
                 "Give the path of a text file with one category per line.",
-                argument="vocabulary_file",
                 value=self.vocabulary_file,
             )
 
@@ -259,7 +257,6 @@ class Identity(Categorical, kind="categorical_with_identity"):
         if self.default_value is not None and self.default_value >= self.num_buckets:
             raise ArgumentError(
                 f"`default_value` must be below `num_buckets` ({self.num_buckets}), not {self.default_value}.",
-                argument="default_value",
                 value=str(self.default_value),
             )
 

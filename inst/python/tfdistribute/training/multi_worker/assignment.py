@@ -81,7 +81,6 @@ class TaskAssignment:
             raise ModelDirectoryError(
                 f'`model_dir` "{model.model_dir}" is not the directory of this job, which has locked "{locked}".',
                 "Start the job again: its files name two directories.",
-                argument="model_dir",
                 value=model.model_dir,
             )
         if self.evaluation is None:
