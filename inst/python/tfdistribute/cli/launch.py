@@ -98,7 +98,7 @@ def _mistake(arguments: argparse.Namespace) -> str | None:
         return "Rscript is not on the PATH"
     if len(chosen) > 1:
         return f"{' and '.join(chosen)} exclude each other"
-    if given.keys().isdisjoint({"workers", "hosts", "nodes"}):
+    if not (arguments.workers or arguments.hosts or arguments.nodes):
         return "--workers, --hosts or --slurm --nodes is missing"
     member = _CHOSEN[chosen[0]] if chosen else LocalCluster
     foreign = foreign_field(given, member)
