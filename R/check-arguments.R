@@ -283,12 +283,12 @@ check_python_object <- function(value, expected, argument = rlang::caller_arg(va
 }
 
 # Of two arguments, in a list with both names, exactly one must be given, or at most one if none is `required`.
-check_one_given <- function(given, required = TRUE, kind = "argument", example = NULL) {
+check_one_given <- function(given, required = TRUE, example = NULL) {
   count <- sum(!vapply(given, is.null, NA))
   if (count == 2 || (count == 0 && required)) {
     names <- names(given)
     abort_tfdistribute(
-      kind,
+      "argument",
       problem = if (count == 0) {
         "Neither `{names[[1]]}` nor `{names[[2]]}` was given."
       } else {
