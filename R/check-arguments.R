@@ -105,40 +105,23 @@ filled_text <- list(type = "string", minLength = 1L)
 # Line breaks of any kind, and characters that control terminals and shells.
 control_characters <- "[\\x01-\\x1f\\x7f\u0080-\u009f\u2028\u2029]"
 
-# Check text for scripts, manifests and command lines, where a line break would begin a new line. Values of a list may
-# be secret.
-check_text <- function(value, argument = rlang::caller_arg(value), remedy = NULL) {
-  texts <- Filter(is.character, as.list(value))
-  wrong <- vapply(texts, grepl, NA, pattern = control_characters, perl = TRUE)
-  if (any(wrong)) {
-    shown <- if (!is.list(value)) show_value(texts[wrong][[1]])
-    abort_tfdistribute(
-      "argument",
-      problem = c(
-        "`{argument}` must be text without line breaks and other control characters",
-        if (is.null(shown)) "." else ", not {shown}."
-      ),
-      remedy = remedy,
-      value = shown
-    )
-  }
-  value
-}
-
 # A directory in which TensorFlow can find checkpoints, or NULL.
 check_directory <- function(value, argument = rlang::caller_arg(value)) {
-  remedy <- "Use a directory with another name."
-  check_text(value, argument, remedy)
   pattern <- if (.Platform$OS.type == "unix") "[*?\\[\\\\]" else "[*?\\[]"
   found <- if (!is.null(value)) regmatches(value, regexpr(pattern, value, perl = TRUE))
-  if (length(found) > 0) {
+  problem <- if (isTRUE(grepl(control_characters, value, perl = TRUE))) {
+    "`{argument}` must be text without line breaks and other control characters, not {show_value(value)}."
+  } else if (length(found) > 0) {
+    c(
+      "`{argument}` must be a path without {show_value(found)}, which TensorFlow reads as part of a ",
+      "pattern, not {show_value(value)}."
+    )
+  }
+  if (!is.null(problem)) {
     abort_tfdistribute(
       "argument",
-      problem = c(
-        "`{argument}` must be a path without {show_value(found)}, which TensorFlow reads as part of a ",
-        "pattern, not {show_value(value)}."
-      ),
-      remedy = remedy,
+      problem = problem,
+      remedy = "Use a directory with another name.",
       value = show_value(value)
     )
   }
@@ -236,14 +219,6 @@ check_python_objects <- function(value, expected, argument = rlang::caller_arg(v
     abort_argument(objects, "{expected}, one or a list, or NULL", argument)
   }
   unname(objects)
-}
-
-# One Python object that TensorFlow gets unchanged.
-check_python_object <- function(value, expected, argument = rlang::caller_arg(value)) {
-  if (!is.null(value) && !is_python_object(value)) {
-    abort_argument(value, "{expected} or NULL", argument)
-  }
-  value
 }
 
 # Of two arguments, in a list with both names, exactly one must be given, or at most one if none is `required`.

@@ -22,7 +22,7 @@ import re
 import reprlib
 import typing
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeVar
 
 from tfdistribute.descriptions.constraints import Never
 from tfdistribute.descriptions.fields import Field, break_rule, fields_of
@@ -145,30 +145,20 @@ def check_choice(argument: str, value: str, choices: Iterable[str]) -> None:
         )
 
 
-def check_text(argument: str, value: object, remedy: str | None = None) -> None:
+def check_text(argument: str, value: str | tuple[str, ...], remedy: str | None = None) -> None:
     """Raise ArgumentError if text has line breaks or other control characters.
 
-    They would begin a new line in a script, a manifest or a command line. ``value`` is text, a tuple of it, or text by
-    name, which may be secret. Anything else passes.
+    They would begin a new line in a script, a manifest or a command line.
     """
-    if isinstance(value, Mapping):
-        wrong = [key for key, text in cast("Mapping[str, Any]", value).items() if _is_broken(text)]
-        argument, shown = f"{argument}${wrong[0]}" if wrong else argument, None
-    else:
-        texts = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)
-        wrong = [str(text) for text in texts if _is_broken(text)]
-        shown = repr(wrong[0][:200]) if wrong else None
-    if wrong:
+    texts = value if isinstance(value, tuple) else (value,)
+    wrong = next((text for text in texts if _CONTROL.search(text)), None)
+    if wrong is not None:
+        shown = repr(wrong[:200])
         raise ArgumentError(
-            f"`{argument}` must be text without line breaks and other control characters"
-            f"{'' if shown is None else f', not {shown}'}.",
+            f"`{argument}` must be text without line breaks and other control characters, not {shown}.",
             remedy,
             value=shown,
         )
-
-
-def _is_broken(text: object) -> bool:
-    return isinstance(text, str) and _CONTROL.search(text) is not None
 
 
 def check_directory(argument: str, path: str) -> None:
