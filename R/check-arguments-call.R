@@ -59,8 +59,7 @@ check_required_of <- function(index, remedies = NULL) {
     abort_tfdistribute(
       "argument",
       problem = "`{name}` is missing, and {called_function(index)} has no default for it.",
-      remedy = if (!is.null(remedies[[name]])) "{remedies[[name]]}",
-      argument = name
+      remedy = if (!is.null(remedies[[name]])) "{remedies[[name]]}"
     )
   }
 }
@@ -187,7 +186,6 @@ check_callback <- function(
       "argument",
       problem = "`{argument}` must be {function_of(parameters)}, not {given}.",
       remedy = remedy,
-      argument = argument,
       value = given
     )
   }

@@ -91,7 +91,6 @@ check_texts <- function(
       kind,
       problem = "`{argument}` holds {show_value(wrong)}, which {why}.",
       remedy = if (!is.null(remedy)) "{remedy}",
-      argument = argument,
       value = wrong
     )
   }
@@ -105,7 +104,6 @@ check_distinct <- function(values, remedy, argument, kind) {
       kind,
       problem = "`{argument}` names {show_value(values[[twice]])} twice.",
       remedy = remedy,
-      argument = argument,
       value = as.character(values[[twice]])
     )
   }

@@ -17,7 +17,6 @@ abort_argument <- function(
     kind,
     problem = "`{argument}` must be {expected}, not {show_value(value)}.",
     remedy = if (!is.null(remedy)) "{remedy}",
-    argument = argument,
     value = show_value(value)
   )
 }
@@ -42,6 +41,18 @@ is_whole <- function(value) {
     all(abs(value) <= .Machine$integer.max)
 }
 
+# The value as an `option` of a field stores it. `expected` are words for all options.
+check_fit <- function(value, option, expected, null, argument) {
+  if (null && is.null(value)) {
+    return(NULL)
+  }
+  fitted <- fit(value, option, argument, list())
+  if (identical(fitted, misfit)) {
+    abort_argument(value, paste0(expected, or_null(null)), argument)
+  }
+  fitted
+}
+
 check_count <- function(
   value,
   minimum = 1L,
@@ -49,34 +60,10 @@ check_count <- function(
   argument = rlang::caller_arg(value),
   maximum = .Machine$integer.max
 ) {
-  if (null && is.null(value)) {
-    return(NULL)
-  }
-  if (!is_number(value) || !is_whole(value) || value < minimum || value > maximum) {
-    abort_argument(
-      value,
-      "a whole number {in_range(value, minimum, maximum)}{or_null(null)}",
-      argument
-    )
-  }
-  as.integer(value)
-}
-
-# "of at least 1", or the upper bound for a number above it.
-in_range <- function(value, minimum, maximum = .Machine$integer.max) {
-  if (is.numeric(value) && any(value > maximum, na.rm = TRUE)) {
-    paste("of at most", maximum)
-  } else {
-    paste("of at least", minimum)
-  }
-}
-
-check_counts <- function(value, minimum = 1L, argument = rlang::caller_arg(value)) {
-  counts <- if (is.list(value) && !is.object(value)) unlist(value) else value
-  if (!is.numeric(counts) || length(counts) == 0 || !is_whole(counts) || any(counts < minimum)) {
-    abort_argument(counts, "whole numbers {in_range(counts, minimum)}", argument)
-  }
-  as.integer(counts)
+  option <- list(type = "integer", minimum = minimum, maximum = maximum)
+  is_above <- is.numeric(value) && any(value > maximum, na.rm = TRUE)
+  range <- if (is_above) paste("most", maximum) else paste("least", minimum)
+  check_fit(value, option, paste("a whole number of at", range), null, argument)
 }
 
 check_number <- function(
@@ -86,30 +73,15 @@ check_number <- function(
   null = FALSE,
   argument = rlang::caller_arg(value)
 ) {
-  if (null && is.null(value)) {
-    return(NULL)
+  range <- if (is.finite(minimum) && is.finite(maximum)) {
+    paste(" between", minimum, "and", maximum)
+  } else if (is.finite(minimum)) {
+    paste(" of at least", minimum)
+  } else if (is.finite(maximum)) {
+    paste(" of at most", maximum)
   }
-  if (!is_number(value) || value < minimum || value > maximum) {
-    range <- if (is.finite(minimum) && is.finite(maximum)) {
-      paste(" between", minimum, "and", maximum)
-    } else if (is.finite(minimum)) {
-      paste(" of at least", minimum)
-    } else if (is.finite(maximum)) {
-      paste(" of at most", maximum)
-    }
-    abort_argument(value, paste0("a number", range, or_null(null)), argument)
-  }
-  as.double(value)
-}
-
-check_positive <- function(value, null = FALSE, argument = rlang::caller_arg(value)) {
-  if (null && is.null(value)) {
-    return(NULL)
-  }
-  if (!is_number(value) || value <= 0) {
-    abort_argument(value, "a number above 0{or_null(null)}", argument)
-  }
-  as.double(value)
+  option <- list(type = "number", minimum = minimum, maximum = maximum)
+  check_fit(value, option, paste0("a number", range), null, argument)
 }
 
 check_flag <- function(value, argument = rlang::caller_arg(value), auto = FALSE) {
@@ -120,64 +92,36 @@ check_flag <- function(value, argument = rlang::caller_arg(value), auto = FALSE)
 }
 
 check_string <- function(value, null = FALSE, argument = rlang::caller_arg(value)) {
-  if (null && is.null(value)) {
-    return(NULL)
-  }
-  if (!is.character(value) || length(value) != 1 || is.na(value) || !nzchar(value)) {
-    abort_argument(value, "a non-empty string{or_null(null)}", argument)
-  }
-  as_utf8(value, argument)
+  check_fit(value, filled_text, "a non-empty string", null, argument)
 }
 
 check_strings <- function(value, null = FALSE, argument = rlang::caller_arg(value)) {
-  if (null && is.null(value)) {
-    return(NULL)
-  }
-  if (!is.character(value) || length(value) == 0 || anyNA(value) || !all(nzchar(value))) {
-    abort_argument(value, "non-empty strings{or_null(null)}", argument)
-  }
-  as_utf8(value, argument)
+  option <- list(type = "array", items = list(anyOf = list(filled_text)), minItems = 1L)
+  check_fit(value, option, "non-empty strings", null, argument)
 }
+
+filled_text <- list(type = "string", minLength = 1L)
 
 # Line breaks of any kind, and characters that control terminals and shells.
 control_characters <- "[\\x01-\\x1f\\x7f\u0080-\u009f\u2028\u2029]"
 
-# Check text for scripts, manifests and command lines, where a line break would begin a new line. Values of a list may
-# be secret.
-check_text <- function(value, argument = rlang::caller_arg(value), remedy = NULL) {
-  texts <- Filter(is.character, as.list(value))
-  wrong <- vapply(texts, grepl, NA, pattern = control_characters, perl = TRUE)
-  if (any(wrong)) {
-    shown <- if (!is.list(value)) show_value(texts[wrong][[1]])
-    abort_tfdistribute(
-      "argument",
-      problem = c(
-        "`{argument}` must be text without line breaks and other control characters",
-        if (is.null(shown)) "." else ", not {shown}."
-      ),
-      remedy = remedy,
-      argument = argument,
-      value = shown
-    )
-  }
-  value
-}
-
 # A directory in which TensorFlow can find checkpoints, or NULL.
 check_directory <- function(value, argument = rlang::caller_arg(value)) {
-  remedy <- "Use a directory with another name."
-  check_text(value, argument, remedy)
   pattern <- if (.Platform$OS.type == "unix") "[*?\\[\\\\]" else "[*?\\[]"
   found <- if (!is.null(value)) regmatches(value, regexpr(pattern, value, perl = TRUE))
-  if (length(found) > 0) {
+  problem <- if (isTRUE(grepl(control_characters, value, perl = TRUE))) {
+    "`{argument}` must be text without line breaks and other control characters, not {show_value(value)}."
+  } else if (length(found) > 0) {
+    c(
+      "`{argument}` must be a path without {show_value(found)}, which TensorFlow reads as part of a ",
+      "pattern, not {show_value(value)}."
+    )
+  }
+  if (!is.null(problem)) {
     abort_tfdistribute(
       "argument",
-      problem = c(
-        "`{argument}` must be a path without {show_value(found)}, which TensorFlow reads as part of a ",
-        "pattern, not {show_value(value)}."
-      ),
-      remedy = remedy,
-      argument = argument,
+      problem = problem,
+      remedy = "Use a directory with another name.",
       value = show_value(value)
     )
   }
@@ -233,7 +177,6 @@ check_formals <- function(
       kind,
       problem = "`{argument}` has an argument `{unknown[[1]]}` that is never supplied.",
       remedy = remedy,
-      argument = argument,
       value = unknown[[1]]
     )
   }
@@ -278,21 +221,13 @@ check_python_objects <- function(value, expected, argument = rlang::caller_arg(v
   unname(objects)
 }
 
-# One Python object that TensorFlow gets unchanged.
-check_python_object <- function(value, expected, argument = rlang::caller_arg(value)) {
-  if (!is.null(value) && !is_python_object(value)) {
-    abort_argument(value, "{expected} or NULL", argument)
-  }
-  value
-}
-
 # Of two arguments, in a list with both names, exactly one must be given, or at most one if none is `required`.
-check_one_given <- function(given, required = TRUE, kind = "argument", example = NULL) {
+check_one_given <- function(given, required = TRUE, example = NULL) {
   count <- sum(!vapply(given, is.null, NA))
   if (count == 2 || (count == 0 && required)) {
     names <- names(given)
     abort_tfdistribute(
-      kind,
+      "argument",
       problem = if (count == 0) {
         "Neither `{names[[1]]}` nor `{names[[2]]}` was given."
       } else {

@@ -88,7 +88,6 @@ tf_config_texts <- function(cluster) {
         "argument",
         problem = "`cluster` is NULL, and {tf_config_variable} is not set.",
         remedy = "Give an address_cluster(), a local_cluster(), or the text of {tf_config_variable}.",
-        argument = "cluster",
         value = "NULL"
       )
     }

@@ -99,7 +99,6 @@ slurm_cluster <- function(
       "argument",
       problem = "`nodes` is {nodes}, more than all processes that train: `workers` and `ps` make {processes}.",
       remedy = "Give at least one of them to each node.",
-      argument = "nodes",
       value = nodes
     )
   }

@@ -45,7 +45,6 @@ as_tf_config <- function(cluster, task = NULL, ...) {
       "cluster",
       problem = "`task` is {show_task(task)}, which the cluster does not have.",
       remedy = "Use one of {toString(names)}.",
-      argument = "task",
       value = show_task(task)
     )
   }
@@ -58,7 +57,6 @@ with_free_ports <- function(cluster, task) {
       "cluster",
       problem = "`task` is {show_task(task)}, but a local_cluster() gets different ports in each call.",
       remedy = "Leave `task` out to get the TF_CONFIG of every task from one call.",
-      argument = "task",
       value = show_task(task)
     )
   }

@@ -50,7 +50,6 @@ check_field <- function(value, field, argument) {
     } else if (is_number(value) && abs(value) > .Machine$integer.max) {
       "R has whole numbers to {.Machine$integer.max}."
     },
-    argument = argument,
     value = if (!is_secret) show_value(value)
   )
 }

@@ -12,7 +12,8 @@ error_parents <- list(
 # Raise a classed condition of a `kind` as in errors.py, such as "argument" or "input". `problem` states the problem
 # with the argument's name and value, `remedy` states the solution if the problem does not imply it, and `details` is
 # one more line. All three are templates of cli::pluralize(), evaluated in `.envir`. Braces in their values are kept, so
-# text from elsewhere must be a value. `argument`, `value` and `...` are fields for programs that catch the condition.
+# text from elsewhere must be a value. `argument`, `value` and `...` are fields for programs that catch the condition. The
+# argument is by default the one that the problem begins with.
 # `parent` is the condition that caused this one, `trace` is its R backtrace, and `traceback` its Python traceback as
 # one string. The message names the function of `call`.
 abort_tfdistribute <- function(
@@ -29,9 +30,11 @@ abort_tfdistribute <- function(
   call = public_call(),
   .envir = parent.frame()
 ) {
+  problem <- interpolate(problem, .envir)
+  argument <- argument %||% argument_in(problem)
   # Descriptions of arguments may be long. Texts of tasks and of Python are not shortened.
   limit <- if (is.null(argument)) Inf else 800
-  problem <- shorten(interpolate(problem, .envir), limit)
+  problem <- shorten(problem, limit)
   remedy <- shorten(interpolate(remedy, .envir), limit)
   rlang::abort(
     c(problem, i = remedy, i = interpolate(details, .envir)),
@@ -48,6 +51,11 @@ abort_tfdistribute <- function(
     call = call,
     use_cli_format = FALSE
   )
+}
+
+# The argument that a text begins with. Code is none, as in "`fun()`" or "`seed = 1`".
+argument_in <- function(problem) {
+  if (grepl("^`[^`=]*[^`=)]`", problem)) sub("^`([^`]*)`.*$", "\\1", problem)
 }
 
 # Parts of a long text are pasted together. cli::pluralize() needs glue, which tidyselect imports.

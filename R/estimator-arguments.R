@@ -32,7 +32,6 @@ check_deep_columns <- function(value, argument = rlang::caller_arg(value)) {
         "cannot take as it is."
       ),
       remedy = "Wrap it in column_indicator() or column_embedding().",
-      argument = argument,
       value = column_name(bare[[1]])
     )
   }
@@ -54,7 +53,6 @@ check_label_vocabulary <- function(label_vocabulary, n_classes) {
         "{show_value(labels)}."
       ),
       remedy = "Give n_classes = {length(labels)}.",
-      argument = "n_classes",
       value = show_value(n_classes)
     )
   }
@@ -85,8 +83,7 @@ refuse_partitioner <- function(value, argument = rlang::caller_arg(value)) {
   if (!is.null(value)) {
     abort_tfdistribute(
       "unsupported",
-      problem = "`{argument}` is not supported: TensorFlow 2's canned models do not partition variables.",
-      argument = argument
+      problem = "`{argument}` is not supported: TensorFlow 2's canned models do not partition variables."
     )
   }
 }

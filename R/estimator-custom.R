@@ -138,8 +138,7 @@ check_model_fn <- function(model_fn) {
     abort_tfdistribute(
       "argument",
       problem = "`model_fn` has no argument `features`.",
-      remedy = "It can have any of {wanted}, and needs `features`.",
-      argument = "model_fn"
+      remedy = "It can have any of {wanted}, and needs `features`."
     )
   }
   model_fn

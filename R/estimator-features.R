@@ -68,8 +68,7 @@ as_wire.tfdistribute_features <- function(x) {
     abort_tfdistribute(
       "argument",
       problem = "`features` are a list of columns that are not numbers of one kind, and no matrix.",
-      remedy = "Use one of them, as in features${names(x)[[1]]}.",
-      argument = "features"
+      remedy = "Use one of them, as in features${names(x)[[1]]}."
     )
 }
 

@@ -122,8 +122,7 @@ check_compiled <- function(keras_model) {
     abort_tfdistribute(
       "model",
       problem = "`keras_model` is not compiled.",
-      remedy = "Call compile() with an optimizer and a loss first.",
-      argument = "keras_model"
+      remedy = "Call compile() with an optimizer and a loss first."
     )
   }
 }
@@ -225,7 +224,6 @@ abort_unwritable <- function(reason, parent = NULL) {
     "model",
     problem = "`keras_model` cannot be written to a file: {reason}",
     remedy = "Give `keras_model` a function that builds and compiles the model.",
-    argument = "keras_model",
     parent = parent
   )
 }

@@ -58,7 +58,6 @@ check_optimizer <- function(value, argument = rlang::caller_arg(value)) {
       "argument",
       problem = "`{argument}` \"{parts$name}\" has no setting `{unknown[[1]]}`.",
       remedy = "Its settings are {toString(known)}.",
-      argument = argument,
       value = unknown[[1]]
     )
   }
@@ -84,7 +83,6 @@ abort_unknown_name <- function(name, known, what, argument) {
     "argument",
     problem = "`{argument}` \"{name}\" is not {what}.",
     remedy = "{did_you_mean(name, known, quote = '\"')}Use one of {quoted(known)}.",
-    argument = argument,
     value = name
   )
 }

@@ -62,7 +62,7 @@ estimator_spec <- function(
   spec <- list(
     mode = check_choice(mode, unlist(unclass(mode_keys()), use.names = FALSE)),
     predictions = check_predictions(predictions),
-    loss = check_python_object(loss, "a tensor"),
+    loss = check_fit(loss, list(python = TRUE), "a tensor", null = TRUE, "loss"),
     train_op = train_op,
     eval_metric_ops = check_metrics(eval_metric_ops),
     training_hooks = check_hooks(training_hooks),
@@ -132,7 +132,6 @@ spec_wire <- function(returned, mode) {
         "model",
         problem = "`model_fn` returned {shown}.",
         remedy = "Return estimator_spec(mode, ...), or list(loss = , predictions = , optimizer = ).",
-        argument = "model_fn",
         value = shown
       )
     }

@@ -115,7 +115,6 @@ chosen_model_dir <- function(model_dir, configured) {
       "argument",
       problem = "`model_dir` is \"{model_dir}\", but `config` has `model_dir` \"{configured}\".",
       remedy = "Give `model_dir` in one place.",
-      argument = "model_dir",
       value = model_dir
     )
   }

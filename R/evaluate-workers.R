@@ -20,7 +20,6 @@ check_no_steps <- function(steps) {
       "argument",
       problem = "`steps` ({steps}) and `cluster` cannot both be given: workers evaluate all rows.",
       remedy = "Give fewer rows, or leave `cluster` NULL.",
-      argument = "steps",
       value = steps
     )
   }
@@ -32,7 +31,6 @@ check_not_iterable <- function(as_iterable) {
       "argument",
       problem = "`as_iterable` is TRUE, but workers of a `cluster` return all predictions together.",
       remedy = "Leave `as_iterable` FALSE, or `cluster` NULL.",
-      argument = "as_iterable",
       value = "TRUE"
     )
   }

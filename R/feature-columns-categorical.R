@@ -46,9 +46,7 @@ column_categorical_with_vocabulary_list <- function(
   }
   keys <- select_features(selections)
   vocabulary_list <- check_vocabulary(vocabulary_list)
-  columns <- keyed_columns("categorical_with_vocabulary_list", keys, as.list(environment()))
-  check_unlisted(if (isTRUE(default_value >= 0)) default_value, num_oov_buckets)
-  columns
+  keyed_columns("categorical_with_vocabulary_list", keys, as.list(environment()))
 }
 
 # For column_categorical_with_vocabulary_list("cut", levels(cut)), the last value, unless it can be a column's name.
@@ -60,8 +58,7 @@ unnamed_vocabulary <- function(selections) {
     abort_tfdistribute(
       "argument",
       problem = "`vocabulary_list` is missing: column_categorical_with_vocabulary_list() needs the categories.",
-      remedy = "Give `vocabulary_list`, such as vocabulary_list = levels(x).",
-      argument = "vocabulary_list"
+      remedy = "Give `vocabulary_list`, such as vocabulary_list = levels(x)."
     )
   }
   last
@@ -101,9 +98,7 @@ column_categorical_with_vocabulary_file <- function(
   dtype = "string"
 ) {
   keys <- select_features(rlang::quos(...))
-  columns <- keyed_columns("categorical_with_vocabulary_file", keys, as.list(environment()))
-  check_unlisted(default_value, num_oov_buckets)
-  columns
+  keyed_columns("categorical_with_vocabulary_file", keys, as.list(environment()))
 }
 
 #' Categorical column with hash buckets
@@ -166,12 +161,6 @@ check_vocabulary <- function(value, argument = rlang::caller_arg(value)) {
   remedy <- "Name each category once, for example with unique()."
   check_distinct(categories, remedy, argument, "model")
   categories
-}
-
-check_unlisted <- function(default_value, num_oov_buckets) {
-  buckets <- if (num_oov_buckets > 0) num_oov_buckets
-  given <- list(num_oov_buckets = buckets, default_value = default_value)
-  check_one_given(given, required = FALSE, kind = "model")
 }
 
 #' @export

@@ -171,7 +171,6 @@ check_crossed <- function(column) {
       "model",
       problem = "`keys` must not hold {column_name(column)}, which is {column$kind}.",
       remedy = "Give a feature's name, or a categorical column without hashing, or column_bucketized().",
-      argument = "keys",
       value = column_name(column)
     )
   }

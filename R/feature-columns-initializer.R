@@ -27,7 +27,6 @@ named_settings <- function(value, expected, argument = rlang::caller_arg(value))
       "argument",
       problem = "`{argument}` \"{parts[[at]]}\" has a setting without a name.",
       remedy = "Name each setting, as in list(\"adam\", learning_rate = 0.01).",
-      argument = argument,
       value = parts[[at]]
     )
   }

@@ -84,7 +84,6 @@ column_bucketized <- function(source_column, boundaries, ...) {
           "not {column_name(source)} ({format(source)})."
         ),
         remedy = "Give a column_numeric() with one dimension.",
-        argument = "source_column",
         value = column_name(source)
       )
     }

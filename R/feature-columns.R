@@ -151,8 +151,7 @@ check_some_columns <- function(value, argument = rlang::caller_arg(value)) {
     abort_tfdistribute(
       "model",
       problem = "`{argument}` is empty.",
-      remedy = "Give at least one column.",
-      argument = argument
+      remedy = "Give at least one column."
     )
   }
   check_distinct_columns(columns, argument)

@@ -79,8 +79,7 @@ refuse_formula <- function(selection, argument) {
     abort_tfdistribute(
       "input",
       problem = "`{argument}` is a formula, which input_fn() takes as its first argument.",
-      remedy = "Write input_fn({rlang::as_label(formula)}, data).",
-      argument = argument
+      remedy = "Write input_fn({rlang::as_label(formula)}, data)."
     )
   }
 }
@@ -116,8 +115,7 @@ select_response <- function(selection, data, argument = "response") {
         "Choose one column, or bind several by a formula, as in input_fn(cbind({backquoted(chosen)}) ~ ., data)."
       } else {
         "Choose one column."
-      },
-      argument = argument
+      }
     )
   }
   if (length(chosen) == 0) NULL else chosen
@@ -148,7 +146,6 @@ check_names_column <- function(selection, data, argument) {
         "then {argument} = {example_name(argument)}."
       )
     },
-    argument = argument,
     value = show_value(values)
   )
 }

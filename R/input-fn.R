@@ -262,7 +262,6 @@ as_wire.tfdistribute_in_memory_input <- function(x) {
     "argument",
     problem = "`{name}` of an input cannot be changed.",
     remedy = "Describe the input again with this value.",
-    argument = name,
     value = show_value(value)
   )
 }

@@ -7,8 +7,7 @@ input_fn.formula <- function(object, data, ..., weights = NULL) {
     abort_tfdistribute(
       "input",
       problem = "`data` was not given.",
-      remedy = "Give the data frame that holds the formula's columns as `data`.",
-      argument = "data"
+      remedy = "Give the data frame that holds the formula's columns as `data`."
     )
   }
   if (is_dataset(data)) {

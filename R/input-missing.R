@@ -212,7 +212,6 @@ abort_no_fit <- function(impute, columns) {
       "Functions, \"mean\" and \"median\" are for numbers and dates; for one feature give ",
       "impute = list(`{columns[[1]]$name}` = {impute_example(columns[[1]])})."
     ),
-    argument = "impute",
     value = show_value(impute)
   )
 }
@@ -236,7 +235,6 @@ check_imputed_names <- function(names, features, response) {
         "{if (unknown[[1]] %in% response) 'the response' else 'not a feature'}."
       ),
       remedy = "Name only features: {backquoted(utils::head(features, 10))}.",
-      argument = "impute",
       value = unknown[[1]]
     )
   }

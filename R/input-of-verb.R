@@ -52,8 +52,7 @@ input_of_rows <- function(x, object, verb, ..., data) {
     abort_tfdistribute(
       "input",
       problem = "`input_fn` is data without a formula, and the model was not trained: its response is not known.",
-      remedy = "Give a formula, as in train(model, y ~ x, data = data).",
-      argument = "input_fn"
+      remedy = "Give a formula, as in train(model, y ~ x, data = data)."
     )
   }
   rows_as_trained(x, object, verb, ...)
@@ -101,7 +100,6 @@ check_trained_features <- function(data, features, verb) {
       "{did_you_mean(absent[[1]], column_names(data))}Add it to the data. ",
       "The columns are {backquoted(utils::head(column_names(data), 10))}."
     ),
-    argument = argument,
     value = show_value(absent)
   )
 }

@@ -121,8 +121,7 @@ abort_bare_name <- function(environment) {
     abort_tfdistribute(
       "argument",
       problem = "`{argument}` cannot be evaluated: {without_details(root_message(error))}.",
-      remedy = "Name columns of files by strings, as in {argument} = \"x\".",
-      argument = argument
+      remedy = "Name columns of files by strings, as in {argument} = \"x\"."
     )
   }
 }
@@ -145,7 +144,6 @@ check_table_impute <- function(impute, response) {
       "input",
       problem = "`impute` names `{response}`, which is the response.",
       remedy = "Name only features; remove the rows without a response.",
-      argument = "impute",
       value = response
     )
   }

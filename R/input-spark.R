@@ -48,8 +48,7 @@ spark_input <- function(
     abort_tfdistribute(
       "argument",
       problem = "`staging` was not given.",
-      remedy = "Give the directory for the rows, which Spark, this machine and all tasks share.",
-      argument = "staging"
+      remedy = "Give the directory for the rows, which Spark, this machine and all tasks share."
     )
   }
   describe <- function(paths) {

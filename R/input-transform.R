@@ -102,8 +102,7 @@ check_transform <- function(transform) {
     abort_tfdistribute(
       "argument",
       problem = "`transform` has the arguments {toString(names)}.",
-      remedy = "Let it be a function(features, labels), or a function(features).",
-      argument = "transform"
+      remedy = "Let it be a function(features, labels), or a function(features)."
     )
   }
   transform
@@ -148,7 +147,6 @@ check_weight_values <- function(data, weights) {
       "input",
       problem = "`weights` names `{weights}`, which {problem}.",
       remedy = "Name a column of positive numbers; 0 leaves a row out.",
-      argument = "weights",
       value = weights
     )
   }

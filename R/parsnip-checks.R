@@ -8,8 +8,7 @@ check_predictors <- function(x, argument = "x") {
     abort_tfdistribute(
       "argument",
       problem = "`{argument}` is a matrix without column names.",
-      remedy = "Name its columns.",
-      argument = argument
+      remedy = "Name its columns."
     )
   }
   if (nrow(x) == 0 || ncol(x) == 0) {
@@ -28,8 +27,7 @@ check_outcome <- function(y, rows) {
     abort_tfdistribute(
       "input",
       problem = "`y` has {missing} missing value{?s}.",
-      remedy = "Remove these rows, for example with step_naomit(all_outcomes(), skip = TRUE) in a recipe.",
-      argument = "y"
+      remedy = "Remove these rows, for example with step_naomit(all_outcomes(), skip = TRUE) in a recipe."
     )
   }
   y

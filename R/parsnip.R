@@ -87,8 +87,12 @@ tfdistribute_fit <- function(
   validation <- check_field(validation, of_tables$validation, "validation")
   quantile_levels <- check_field(quantile_levels, of_tables$quantiles, "quantile_levels")
   wanted_epochs <- check_count(epochs, null = TRUE)
-  hidden_units <- if (!is.null(hidden_units)) check_counts(hidden_units)
   deep <- schema$estimator$dnn_regressor$properties
+  if (!is.null(hidden_units)) {
+    hidden_units <- check_field(hidden_units, deep$hidden_units, "hidden_units")
+  }
+  rate <- list(type = "number", exclusiveMinimum = 0)
+  learn_rate <- check_fit(learn_rate, rate, "a number above 0", TRUE, "learn_rate")
   dropout <- check_field(dropout, deep$dropout, "dropout")
   activation <- check_field(activation, deep$activation_fn, "activation")
   trained <- nrow(x) - round(nrow(x) * validation)
@@ -117,7 +121,7 @@ tfdistribute_fit <- function(
       hidden_units = hidden_units %||% c(128L, 128L, 128L),
       quantiles = quantile_levels,
       dropout = dropout %||% 0,
-      learning_rate = check_positive(learn_rate, null = TRUE),
+      learning_rate = learn_rate,
       batch_size = batch_size,
       epochs = wanted_epochs,
       validation = if (validation > 0) validation else 0.2,
@@ -132,7 +136,7 @@ tfdistribute_fit <- function(
       dropout = dropout,
       activation = activation,
       optimizer = engine_optimizer(
-        check_positive(learn_rate, null = TRUE),
+        learn_rate,
         check_number(penalty, minimum = 0),
         decay_steps = if (is.null(hidden_units)) steps_per_epoch * epochs
       ),
@@ -176,7 +180,8 @@ tfdistribute_fit <- function(
 #' @rdname tfdistribute_fit
 #' @export
 tfdistribute_mlp <- function(x, y, ..., hidden_units = 5L) {
-  tfdistribute_fit(x, y, ..., hidden_units = check_counts(hidden_units))
+  units <- schema$estimator$dnn_regressor$properties$hidden_units
+  tfdistribute_fit(x, y, ..., hidden_units = check_field(hidden_units, units, "hidden_units"))
 }
 
 # An evaluation takes longer than an epoch of a small table.

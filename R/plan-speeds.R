@@ -18,8 +18,7 @@ measure_speeds <- function(object, train_spec, cluster, batch_size) {
         "Give a `train_spec` with an input_fn() that has a `batch_size`."
       } else {
         "Use a local_cluster() or an ssh_cluster()."
-      },
-      argument = "measure"
+      }
     )
   }
   config <- object$config %||% run_config()

@@ -319,7 +319,6 @@ make_python_environment <- function(envname, packages, python, tested = NULL) {
         "backend",
         problem = "`envname` \"{envname}\" could not be created: {conditionMessage(error)}",
         remedy = "Install a Python with its venv module, or give another `envname`, then call it again.",
-        argument = "envname",
         value = envname,
         parent = error
       )

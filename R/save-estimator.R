@@ -150,7 +150,6 @@ trust_terms <- function(path, directory, model_dir, trusted) {
       "model",
       problem = "`path` \"{path}\" has the term `{names(Filter(length, unlisted))[[1]]}`, which calls {called[[1]]}().",
       remedy = "If you trust who made the file, use trusted = TRUE, and define or attach {called[[1]]}().",
-      argument = "path",
       value = called[[1]]
     )
   }
@@ -186,7 +185,6 @@ abort_no_description <- function(path, error) {
     "model",
     problem = "`path` \"{path}\" does not describe a model: {conditionMessage(error)}",
     remedy = "Give a file that save_estimator() wrote.",
-    argument = "path",
     value = path,
     parent = error
   )

@@ -132,8 +132,10 @@ schema_fields <- list(
   vocabulary_list.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "integer"))), minItems = 1L), list(type = "array", items = list(anyOf = list(list(type = "string"))), minItems = 1L)), expected = "strings or whole numbers, such as levels(x)"),
   dtype.1 = list(anyOf = list(list(type = "null"), list(enum = c("string", "int32", "int64"))), expected = "one of \"string\", \"int32\", \"int64\" or NULL", default = NULL),
   default_value.1 = list(anyOf = list(list(type = "null"), list(type = "integer", minimum = -1L)), expected = "a whole number of at least -1 or NULL", default = NULL),
+  rule.17 = list(not = list(properties = list(num_oov_buckets = list(anyOf = list(list(type = "integer", minimum = 1L))), default_value = list(anyOf = list(list(type = "integer", minimum = 0L)))), required = c("num_oov_buckets", "default_value")), problem = "`num_oov_buckets` ({num_oov_buckets}) and `default_value` ({default_value}) cannot both be given.", remedy = "Leave one of them out.", error = "model", argument = "num_oov_buckets"),
   vocabulary_file.1 = list(anyOf = list(list(type = "string", minLength = 1L)), expected = "a non-empty string", path = TRUE),
   dtype.2 = list(anyOf = list(list(enum = c("string", "int32", "int64"))), expected = "one of \"string\", \"int32\", \"int64\"", default = "string"),
+  rule.18 = list(not = list(properties = list(num_oov_buckets = list(anyOf = list(list(type = "integer", minimum = 1L))), default_value = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("num_oov_buckets", "default_value")), problem = "`num_oov_buckets` ({num_oov_buckets}) and `default_value` ({default_value}) cannot both be given.", remedy = "Leave one of them out.", error = "model", argument = "num_oov_buckets"),
   hash_bucket_size.1 = list(anyOf = list(list(type = "integer", minimum = 2L)), expected = "a whole number of at least 2"),
   num_buckets.1 = list(anyOf = list(list(type = "integer", minimum = 1L)), expected = "a whole number of at least 1"),
   keys.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(`$ref` = "#/$defs/feature_column"), list(type = "string", minLength = 1L))), minItems = 2L)), expected = "at least two names of features or columns"),
@@ -142,14 +144,14 @@ schema_fields <- list(
   combiner.1 = list(anyOf = list(list(enum = c("mean", "sqrtn", "sum"))), expected = "one of \"mean\", \"sqrtn\", \"sum\"", default = "mean"),
   initializer.1 = list(anyOf = list(list(type = "null"), list(`$ref` = "#/$defs/initializer")), expected = "a Initializer or NULL", default = NULL),
   max_norm.1 = list(anyOf = list(list(type = "null"), list(type = "number", minimum = 0L)), expected = "a number of at least 0 or NULL", default = NULL),
-  rule.17 = list(not = list(properties = list(ckpt_to_load_from = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), tensor_name_in_ckpt = list(anyOf = list(list(type = "null")))), required = c("ckpt_to_load_from", "tensor_name_in_ckpt")), problem = "`ckpt_to_load_from` was given alone.", remedy = "Give both `ckpt_to_load_from` and `tensor_name_in_ckpt`, or none.", error = "argument", argument = "ckpt_to_load_from"),
-  rule.18 = list(not = list(properties = list(tensor_name_in_ckpt = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), ckpt_to_load_from = list(anyOf = list(list(type = "null")))), required = c("tensor_name_in_ckpt", "ckpt_to_load_from")), problem = "`tensor_name_in_ckpt` was given alone.", remedy = "Give both `ckpt_to_load_from` and `tensor_name_in_ckpt`, or none.", error = "argument", argument = "tensor_name_in_ckpt"),
+  rule.19 = list(not = list(properties = list(ckpt_to_load_from = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), tensor_name_in_ckpt = list(anyOf = list(list(type = "null")))), required = c("ckpt_to_load_from", "tensor_name_in_ckpt")), problem = "`ckpt_to_load_from` was given alone.", remedy = "Give both `ckpt_to_load_from` and `tensor_name_in_ckpt`, or none.", error = "argument", argument = "ckpt_to_load_from"),
+  rule.20 = list(not = list(properties = list(tensor_name_in_ckpt = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), ckpt_to_load_from = list(anyOf = list(list(type = "null")))), required = c("tensor_name_in_ckpt", "ckpt_to_load_from")), problem = "`tensor_name_in_ckpt` was given alone.", remedy = "Give both `ckpt_to_load_from` and `tensor_name_in_ckpt`, or none.", error = "argument", argument = "tensor_name_in_ckpt"),
   shape.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "integer", minimum = 1L))), minItems = 1L)), expected = "whole numbers of at least 1", default = list(1L)),
   default_value.2 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "number"))), minItems = 1L)), expected = "numbers or NULL", default = NULL),
   normalizer_fn.1 = list(anyOf = list(list(type = "null"), list(`function` = TRUE)), expected = "a function or NULL", default = NULL),
   scale.1 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "number", exclusiveMinimum = 0L))), minItems = 1L)), expected = "numbers above 0 or NULL", default = NULL),
-  rule.19 = list(not = list(properties = list(normalizer_fn = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), center = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("normalizer_fn", "center")), problem = "`normalizer_fn` and `center` cannot both be given.", remedy = "Compute everything in `normalizer_fn`, or leave it out.", error = "argument", argument = "normalizer_fn"),
-  rule.20 = list(not = list(properties = list(normalizer_fn = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), scale = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("normalizer_fn", "scale")), problem = "`normalizer_fn` and `scale` cannot both be given.", remedy = "Compute everything in `normalizer_fn`, or leave it out.", error = "argument", argument = "normalizer_fn"),
+  rule.21 = list(not = list(properties = list(normalizer_fn = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), center = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("normalizer_fn", "center")), problem = "`normalizer_fn` and `center` cannot both be given.", remedy = "Compute everything in `normalizer_fn`, or leave it out.", error = "argument", argument = "normalizer_fn"),
+  rule.22 = list(not = list(properties = list(normalizer_fn = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), scale = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("normalizer_fn", "scale")), problem = "`normalizer_fn` and `scale` cannot both be given.", remedy = "Compute everything in `normalizer_fn`, or leave it out.", error = "argument", argument = "normalizer_fn"),
   source_column.1 = list(anyOf = list(list()), expected = "a feature column"),
   boundaries.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "number"))), minItems = 1L, increasing = "strictly")), expected = "increasing numbers"),
   function.1 = list(anyOf = list(list(`function` = TRUE)), expected = "a function"),
@@ -193,7 +195,9 @@ schema_fields <- list(
   learning_rate.1 = list(anyOf = list(list(type = "number", minimum = 0L), list(type = "object", propertyNames = list(type = "string"), additionalProperties = list(anyOf = list(list())))), expected = "a number of at least 0, or a list such as list(\"exponential_decay\", ...)"),
   decay.1 = list(anyOf = list(list(type = "number", minimum = 0L)), expected = "a number of at least 0"),
   amsgrad.1 = list(anyOf = list(list(type = "boolean")), expected = "TRUE or FALSE"),
-  learning_rate_power.1 = list(anyOf = list(list(type = "number")), expected = "a number")
+  learning_rate_power.1 = list(anyOf = list(list(type = "number")), expected = "a number"),
+  vars_to_warm_start.1 = list(anyOf = list(list(type = "string", minLength = 1L), list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))))), expected = "non-empty strings or NULL", default = ".*"),
+  var_name_to_prev_var_name.1 = list(anyOf = list(list(type = "null"), list(type = "object", propertyNames = list(type = "string"), additionalProperties = list(anyOf = list(list(type = "string"))))), expected = "names in the checkpoint, named by this model's, or NULL", default = NULL)
 )
 
 member_of <- function(properties, rules) {
@@ -242,15 +246,15 @@ schema$optimizer$object <- member_of(c(object = "sc.1"), c())
 schema$optimizer$`function` <- member_of(c(`function` = "sc.1"), c())
 schema$initializer$named <- member_of(c(name = "name.4", settings = "settings.1"), c())
 schema$initializer$`function` <- member_of(c(`function` = "sc.1"), c())
-schema$feature_column$categorical_with_vocabulary_list <- member_of(c(key = "key.1", vocabulary_list = "vocabulary_list.1", dtype = "dtype.1", default_value = "default_value.1", num_oov_buckets = "gpus.1"), c())
-schema$feature_column$categorical_with_vocabulary_file <- member_of(c(key = "key.1", vocabulary_file = "vocabulary_file.1", vocabulary_size = "every_n_steps.1", num_oov_buckets = "gpus.1", default_value = "default_value.1", dtype = "dtype.2"), c())
+schema$feature_column$categorical_with_vocabulary_list <- member_of(c(key = "key.1", vocabulary_list = "vocabulary_list.1", dtype = "dtype.1", default_value = "default_value.1", num_oov_buckets = "gpus.1"), c("rule.17"))
+schema$feature_column$categorical_with_vocabulary_file <- member_of(c(key = "key.1", vocabulary_file = "vocabulary_file.1", vocabulary_size = "every_n_steps.1", num_oov_buckets = "gpus.1", default_value = "default_value.1", dtype = "dtype.2"), c("rule.18"))
 schema$feature_column$categorical_with_hash_bucket <- member_of(c(key = "key.1", hash_bucket_size = "hash_bucket_size.1", dtype = "dtype.2"), c())
 schema$feature_column$categorical_with_identity <- member_of(c(key = "key.1", num_buckets = "num_buckets.1", default_value = "save_checkpoints_steps.1"), c())
 schema$feature_column$crossed <- member_of(c(keys = "keys.1", hash_bucket_size = "hash_bucket_size.1", hash_key = "save_checkpoints_steps.1"), c())
 schema$feature_column$categorical_weighted <- member_of(c(categorical_column = "categorical_column.1", weight_feature_key = "key.1", dtype = "dtype.3"), c())
 schema$feature_column$indicator <- member_of(c(categorical_column = "categorical_column.1"), c())
-schema$feature_column$embedding <- member_of(c(categorical_column = "categorical_column.1", dimension = "num_buckets.1", combiner = "combiner.1", initializer = "initializer.1", ckpt_to_load_from = "name.2", tensor_name_in_ckpt = "name.2", max_norm = "max_norm.1", trainable = "evaluator.1", shared = "name.2"), c("rule.17", "rule.18"))
-schema$feature_column$numeric <- member_of(c(key = "key.1", shape = "shape.1", default_value = "default_value.2", dtype = "dtype.3", normalizer_fn = "normalizer_fn.1", center = "default_value.2", scale = "scale.1"), c("rule.19", "rule.20"))
+schema$feature_column$embedding <- member_of(c(categorical_column = "categorical_column.1", dimension = "num_buckets.1", combiner = "combiner.1", initializer = "initializer.1", ckpt_to_load_from = "name.2", tensor_name_in_ckpt = "name.2", max_norm = "max_norm.1", trainable = "evaluator.1", shared = "name.2"), c("rule.19", "rule.20"))
+schema$feature_column$numeric <- member_of(c(key = "key.1", shape = "shape.1", default_value = "default_value.2", dtype = "dtype.3", normalizer_fn = "normalizer_fn.1", center = "default_value.2", scale = "scale.1"), c("rule.21", "rule.22"))
 schema$feature_column$bucketized <- member_of(c(source_column = "source_column.1", boundaries = "boundaries.1"), c())
 schema$input$dataset_function <- member_of(c(`function` = "function.1"), c())
 schema$input$generator <- member_of(c(response = "name.2", epochs = "epochs.1"), c())
@@ -284,6 +288,7 @@ schema$optimizer_settings$ftrl <- member_of(c(learning_rate = "learning_rate.1",
 schema$optimizer_settings$nadam <- member_of(c(learning_rate = "learning_rate.1", decay = "decay.1", clipnorm = "decay.1", clipvalue = "decay.1", global_clipnorm = "decay.1", l2_penalty = "decay.1", beta_1 = "decay.1", beta_2 = "decay.1", epsilon = "decay.1"), c())
 schema$optimizer_settings$rmsprop <- member_of(c(learning_rate = "learning_rate.1", decay = "decay.1", clipnorm = "decay.1", clipvalue = "decay.1", global_clipnorm = "decay.1", l2_penalty = "decay.1", rho = "decay.1", momentum = "decay.1", epsilon = "decay.1", centered = "amsgrad.1"), c())
 schema$optimizer_settings$sgd <- member_of(c(learning_rate = "learning_rate.1", decay = "decay.1", clipnorm = "decay.1", clipvalue = "decay.1", global_clipnorm = "decay.1", l2_penalty = "decay.1", momentum = "decay.1", nesterov = "amsgrad.1"), c())
+schema$warm_start <- member_of(c(ckpt_to_initialize_from = "key.1", vars_to_warm_start = "vars_to_warm_start.1", var_name_to_prev_var_name = "var_name_to_prev_var_name.1"), c())
 
 # Names that are not fields of their own.
 schema_names <- list(

@@ -15,8 +15,7 @@ check_session_config <- function(settings, path = "session_config") {
     abort_tfdistribute(
       "argument",
       problem = "`{path}` must name each of its {length(settings)} fields once.",
-      remedy = "Write list(field = value).",
-      argument = path
+      remedy = "Write list(field = value)."
     )
   }
   for (field in names(settings)) {

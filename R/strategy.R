@@ -54,7 +54,6 @@ distinct_devices <- function(devices) {
       "strategy",
       problem = "`devices` names {short_device(names[[twice]])} twice: {show_value(devices)}.",
       remedy = "Name each device once.",
-      argument = "devices",
       value = show_value(devices)
     )
   }

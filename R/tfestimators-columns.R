@@ -19,8 +19,7 @@ check_whole_columns <- function(value, argument) {
     abort_tfdistribute(
       "argument",
       problem = "`{argument}` holds a column that c() has taken apart.",
-      remedy = "Put a column first in c(), as in c(column, \"education\"), or use list().",
-      argument = argument
+      remedy = "Put a column first in c(), as in c(column, \"education\"), or use list()."
     )
   }
 }

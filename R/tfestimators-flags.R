@@ -163,8 +163,7 @@ abort_unknown_flag <- function(name, known) {
   abort_tfdistribute(
     "argument",
     problem = "`{name}` is not a flag of this script.",
-    remedy = "Its flags are {paste0('--', gsub('_', '-', known), collapse = ', ')}.",
-    argument = name
+    remedy = "Its flags are {paste0('--', gsub('_', '-', known), collapse = ', ')}."
   )
 }
 
@@ -177,7 +176,6 @@ flags_in_file <- function(file, config) {
       "unsupported",
       problem = "`file` \"{file}\" cannot be read without the R package yaml.",
       remedy = "Install yaml, or give the flags on the command line.",
-      argument = "file",
       value = file
     )
   }
@@ -221,7 +219,6 @@ abort_flags_file <- function(file, reason) {
     "argument",
     problem = "`file` \"{file}\" cannot be read: {substr(reason, 1, 200)}.",
     remedy = "Write one line for each flag, such as steps: 100.",
-    argument = "file",
     value = file
   )
 }

@@ -97,7 +97,6 @@ check_not_read <- function(name, columns, argument) {
       "model",
       problem = "`{argument}` is \"{name}\", which is also a feature.",
       remedy = "Leave it out of the feature columns.",
-      argument = argument,
       value = name
     )
   }

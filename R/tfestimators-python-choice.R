@@ -52,7 +52,6 @@ try_python <- function(how, chosen, ..., argument = rlang::caller_arg(chosen)) {
         "backend",
         problem = "`{argument}` {show_value(chosen)} cannot be used: {conditionMessage(error)}",
         remedy = "See tfdistribute_sitrep() for the Python that is in use.",
-        argument = argument,
         value = show_value(chosen),
         parent = error
       )
@@ -133,7 +132,6 @@ check_installation_option <- function(refused, argument, value, remedy) {
       "unsupported",
       problem = "`{argument}` cannot be {show_value(value)}.",
       remedy = remedy,
-      argument = argument,
       value = show_value(value)
     )
   }

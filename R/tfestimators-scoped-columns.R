@@ -80,8 +80,7 @@ select_features <- function(dots) {
     abort_tfdistribute(
       "argument",
       problem = "`{named[[1]]}` is not an argument of {verb}.",
-      remedy = "{did_you_mean(named[[1]], known)}Use only {backquoted(known)}, and names of features.",
-      argument = named[[1]]
+      remedy = "{did_you_mean(named[[1]], known)}Use only {backquoted(known)}, and names of features."
     )
   }
   scope <- the$feature_scope

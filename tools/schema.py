@@ -20,12 +20,14 @@ from new_arguments import add_argument, constructor_of, known_fields
 from tfdistribute import engine
 from tfdistribute.bridge import functions  # noqa: F401 - All descriptions are known.
 from tfdistribute.cluster.spec import Cluster
+from tfdistribute.descriptions.fields import fields_of
 from tfdistribute.descriptions.schema import member_of, schema_of
 from tfdistribute.inputs import Input
 from tfdistribute.models import FeatureColumn, Model
 from tfdistribute.models.canned.parts import ActivationName
 from tfdistribute.models.feature_columns import initializers
 from tfdistribute.models.optimizers import OPTIMIZERS, Optimizer, settings_of
+from tfdistribute.models.warm_start import WarmStart
 from tfdistribute.run_config import RunSettings
 from tfdistribute.strategies import Strategy
 from tfdistribute.trackers import Tracker
@@ -143,6 +145,7 @@ def main() -> None:
     if len(sys.argv) == 1:
         add_new_arguments(schema, own.read_text(encoding="utf-8"), own.parent)
     schema["optimizer_settings"] = {name: member_of(settings_of(name)) for name in OPTIMIZERS}
+    schema["warm_start"] = member_of(fields_of(WarmStart))
     fields, members = Fields(), list[str]()
     for family, kind, member in members_of(schema):
         members.append(member_in_r(place_in_r(family, kind), member, fields))

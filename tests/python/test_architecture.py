@@ -266,7 +266,6 @@ def test_only_the_graph_package_walks_edits_or_copies_graphs() -> None:
 # Lists of three or more fields of one description. A list that decides what happens to a field must be a fact at the
 # field, see descriptions/constraints.py. These name what the code around them computes with.
 LISTS_OF_FIELDS = {
-    "cli/cluster_arguments.py": "options of the command line by the cluster that has them",
     "cluster/spec.py": "roles of tasks, in TensorFlow's order",
     "inputs/functions/generator.py": "what no batch may change",
     "models/feature_columns/categorical.py": "what TensorFlow's column of the same name takes",

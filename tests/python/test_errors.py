@@ -28,6 +28,18 @@ def test_an_error_says_the_problem_and_then_the_remedy():
     assert (error.argument, error.value) == ("batch_size", "10")
 
 
+def test_the_argument_is_the_one_that_the_problem_begins_with():
+    argument_of = {
+        "`epochs` must be a count, not -1.": "epochs",
+        "`environment$MY-KEY` must be text.": "environment$MY-KEY",
+        "The column `x` has text.": None,
+        "`launch()` needs a cluster.": None,
+        "`seed = 1` has no effect.": None,
+    }
+    assert {text: errors.ArgumentError(text).argument for text in argument_of} == argument_of
+    assert errors.ArgumentError("`a` and `b` differ.", argument="b").argument == "b"
+
+
 def test_kinds_go_from_the_most_special_to_the_root():
     assert errors.error_kinds(errors.ShardingError) == ["sharding", "input", "error"]
 

@@ -17,6 +17,18 @@ test_that("an error carries its kind, its parents, the argument and the remedy",
   expect_snapshot(cat(conditionMessage(error)))
 })
 
+test_that("the argument is the one that the problem begins with", {
+  argument_of <- function(problem, ...) {
+    rlang::catch_cnd(abort_tfdistribute("argument", "{problem}", ...))$argument
+  }
+  expect_equal(argument_of("`epochs` must be a count, not -1."), "epochs")
+  expect_equal(argument_of("`environment$MY-KEY` must be text."), "environment$MY-KEY")
+  expect_null(argument_of("The column `x` has text."))
+  expect_null(argument_of("`launch()` needs a cluster."))
+  expect_null(argument_of("`seed = 1` has no effect."))
+  expect_equal(argument_of("`a` and `b` differ.", argument = "b"), "b")
+})
+
 test_that("text from elsewhere is never evaluated or laid out again", {
   foreign <- "{stop(1)} 100 %s {?s} \\\n\n    indented {{x}}  "
   error <- tryCatch(

@@ -44,6 +44,8 @@ FIELDS = (
 )
 
 
+# The argument that a text begins with. Code is none, as in "`fun()`" or "`seed = 1`".
+_ARGUMENT = re.compile("`([^`=]*[^`=)])`")
 # Characters of the two texts of an error about an argument.
 _LONGEST_TEXT = 800
 
@@ -54,7 +56,8 @@ class TfdistributeError(Exception):
     Args:
         problem: The request and why it is not possible, with the argument's name and value.
         remedy: The thing to do, as one sentence.
-        argument: Name of the argument, as users write it; None if the error is not about one argument.
+        argument: Name of the argument, as users write it. By default the one that ``problem`` begins with, as in
+            "`epochs` must be ...", or None.
         value: The value of the argument, as text.
     """
 
@@ -76,6 +79,8 @@ class TfdistributeError(Exception):
         argument: str | None = None,
         value: str | None = None,
     ) -> None:
+        if argument is None and (begins := _ARGUMENT.match(problem)):
+            argument = begins[1]
         if argument is not None:
             # What an argument is may be long.
             problem = _shortened(problem)

@@ -83,9 +83,7 @@ def write_model_file(
     ModelDirectoryError if the checkpoint was removed meanwhile, and ModelError for a file that archives cannot hold.
     """
     if storage.exists(path) and not overwrite:
-        raise ArgumentError(
-            f'`path` "{path}" exists.', "Use `overwrite = TRUE`.", argument="path", value=path
-        )
+        raise ArgumentError(f'`path` "{path}" exists.', "Use `overwrite = TRUE`.", value=path)
     # The index is removed first, and must be missed if a training has removed the checkpoint before it was listed.
     own = (file for file in (f"{prefix}.index", *files_of(prefix)) if not file.endswith(".meta"))
     members = {os.path.basename(file): file for file in own} | dict(_expanded(files))
@@ -94,7 +92,6 @@ def write_model_file(
             raise ModelError(
                 f'`object` needs a file called "{name}", which a model file cannot hold.',
                 "Rename it to ASCII letters, digits, and any of . _ + -.",
-                argument="object",
                 value=name,
             )
     try:
@@ -112,7 +109,7 @@ def write_model_file(
                 value=os.path.dirname(prefix),
             ) from error
         raise ArgumentError(
-            f'`path` "{path}" cannot be written: {error.strerror}.', argument="path", value=path
+            f'`path` "{path}" cannot be written: {error.strerror}.', value=path
         ) from error
 
 
@@ -136,7 +133,6 @@ def read_model_file(
         except OSError as error:
             raise ModelDirectoryError(
                 f'`model_dir` "{model_dir}" cannot be written: {error.strerror}.',
-                argument="model_dir",
                 value=model_dir,
             ) from error
     return manifest
@@ -190,7 +186,6 @@ def _check_free(model_dir: str) -> None:
         raise ModelDirectoryError(
             f'`model_dir` "{model_dir}" exists and is not empty.',
             "Name a directory that does not exist, or NULL for a temporary one.",
-            argument="model_dir",
             value=model_dir,
         )
 
@@ -201,9 +196,7 @@ def _opened(path: str) -> Generator[zipfile.ZipFile, None, None]:
         file = storage.of(path).open(path)
     except OSError as error:
         reason = error.strerror or "it is not a regular file"
-        raise ArgumentError(
-            f'`path` "{path}" cannot be read: {reason}.', argument="path", value=path
-        ) from error
+        raise ArgumentError(f'`path` "{path}" cannot be read: {reason}.', value=path) from error
     with file:
         try:
             archive = zipfile.ZipFile(file)
@@ -217,7 +210,6 @@ def _broken(path: str, reason: str) -> ModelError:
     return ModelError(
         f'`path` "{path}" is not a whole model file: {reason}.',
         "Give a file that save_estimator() wrote, or save the model again.",
-        argument="path",
         value=path,
     )
 
@@ -281,7 +273,6 @@ def _manifest(archive: zipfile.ZipFile, path: str) -> Manifest:
             f'`path` "{path}" was written by tfdistribute {str(name)[:20]} in format {version}, and this version reads '
             f"format {FORMAT}.",
             "Update tfdistribute.",
-            argument="path",
             value=path,
         )
     try:

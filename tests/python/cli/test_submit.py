@@ -70,7 +70,8 @@ def test_a_dry_run_contacts_nobody(
     assert [each["kind"] for each in made["items"]] == ["Secret", "Service", "Job"]
     assert '"nvidia.com/gpu": "1"' in json.dumps(made)
     vertex = ["--project", "my-project", "--location", "europe-west4", "--staging", "gs://b/c"]
-    assert submit(server, "--dry-run", *vertex) == 0
+    least = ["submit", "train.py", "--image", "a/b:1", "--workers", "2"]
+    assert main([*least, "--dry-run", *vertex]) == 0
     assert list(json.loads(capsys.readouterr().out)) == ["workerPoolSpecs", "scheduling"]
     assert not (tmp_path / "tfdistribute-logs").exists()
 
@@ -78,10 +79,14 @@ def test_a_dry_run_contacts_nobody(
 def test_a_script_that_cannot_be_submitted_is_told(
     server: KubernetesServer, capsys: pytest.CaptureFixture[str]
 ):
-    assert submit(server, "--project", "my-project") == 2
-    assert capsys.readouterr().err == "submit: --project is given without --location\n"
-    assert submit(server, "--volume", "/models") == 2
-    assert capsys.readouterr().err == "submit: --volume '/models' has no =\n"
+    least = ["submit", "train.py", "--image", "a/b:1", "--workers", "2"]
+    assert main([*least, "--project", "my-project", "--gpus", "1"]) == 2
+    assert capsys.readouterr().err == "submit: --gpus is not for Vertex AI\n"
+    assert main([*least, "--project", "my-project"]) == 1
+    assert "needs `staging`" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        submit(server, "--volume", "/models")
+    assert "'/models' has no =" in capsys.readouterr().err
     assert submit(server, "--model-dir", "/tmp/model") == 1
     assert "is inside the containers" in capsys.readouterr().err
     server.refusal = (403, "Forbidden", "no")

@@ -77,7 +77,6 @@ def prepare_job(
                 f'`steps` is {steps}, but where the training in "{workload.model_dir}" begins is only known in the '
                 "containers.",
                 "Use `max_steps`, the step at which the training ends.",
-                argument="steps",
                 value=str(steps),
             )
     if is_remote(workload.model_dir) and not offline:
@@ -213,7 +212,6 @@ def _check_reading(strategy: Strategy | None, verb: str, rows: Input | None) -> 
         raise RunConfigError(
             "`eval_distribute` divides an evaluation over devices, and `cluster` over processes.",
             "Give one of them; with `cluster`, every row counts once.",
-            argument="eval_distribute",
             value=strategy.kind,
         )
     order = "turns" if rows is None else rows.shard_order()

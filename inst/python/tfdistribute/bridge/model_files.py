@@ -33,7 +33,6 @@ def save_model(
             raise ModelError(
                 f'`object` needs the file "{file}", which does not exist.',
                 "Put it back there before you save the model.",
-                argument="object",
                 value=file,
             )
     own = {name: os.path.join(model_dir, name) for name in OWN_FILES}
@@ -74,7 +73,6 @@ def check_model(
             raise ModelError(
                 f'`path` "{path}" does not hold the file that its model needs as `{field}`: "{named}".',
                 "Give a file that save_estimator() wrote.",
-                argument="path",
                 value=path,
             )
     code = [*code_in(model), *(f"config${each}" for each in code_in(settings))]

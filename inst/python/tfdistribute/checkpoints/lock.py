@@ -39,7 +39,6 @@ class ModelDirectoryLock:
             raise ModelDirectoryError(
                 f'`model_dir` "{model_dir}" cannot be written: {error.strerror}.',
                 "Choose a directory that you may write to, with space on its disk.",
-                argument="model_dir",
                 value=model_dir,
             ) from error
 
@@ -82,7 +81,6 @@ class ModelDirectoryLock:
         return ModelDirectoryError(
             f'`model_dir` cannot be locked: "{self.path}" {why}, so this package did not write it.',
             "Find out who made it and remove it, or use another `model_dir`.",
-            argument="model_dir",
             value=os.path.dirname(self.path),
         )
 
@@ -91,7 +89,6 @@ class ModelDirectoryLock:
         return ModelDirectoryError(
             f'`model_dir` "{directory}" is in use by another training: {owner or "its owner is unknown"}.',
             "Wait until it has ended, stop it, or use another `model_dir`.",
-            argument="model_dir",
             value=directory,
         )
 

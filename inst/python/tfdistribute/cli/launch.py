@@ -14,11 +14,20 @@ from typing import Any
 
 from tfdistribute import storage
 from tfdistribute.cli import job_text
-from tfdistribute.cli.cluster_arguments import add_cluster_arguments, cluster_mistake, cluster_of
+from tfdistribute.cli.cluster_arguments import (
+    add_cluster_arguments,
+    argument_of,
+    fields_for_users,
+    foreign_field,
+    given_fields,
+)
 from tfdistribute.cli.job_console import JobConsole
+from tfdistribute.cluster.engines.ray import RayCluster
 from tfdistribute.cluster.hosts import HostsCluster
+from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import Cluster, LocalCluster
 from tfdistribute.cluster.ssh import SshCluster
+from tfdistribute.descriptions import read
 from tfdistribute.files import absolute_path
 from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import private_directory
@@ -28,13 +37,26 @@ from tfdistribute.launch.job_handle import job_state, stop_job
 from tfdistribute.launch.start import CODES, supervise
 
 _TICK_S = 0.2
+# Clusters that are not on this machine, by the argument that chooses them.
+_CHOSEN: dict[str, type[Cluster]] = {
+    "--hosts": SshCluster,
+    "--slurm": SlurmCluster,
+    "--ray": RayCluster,
+}
+_MEMBERS = (LocalCluster, *_CHOSEN.values())
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     parser.epilog = "Arguments after -- are passed to the script."
     add("script", type=Path, help="an R script (.R), or a Python script (.py) for this Python")
-    add_cluster_arguments(parser)
+    add_cluster_arguments(parser, _MEMBERS)
+    add("--slurm", action="store_true", help="submit the script as a job of Slurm")
+    add(
+        "--no-wait",
+        action="store_true",
+        help="return when the job is submitted, with --slurm or --ray",
+    )
     add("--model-dir", help="the script's model_dir: logs go there, and no other job may use it")
     add("--level", choices=LEVELS, default="info", help="minimum level of the lines shown")
 
@@ -44,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     if mistake is not None:
         print(f"launch: {mistake}", file=sys.stderr)
         return 2
-    cluster = cluster_of(arguments)
+    cluster = _cluster(arguments)
     model_dir = None if arguments.model_dir is None else absolute_path(arguments.model_dir)
     if model_dir is not None:
         storage.of(model_dir)
@@ -65,12 +87,47 @@ def script_mistake(script: Path) -> str | None:
     return None
 
 
+def _chosen(arguments: argparse.Namespace) -> list[str]:
+    given = {"--hosts": arguments.hosts, "--slurm": arguments.slurm, "--ray": arguments.address}
+    return [argument for argument, value in given.items() if value]
+
+
 def _mistake(arguments: argparse.Namespace) -> str | None:
-    is_here = arguments.hosts is None and not arguments.slurm and arguments.ray is None
-    is_r = arguments.script.suffix != ".py"
-    if is_here and is_r and shutil.which("Rscript") is None:
+    chosen, given = _chosen(arguments), given_fields(arguments, _MEMBERS)
+    if not chosen and arguments.script.suffix != ".py" and shutil.which("Rscript") is None:
         return "Rscript is not on the PATH"
-    return cluster_mistake(arguments)
+    if len(chosen) > 1:
+        return f"{' and '.join(chosen)} exclude each other"
+    if not (arguments.workers or arguments.hosts or arguments.nodes):
+        return "--workers, --hosts or --slurm --nodes is missing"
+    member = _CHOSEN[chosen[0]] if chosen else LocalCluster
+    foreign = foreign_field(given, member)
+    if foreign is not None:
+        needed = [each for each, of in _CHOSEN.items() if foreign in fields_for_users(of)]
+        return f"{argument_of(foreign)} is " + (
+            f"given without {_any_of(needed)}" if needed else "for processes on this machine"
+        )
+    if arguments.no_wait and member not in (SlurmCluster, RayCluster):
+        return "--no-wait is given without --slurm or --ray"
+    return None
+
+
+def _any_of(words: list[str]) -> str:
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _cluster(arguments: argparse.Namespace) -> Cluster:
+    given = given_fields(arguments, _MEMBERS)
+    member = next((_CHOSEN[each] for each in _chosen(arguments)), LocalCluster)
+    defaults: dict[str, Any] = {"kind": member.kind}
+    if member is SshCluster:
+        defaults |= {"workers": len(given["hosts"]), "python": "python3"}
+    elif member is SlurmCluster:
+        numbers = [given[each] for each in ("workers", "nodes") if each in given]
+        defaults |= {"workers": numbers[-1], "nodes": numbers[0], "python": sys.executable}
+    elif member is RayCluster:
+        defaults |= {"detached": arguments.no_wait, "python": sys.executable}
+    return read(Cluster, defaults | given)
 
 
 def _submit(arguments: argparse.Namespace, cluster: Cluster, model_dir: str | None) -> int:

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
 
-from tfdistribute.cli import count, job_text
-from tfdistribute.cli.launch import script_mistake
-from tfdistribute.cluster.managed import (
-    JOB_KINDS,
-    KubernetesCluster,
-    ManagedCluster,
-    VertexCluster,
+from tfdistribute.cli import job_text
+from tfdistribute.cli.cluster_arguments import (
+    add_cluster_arguments,
+    argument_of,
+    foreign_field,
+    given_fields,
 )
+from tfdistribute.cli.launch import script_mistake
+from tfdistribute.cluster.managed import KubernetesCluster, ManagedCluster, VertexCluster
+from tfdistribute.descriptions import read
 from tfdistribute.launch.host import logs, private_directory
 from tfdistribute.launch.job_handle import save_handle
 from tfdistribute.launch.platforms import managed_job
 
-_VERTEX = ("project", "location")
+_MEMBERS = (KubernetesCluster, VertexCluster)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,24 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "TF_CONFIG, as cluster_from_environment() does. Arguments after -- are passed to it."
     )
     add("script", type=Path, help="an R script (.R) or a Python script (.py)")
-    add("--image", required=True, help="image with R, TensorFlow and this package")
-    add("--workers", type=count, required=True, help="containers that train, the chief included")
-    add("--ps", type=int, default=0, help="parameter servers")
-    add("--no-evaluator", action="store_true", help="start no container that evaluates")
-    add("--name", default="tfdistribute", help="beginning of the job's name")
+    add_cluster_arguments(parser, _MEMBERS)
     add("--model-dir", help="the script's model_dir, which must outlive the containers")
-    add("--staging", help="remote directory for the script; a Kubernetes secret by default")
-    add("--environment", action="append", default=[], metavar="NAME=VALUE")
-    add("--time-limit", type=float, help="seconds after which the platform ends the job")
-    add("--job-kind", choices=JOB_KINDS, default=JOB_KINDS[0], help="kind of the Kubernetes job")
-    add("--queue", help="local queue of Kueue, on Kubernetes")
-    add("--namespace", default="default", help="namespace of Kubernetes")
-    add("--gpus", type=int, default=0, help="GPUs of each container, on Kubernetes")
-    add("--volume", action="append", default=[], metavar="PATH=CLAIM", help="on Kubernetes")
-    add("--kubectl", type=shlex.split, default=["kubectl"], help="kubectl and its arguments")
-    add("--project", help="project of Google Cloud")
-    add("--location", help="region of Vertex AI")
-    add("--machine-type", default="n1-standard-8", help="machine of each container, on Vertex AI")
     add("--dry-run", action="store_true", help="print what would be sent")
 
 
@@ -85,47 +69,17 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _member(arguments: argparse.Namespace) -> type[ManagedCluster]:
+    is_vertex = arguments.project is not None or arguments.location is not None
+    return VertexCluster if is_vertex else KubernetesCluster
+
+
 def _mistake(arguments: argparse.Namespace) -> str | None:
-    given = [name for name in _VERTEX if getattr(arguments, name) is not None]
-    if len(given) == 1:
-        return (
-            f"--{given[0]} is given without --{next(each for each in _VERTEX if each not in given)}"
-        )
-    for option in ("environment", "volume"):
-        for each in getattr(arguments, option):
-            if "=" not in each:
-                return f"--{option} {each!r} has no ="
-    return None
+    member = _member(arguments)
+    foreign = foreign_field(given_fields(arguments, _MEMBERS), member)
+    return None if foreign is None else f"{argument_of(foreign)} is not for {member.platform}"
 
 
 def _cluster(arguments: argparse.Namespace) -> ManagedCluster:
-    common: dict[str, Any] = {
-        "image": arguments.image,
-        "workers": arguments.workers,
-        "ps": arguments.ps,
-        "evaluator": not arguments.no_evaluator,
-        "name": arguments.name,
-        "staging": arguments.staging,
-        "environment": _pairs(arguments.environment),
-        "time_limit_s": arguments.time_limit,
-    }
-    if arguments.project is not None:
-        return VertexCluster(
-            project=arguments.project,
-            location=arguments.location,
-            machine_type=arguments.machine_type,
-            **common,
-        )
-    return KubernetesCluster(
-        job_kind=arguments.job_kind,
-        queue=arguments.queue,
-        namespace=arguments.namespace,
-        gpus=arguments.gpus,
-        volumes=_pairs(arguments.volume),
-        kubectl=tuple(arguments.kubectl),
-        **common,
-    )
-
-
-def _pairs(texts: list[str]) -> dict[str, str]:
-    return dict(text.split("=", 1) for text in texts)
+    kind = _member(arguments).kind
+    return read(ManagedCluster, {"kind": kind, **given_fields(arguments, _MEMBERS)})

@@ -86,7 +86,6 @@ class SlurmCluster(HostsCluster, kind="slurm"):
             raise ArgumentError(
                 f"`nodes` is {self.nodes}, more than all processes that train: `workers` and `ps` make {processes}.",
                 "Give at least one of them to each node.",
-                argument="nodes",
                 value=str(self.nodes),
             )
         self._check_time()
@@ -101,7 +100,6 @@ class SlurmCluster(HostsCluster, kind="slurm"):
             raise ArgumentError(
                 f"`time_limit` is {self.time_limit!r}, which Slurm does not read as a time.",
                 'Write "hours:minutes:seconds" or "days-hours", such as "04:00:00" or "2-12".',
-                argument="time_limit",
                 value=self.time_limit,
             )
         if seconds <= self.stop_signal_s + EARLY_S:
@@ -109,7 +107,6 @@ class SlurmCluster(HostsCluster, kind="slurm"):
                 f"`stop_signal_s` is {self.stop_signal_s}, which leaves no time to train within `time_limit` = "
                 f'"{self.time_limit}": Slurm sends its signal up to {EARLY_S} seconds early.',
                 "Use a longer `time_limit` or a smaller `stop_signal_s`.",
-                argument="stop_signal_s",
                 value=str(self.stop_signal_s),
             )
 
@@ -139,7 +136,6 @@ def _check_option(option: str) -> None:
         raise ArgumentError(
             f"`options` holds {option!r}, which is not an option of sbatch.",
             'Write each one as a string, such as "--cpus-per-task=8".',
-            argument="options",
             value=option,
         )
     name = match[1] if option.startswith("--") else match[1][0]
@@ -148,6 +144,5 @@ def _check_option(option: str) -> None:
         raise ArgumentError(
             f"`options` holds {option!r}, which is not supported there.",
             remedy,
-            argument="options",
             value=option,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
@@ -27,7 +26,6 @@ STALL_TIMEOUT_S = 300.0
 _SILENCE_S = 30.0
 
 Network = Literal["auto", "private", "open"]
-NETWORKS: tuple[str, ...] = typing.get_args(Network)
 
 # More processes of one kind do not fit on a machine: each that trains takes about 650 MB.
 Workers = Annotated[int, Ge(1), Le(1000)]
@@ -141,7 +139,6 @@ class ClusterSpec(Cluster, kind="addresses"):
                 raise ClusterError(
                     f"`{task.type}` holds {address!r}, which is not an address.",
                     ADDRESS.remedy,
-                    argument=task.type,
                     value=address,
                 )
         listening = {

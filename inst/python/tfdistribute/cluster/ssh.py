@@ -41,7 +41,6 @@ class SshCluster(HostsCluster, kind="ssh"):
                 raise ClusterError(
                     f"`host_addresses` holds {host!r}, which is not one of `hosts`.",
                     f"Use the names {', '.join(sorted(set(self.hosts))[:5])}.",
-                    argument="host_addresses",
                     value=host,
                 )
 

@@ -99,7 +99,6 @@ def to_tf_config(cluster: ClusterSpec, task: Task) -> str:
         raise ClusterError(
             f"`task` is {task}, which the cluster does not have.",
             f"Use one of {', '.join(str(each) for each in cluster.tasks)}.",
-            argument="task",
             value=str(task),
         )
     roles = {role: list(each) for role, each in cluster.addresses.items() if role != EVALUATOR}

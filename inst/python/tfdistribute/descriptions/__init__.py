@@ -22,7 +22,7 @@ import re
 import reprlib
 import typing
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeVar
 
 from tfdistribute.descriptions.constraints import Never
 from tfdistribute.descriptions.fields import Field, break_rule, fields_of
@@ -98,7 +98,6 @@ def read(family: type[D], mapping: Mapping[str, Any], argument: str = "kind") ->
         raise ArgumentError(
             f"`{unknown[0]}` is not a field of {_in_words(member)}.",
             f"Use only {', '.join(sorted(known))}.",
-            argument=unknown[0],
         )
     for name, field in known.items():
         if name not in fields and field.is_required:
@@ -133,7 +132,6 @@ def _member(family: type[D], kind: Any, argument: str) -> type[D]:
         raise ArgumentError(
             f"`{argument}` is {shown}, which is not a kind of {family.__name__}.",
             f"Use one of {', '.join(sorted(family.kinds))}.",
-            argument=argument,
             value=shown,
         )
     return member
@@ -143,36 +141,24 @@ def check_choice(argument: str, value: str, choices: Iterable[str]) -> None:
     if value not in choices:
         raise ArgumentError(
             f'`{argument}` must be one of {", ".join(choices)}, not "{value}".',
-            argument=argument,
             value=value,
         )
 
 
-def check_text(argument: str, value: object, remedy: str | None = None) -> None:
+def check_text(argument: str, value: str | tuple[str, ...], remedy: str | None = None) -> None:
     """Raise ArgumentError if text has line breaks or other control characters.
 
-    They would begin a new line in a script, a manifest or a command line. ``value`` is text, a tuple of it, or text by
-    name, which may be secret. Anything else passes.
+    They would begin a new line in a script, a manifest or a command line.
     """
-    if isinstance(value, Mapping):
-        wrong = [key for key, text in cast("Mapping[str, Any]", value).items() if _is_broken(text)]
-        argument, shown = f"{argument}${wrong[0]}" if wrong else argument, None
-    else:
-        texts = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)
-        wrong = [str(text) for text in texts if _is_broken(text)]
-        shown = repr(wrong[0][:200]) if wrong else None
-    if wrong:
+    texts = value if isinstance(value, tuple) else (value,)
+    wrong = next((text for text in texts if _CONTROL.search(text)), None)
+    if wrong is not None:
+        shown = repr(wrong[:200])
         raise ArgumentError(
-            f"`{argument}` must be text without line breaks and other control characters"
-            f"{'' if shown is None else f', not {shown}'}.",
+            f"`{argument}` must be text without line breaks and other control characters, not {shown}.",
             remedy,
-            argument=argument,
             value=shown,
         )
-
-
-def _is_broken(text: object) -> bool:
-    return isinstance(text, str) and _CONTROL.search(text) is not None
 
 
 def check_directory(argument: str, path: str) -> None:
@@ -185,6 +171,5 @@ def check_directory(argument: str, path: str) -> None:
             f"`{argument}` must be a path without {match[0]!r}, which TensorFlow reads as part of a pattern, not "
             f"{shown}.",
             "Use a directory with another name.",
-            argument=argument,
             value=shown,
         )

@@ -53,6 +53,5 @@ def limit_gpu_memory(megabytes: float) -> None:
         raise StrategyError(
             f"`memory_limit_mb` is {megabytes:g}, but TensorFlow has started its GPUs already.",
             "Restart R, and train before anything else uses TensorFlow.",
-            argument="memory_limit_mb",
             value=f"{megabytes:g}",
         ) from error

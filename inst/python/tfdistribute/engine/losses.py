@@ -28,7 +28,6 @@ def check_one_number(loss: Any) -> None:
         raise ModelError(
             f"`loss` has the shape {_format(shape)}, and must be one number.",
             "Return its mean: tf$reduce_mean(loss).",
-            argument="loss",
             value=_format(shape),
         )
 

@@ -78,7 +78,6 @@ def count_steps(train_op: Any) -> Any:
         raise ModelError(
             f"`train_op` is {(wrong or [train_op])[0]!r}, not an operation of the graph.",
             "Give what optimizer.minimize() or optimizer.apply_gradients() returned, or the optimizer itself.",
-            argument="train_op",
         )
     leaves += [getattr(update, "op", update) for update in layer_state.updates()]
     train_op = leaves[0] if len(leaves) == 1 else tf.group(*leaves)

@@ -58,7 +58,6 @@ def factory_by_name(class_name: str, settings: Mapping[str, Any]) -> Callable[[]
         raise ArgumentError(
             f"`optimizer` {class_name} rejects its settings: {error}",
             "Correct the settings.",
-            argument="optimizer",
             value=class_name,
         ) from error
     return make
@@ -74,7 +73,6 @@ def learning_rate(value: Any) -> Any:
         raise ArgumentError(
             f'`learning_rate` "{name}" is not a schedule.',
             f"Use a number, or one of {', '.join(sorted(SCHEDULES))}.",
-            argument="learning_rate",
             value=str(name),
         )
     try:
@@ -83,7 +81,6 @@ def learning_rate(value: Any) -> Any:
         raise ArgumentError(
             f'`learning_rate` "{name}" rejects its settings: {error}.',
             "Name them as TensorFlow does.",
-            argument="learning_rate",
             value=str(name),
         ) from error
 
@@ -181,7 +178,6 @@ def _legacy_class(optimizer: Any) -> tuple[Any, dict[str, Any]]:
             raise ModelError(
                 f"`optimizer` {name} has `{setting}`, which canned models do not support.",
                 f"Leave `{setting}` out.",
-                argument="optimizer",
                 value=name,
             )
     # A user's class computes something else than the legacy one of the same name.

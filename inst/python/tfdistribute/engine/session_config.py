@@ -192,7 +192,6 @@ def _misfit(value: Any, expected: str, path: str) -> RunConfigError:
     shown = "named values" if isinstance(value, Mapping) else repr(value)
     return RunConfigError(
         f"`{path}` must be {expected}, not {shown}.",
-        argument=path,
         value=shown,
     )
 

@@ -215,7 +215,6 @@ def write_shards(
         raise ArgumentError(
             f"`shards` must be at most the number of rows, {packed.rows}, not {shards}.",
             "Give fewer shards.",
-            argument="shards",
             value=str(shards),
         )
     sizes = split(packed.rows, shards)
@@ -246,7 +245,6 @@ def check_target(path: str) -> str:
         raise ArgumentError(
             f'`path` must be a directory of this machine, not "{path}".',
             "Write the files here and copy the directory.",
-            argument="path",
             value=path,
         )
     directory = os.path.expanduser(path)
@@ -258,14 +256,12 @@ def check_target(path: str) -> str:
         raise ArgumentError(
             f'`path` "{directory}" holds finished files already.',
             "Choose another directory, or delete this one.",
-            argument="path",
             value=directory,
         )
     if held - {CACHE} and UNFINISHED not in held:
         raise ArgumentError(
             f'`path` "{directory}" is not empty.',
             "Choose another directory.",
-            argument="path",
             value=directory,
         )
     return directory
@@ -275,7 +271,6 @@ def write_error(directory: str, error: OSError) -> ArgumentError:
     return ArgumentError(
         f'`path` "{directory}" cannot be written: {error.strerror or error}.',
         "Free space there, or choose another directory.",
-        argument="path",
         value=directory,
     )
 

@@ -80,12 +80,13 @@ class Job(Description):
             raise ArgumentError(
                 f"`id` is {self.id!r}, which is not the id of a job.",
                 "Use letters, digits, hyphens and underscores.",
-                argument="id",
                 value=self.id,
             )
         check_choice("verb", self.verb, VERBS)
         if not self.command:
-            raise ArgumentError("`command` is empty.", argument="command")
+            raise ArgumentError(
+                "`command` is empty.",
+            )
         if self.model_dir is not None:
             check_directory("model_dir", self.model_dir)
         check_text("working_directory", self.working_directory, "Start the job in another one.")
@@ -150,7 +151,6 @@ def read_job(path: str) -> Job:
         raise ArgumentError(
             f'`path` "{path}" is not a job: {error}.',
             "Give the job.json in a job's private directory.",
-            argument="path",
             value=path,
         ) from error
     return read(Job, cast("dict[str, Any]", content))
@@ -190,7 +190,6 @@ def must_launch(cluster: Cluster, environment: Mapping[str, str]) -> bool:
             f"`cluster` has tasks on {elsewhere}, where this session cannot start processes, and does not say which "
             "task this process is.",
             "Start this script on each host, with the TF_CONFIG that as_tf_config(cluster, task) writes for the task.",
-            argument="cluster",
             value=elsewhere,
         )
     return True

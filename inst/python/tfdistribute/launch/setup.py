@@ -165,7 +165,6 @@ def enter_network(job: Job) -> tuple[LocalPlace, list[str]]:
         raise ClusterError(
             f'`network` is "private", but this job cannot have a network of its own: {reason}.',
             'Use `network = "open"` on a machine behind a firewall, or ask for user namespaces.',
-            argument="network",
             value="private",
         )
     return is_open, [f"{network.OPEN_RISK} Why not private: {reason}."]

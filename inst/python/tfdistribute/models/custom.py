@@ -69,7 +69,6 @@ class Custom(FunctionModel, kind="custom"):
             raise ModelError(
                 "`model_fn` has no argument `features`.",
                 f"Its arguments can be {', '.join(PARAMETERS)}; `features` is required.",
-                argument="model_fn",
             )
 
     def with_session_hooks(self, make: MakeHooks) -> Model:

@@ -49,7 +49,6 @@ def response_scale(facts: InputFacts, label: ColumnFacts) -> tuple[tuple[float, 
         raise InputError(
             "`standardize_response` is TRUE, but the rows are not in memory, so their mean is not known.",
             "Give a data frame, or leave `standardize_response` out and scale the response in the data.",
-            argument="standardize_response",
             value="TRUE",
         )
     if label.type == "string":
@@ -106,7 +105,6 @@ def check_vocabulary(n_classes: int, vocabulary: tuple[str, ...] | None) -> None
             f"`n_classes` is {n_classes}, but `label_vocabulary` names {len(vocabulary)} classes "
             f"({show_values(vocabulary)}).",
             f"Give n_classes = {len(vocabulary)}.",
-            argument="n_classes",
             value=str(n_classes),
         )
     counts = Counter(vocabulary)
@@ -115,7 +113,6 @@ def check_vocabulary(n_classes: int, vocabulary: tuple[str, ...] | None) -> None
         raise ModelError(
             f'`label_vocabulary` names "{repeated}" twice.',
             "Name each class once.",
-            argument="label_vocabulary",
             value=repeated,
         )
 

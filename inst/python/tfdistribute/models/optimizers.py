@@ -110,7 +110,6 @@ class NamedOptimizer(Optimizer, kind="named"):
             raise ArgumentError(
                 f'`optimizer` "{self.name}" has no setting `{unknown[0]}`.',
                 f"Its settings are {', '.join(settings)}.",
-                argument="optimizer",
                 value=unknown[0],
             )
         for name, value in self.settings.items():
@@ -172,7 +171,6 @@ class OptimizerFunction(Optimizer, kind="function"):
             raise ArgumentError(
                 f"`optimizer` must be a function, not {self.function!r}.",
                 'Give a name such as "adam", a list, or a function that returns an optimizer.',
-                argument="optimizer",
                 value=repr(self.function),
             )
         object.__setattr__(self, "function", function)

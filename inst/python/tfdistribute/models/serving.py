@@ -100,7 +100,6 @@ def parse_example_spec_with_label(
             raise ModelError(
                 f'`{argument}` is "{name}", which is also a feature or the label.',
                 "Leave it out of the feature columns.",
-                argument=argument,
                 value=name,
             )
         spec[name] = entry

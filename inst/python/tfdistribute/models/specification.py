@@ -134,7 +134,6 @@ def _metrics(metrics: Any) -> dict[str, Any] | None:
         raise ModelError(
             f"`eval_metric_ops` is {_name(metrics)}, and metrics have names.",
             "Give it as list(accuracy = tf$compat$v1$metrics$accuracy(labels, classes)).",
-            argument="eval_metric_ops",
         )
     for name, metric in cast("Mapping[str, Any]", metrics).items():
         if isinstance(metric, Mapping) or (callable(metric) and not hasattr(metric, "result")):

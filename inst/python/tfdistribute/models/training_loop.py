@@ -121,7 +121,6 @@ def _named(values: Any, step: str) -> dict[str, Any]:
         raise ModelError(
             f"`{step}` returned {type(values).__name__}, and its values have names.",
             "Return list(loss = ), with further values by name.",
-            argument=step,
         )
     found = dict(cast("Mapping[str, Any]", values))
     if found.get("loss") is None:

@@ -12,7 +12,7 @@ from tfdistribute.checkpoints.mirror import local_checkpoint
 from tfdistribute.checkpoints.newest import listed_checkpoint
 from tfdistribute.checksums import checksum
 from tfdistribute.descriptions import Description, check_directory
-from tfdistribute.descriptions.constraints import PLACE, Fact, Text
+from tfdistribute.descriptions.constraints import PLACE, Expected, Fact, Text
 from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.files import absolute_path, is_remote
 
@@ -22,9 +22,15 @@ class WarmStart(Description):
     # A checkpoint elsewhere.
     ckpt_to_initialize_from: Annotated[Text, Fact.CODE, PLACE]
     # A regular expression for trainable variables, or several for all.
-    vars_to_warm_start: Annotated[str | tuple[Text, ...], Fact.NAME] = ".*"
+    vars_to_warm_start: Annotated[
+        Text | tuple[Text, ...], Expected("non-empty strings or NULL"), Fact.NAME
+    ] = ".*"
     # Old names by new name.
-    var_name_to_prev_var_name: Annotated[dict[str, str] | None, Fact.NAME] = None
+    var_name_to_prev_var_name: Annotated[
+        dict[str, str] | None,
+        Expected("names in the checkpoint, named by this model's, or NULL"),
+        Fact.NAME,
+    ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -44,7 +50,6 @@ class WarmStart(Description):
             raise ModelDirectoryError(
                 f'`warm_start_from` "{path}" holds no checkpoint.',
                 "Give the `model_dir` of a trained model, or what latest_checkpoint() returns.",
-                argument="warm_start_from",
                 value=path,
             )
 

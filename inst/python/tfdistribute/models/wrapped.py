@@ -32,7 +32,6 @@ class Wrapped(Model, kind="wrapped"):
             raise ArgumentError(
                 f"`object` must be a tf.estimator.Estimator, not {class_name}.",
                 "Give an Estimator, or an object of tfestimators that holds one.",
-                argument="object",
                 value=class_name,
             )
         super().__post_init__()
@@ -57,7 +56,6 @@ class Wrapped(Model, kind="wrapped"):
             "`micro_batches` is not supported for an existing Estimator: whether its loss is a mean or a sum over the "
             "examples is not known.",
             "Describe the model with this package, such as dnn_regressor() or estimator().",
-            argument="micro_batches",
         )
 
     def structure(self) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def receive(find: Callable[..., Mapping[str, Any]]) -> None:
 
 def _function(what: str, path: str, name: str, params: Mapping[str, Any]) -> Callable[..., Any]:
     if not os.path.isfile(path):
-        raise ArgumentError(f'`path` "{path}" is not a file.', argument="path", value=path)
+        raise ArgumentError(f'`path` "{path}" is not a file.', value=path)
     if not _find:
         _start()
     _check_thread(name)
@@ -119,7 +119,6 @@ def _check_thread(name: str) -> None:
         raise CallbackError(
             f"`{name}` was called on a thread of its own, but R functions run on the thread that started R only.",
             "Train with one device in this process, or let tfdistribute.training.train() call it.",
-            argument=name,
         )
 
 

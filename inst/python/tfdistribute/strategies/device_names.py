@@ -49,7 +49,6 @@ def canonical_devices(devices: tuple[str, ...]) -> tuple[str, ...]:
         raise StrategyError(
             f"`devices` names {short_device(twice)} twice: {', '.join(devices)}.",
             "Name each device once.",
-            argument="devices",
             value=", ".join(devices),
         )
     return names

@@ -296,7 +296,6 @@ def _read_history(model_dir: str) -> dict[str, Any]:
         raise ModelDirectoryError(
             f'`model_dir` "{model_dir}" has no history: nothing was trained there.',
             "Call train() first, or give the `model_dir` of a trained model.",
-            argument="model_dir",
             value=model_dir,
         )
     columns = losses.columns()

@@ -48,14 +48,12 @@ def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -
             raise ModelDirectoryError(
                 f'`checkpoint_path` "{checkpoint_path}" is not a checkpoint: it has no file "{checkpoint_path}.index".',
                 "Give the path without its ending, as latest_checkpoint() returns it.",
-                argument="checkpoint_path",
                 value=checkpoint_path,
             )
         if not is_whole(checkpoint_path):
             raise ModelDirectoryError(
                 f'`checkpoint_path` "{checkpoint_path}" is broken: its files do not hold what was written.',
                 "Give another checkpoint, or NULL for the newest whole one.",
-                argument="checkpoint_path",
                 value=checkpoint_path,
             )
         return checkpoint_path
@@ -226,7 +224,6 @@ class ModelDirectory:
             raise ModelDirectoryError(
                 f'`model_dir` "{self.path}" cannot be written: {error.strerror}.',
                 "Choose a directory that you may write to, with space on its disk.",
-                argument="model_dir",
                 value=self.path,
             ) from error
 
@@ -243,7 +240,6 @@ class ModelDirectory:
                 raise ModelDirectoryError(
                     f'`model_dir` "{self.path}" holds another model: {_difference(name, known, wanted)}.',
                     "Use another `model_dir`, or delete this one if its model is not needed.",
-                    argument="model_dir",
                     value=self.path,
                 )
 

@@ -99,7 +99,6 @@ def _check_training(model: Model, spec: TrainSpec, steps: int | None) -> None:
         raise ArgumentError(
             f"`steps` ({steps}) and `max_steps` ({max_steps}) cannot both be given.",
             "Give `steps` to count from here, or `max_steps` to stop at a global step.",
-            argument="steps",
             value=str(steps),
         )
     if hooks:

@@ -26,7 +26,6 @@ def variable_value(model_dir: str, name: str, verb: str = "variable_value") -> A
         raise ArgumentError(
             f'`variable` "{name}" is not a variable of this model.',
             f"Use one of variable_names(): {', '.join(names[:10])}{', ...' if len(names) > 10 else ''}.",
-            argument="variable",
             value=name,
         )
     return engine.tf.train.load_variable(checkpoint, name)

@@ -132,7 +132,6 @@ class _Comparison:
         return ModelError(
             f'`warm_start_from` "{path}" holds another model: {difference}.',
             remedy,
-            argument="warm_start_from",
             value=argument,
         )
 

@@ -145,7 +145,7 @@ def test_one_feature_may_be_read_by_both_parts() -> None:
         ({**RANGES, "source_column": LISTED}, "is not a field|numeric|Numeric|kind"),
         ({**LISTED, "vocabulary_list": ["a", "a"]}, "lists 'a' twice"),
         ({**LISTED, "vocabulary_list": []}, "`vocabulary_list` must be strings or whole numbers"),
-        ({**LISTED, "default_value": 0, "num_oov_buckets": 2}, "cannot have both"),
+        ({**LISTED, "default_value": 0, "num_oov_buckets": 2}, "cannot both be given"),
         ({**CROSSED, "keys": ["a"]}, "`keys` must be at least two names"),
         ({**CROSSED, "keys": ["a", X]}, "cannot hold x, which is numeric"),
         (

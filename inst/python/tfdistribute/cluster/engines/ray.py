@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import typing
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
@@ -10,7 +9,6 @@ from tfdistribute.cluster.engines.engine import EngineCluster
 from tfdistribute.descriptions.constraints import Fact, Pattern, Text
 
 Placement = Literal["pack", "spread", "strict_pack", "strict_spread"]
-PLACEMENTS: tuple[str, ...] = typing.get_args(Placement)
 _Address = Annotated[
     Text,
     Pattern(

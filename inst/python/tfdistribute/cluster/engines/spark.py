@@ -78,7 +78,6 @@ def _no_session(shown: str) -> ArgumentError:
     return ArgumentError(
         f"`sc` must be a connection to Spark, not {shown}.",
         'Use a connection of sparklyr, a SparkSession of pyspark, or "sc://host:port" of Spark Connect.',
-        argument="sc",
         value=shown,
     )
 

@@ -50,7 +50,6 @@ def _check_patterns(patterns: Any) -> None:
             raise ModelError(
                 f'`vars_to_warm_start` "{pattern}" matches no variable of the model.',
                 f"Give regular expressions that match some of {', '.join(names)}.",
-                argument="vars_to_warm_start",
                 value=pattern,
             )
 

@@ -74,6 +74,5 @@ def _unknown(name: str, graph: Any, argument: str) -> ArgumentError:
     return ArgumentError(
         f'`{argument}` names "{name}", which this graph does not have.',
         f"Use the name of a tensor or a variable{', such as ' + ', '.join(near) if near else ''}.",
-        argument=argument,
         value=name,
     )

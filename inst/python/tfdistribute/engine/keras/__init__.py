@@ -41,7 +41,6 @@ def load(path: str, custom_objects: Mapping[str, Any]) -> Any:
         raise ModelError(
             f'`keras_model_path` "{path}" cannot be loaded{reader}: {reason}',
             "Give a file that Keras has saved, and in `custom_objects` the objects that are not Keras's own.",
-            argument="keras_model_path",
             value=path,
         ) from error
 

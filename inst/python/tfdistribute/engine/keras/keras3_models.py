@@ -121,7 +121,6 @@ def _keras() -> Any:
         raise ModelError(
             f"`keras_model` is a model of Keras 3, which cannot be imported: {error}.",
             'Install Keras 3 with `pip install "keras>=3"`, for TensorFlow 2.16 or newer.',
-            argument="keras_model",
         ) from error
 
 

@@ -84,7 +84,6 @@ def _functional_class(optimizer_class: type) -> type:
         raise ModelError(
             f"`keras_model` is compiled with the optimizer {name}, whose updates cannot run in a graph.",
             "Compile the model with another optimizer.",
-            argument="keras_model",
             value=name,
         )
     members = {

@@ -171,6 +171,4 @@ def _class(model: Any) -> str:
 
 
 def unusable(problem: str, remedy: str, model: Any) -> ModelError:
-    return ModelError(
-        f"`keras_model` {problem}.", remedy, argument="keras_model", value=_class(model)
-    )
+    return ModelError(f"`keras_model` {problem}.", remedy, value=_class(model))

@@ -126,4 +126,4 @@ def load_values(variables: Sequence[Any], values: Sequence[Any]) -> Callable[[An
 
 
 def nothing(what: str, remedy: str) -> ModelError:
-    return ModelError(f"`keras_model` has {what}.", remedy, argument="keras_model", value=what)
+    return ModelError(f"`keras_model` has {what}.", remedy, value=what)

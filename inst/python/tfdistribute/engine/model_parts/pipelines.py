@@ -67,7 +67,6 @@ def _check(stages: Sequence[Stage], micro_batches: int, scope: ModelScope) -> No
     if micro_batches < 1:
         raise ModelError(
             f"`micro_batches` must be at least 1, not {micro_batches}.",
-            argument="micro_batches",
             value=str(micro_batches),
         )
     if len(stages) < len(scope.devices):

@@ -27,7 +27,6 @@ class Batch:
             raise ModelError(
                 "`micro_batches` splits the rows of a batch, and the input has no tensor with rows.",
                 "Give features with a row for each example, or leave `micro_batches` out.",
-                argument="micro_batches",
             )
         message = "`micro_batches` needs features with a row for each example"
         with tf.control_dependencies([tf.debugging.assert_equal(counts, counts[0], message)]):

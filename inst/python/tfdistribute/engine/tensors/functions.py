@@ -105,7 +105,6 @@ def _summary(name: str, tensors: list[Any], axis: Any = None, keepdims: bool = F
     if len(tensors) > 1 and (axis is not None or keepdims):
         raise ArgumentError(
             f"`axis` and `keepdims` of {name}() need a single tensor, not {len(tensors)}.",
-            argument="axis",
         )
     parts = [_reduce(name, each, axis, keepdims) for each in tensors]
     return parts[0] if len(parts) == 1 else _reduce(name, tf.stack(_of_one_dtype(parts)))

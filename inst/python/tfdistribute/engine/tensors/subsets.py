@@ -22,7 +22,6 @@ def subset(tensor: Any, positions: Sequence[Sequence[int] | None], drop: bool) -
     if sizes.rank is not None and len(positions) > sizes.rank:
         raise ArgumentError(
             f"`[` was given {len(positions)} positions for a tensor of {sizes.rank} dimensions.",
-            argument="[",
         )
     axis = 0
     for number, chosen in enumerate(positions):
@@ -33,7 +32,6 @@ def subset(tensor: Any, positions: Sequence[Sequence[int] | None], drop: bool) -
         if size is not None and max(chosen) > size:
             raise ArgumentError(
                 f"`[` asks for position {max(chosen)} of dimension {number + 1}, which has {size}.",
-                argument="[",
                 value=str(max(chosen)),
             )
         tensor = _take(tensor, axis, [each - 1 for each in chosen], drop)

@@ -110,7 +110,6 @@ class _Batches:
             raise InputError(
                 "`epochs` must be 1 for a function that returns batches itself: it cannot start again.",
                 "Give a function that returns a new function of batches each time it is called.",
-                argument="epochs",
             )
         self._ahead = batch
         return batch

@@ -115,14 +115,12 @@ def _add_weights(facts: InputFacts, name: str) -> InputFacts:
         raise InputError(
             f"`weights` names `{name}`, but the data has no such column.",
             list_columns(features),
-            argument="weights",
             value=name,
         )
     if weights.type in ("string", "date", "datetime") or weights.shape not in ((), (1,)):
         raise InputError(
             f"`weights` names `{name}`, which does not hold one number per row.",
             "Name a column of numbers.",
-            argument="weights",
             value=name,
         )
     if not features:
@@ -213,7 +211,6 @@ def _result_error(returned: Any) -> InputError:
     return InputError(
         f"`transform` returned {_show(returned)} instead of features and labels.",
         "Return list(features, labels), or the features alone if labels stay the same.",
-        argument="transform",
         value=_show(returned),
     )
 
@@ -238,7 +235,6 @@ def _check_tensors(value: Any, what: str) -> None:
         raise InputError(
             f"`transform` returned {text} for `{name}` instead of a tensor with one entry per row.",
             "Return tensors computed from the features or labels.",
-            argument="transform",
             value=str(name),
         )
 

@@ -77,7 +77,6 @@ class TFRecord(FileInput, kind="tfrecord"):
                     f"`columns` gives `{facts.name}` {facts.width:,} values per row, and the largest file has "
                     f"{largest:,} bytes.",
                     "Give the shape of one row.",
-                    argument="columns",
                 )
         messages = _Messages(files, self.verify)
         self._shards.check_rows(messages)
@@ -296,7 +295,6 @@ def _choose_columns(
             raise InputError(
                 f"`{argument}` names `{name}`, but the files have no such column.",
                 list_columns(known),
-                argument=argument,
                 value=name,
             )
     return [known[name] for name in [*names, *([] if response is None else [response])]]

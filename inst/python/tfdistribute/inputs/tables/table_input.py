@@ -204,7 +204,6 @@ def _fill_value(facts: ColumnFacts, impute: Mapping[str, Any]) -> Any:
         raise InputError(
             f"`impute` gives {value!r} for `{facts.name}`, which is {facts.type}.",
             "Give a value of the column's type.",
-            argument="impute",
             value=repr(value),
         )
     return value

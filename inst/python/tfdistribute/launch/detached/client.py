@@ -103,7 +103,6 @@ def new_directory(cluster: Cluster, model_dir: str | None, working_directory: st
                 f'`model_dir` "{model_dir}" is in use: {title_of(job)} trains there.',
                 "Wait until it has ended, stop it by job_stop(job_find(model_dir)), or use another `model_dir`."
                 + _remedy_of_silence(job, state),
-                argument="model_dir",
                 value=model_dir,
             )
     try:

@@ -165,7 +165,6 @@ def check_has_log(task: str | None, names: Sequence[str]) -> None:
         raise ArgumentError(
             f'`task` is "{task}", which has no log.',
             f"Use one of {', '.join(names)}." if names else "Wait until the tasks are running.",
-            argument="task",
             value=task,
         )
 

@@ -77,7 +77,6 @@ def check_private(directory: str) -> None:
         raise ArgumentError(
             f'`directory` "{directory}" is not used for a job: {reason}.',
             "Start the job again: it makes a directory of its own.",
-            argument="directory",
             value=directory,
         )
 
@@ -101,7 +100,6 @@ def check_digest(path: str, digest: str) -> None:
         raise ArgumentError(
             f'`path` "{path}" is not what was written for this job: its digest is {own_digest}.',
             "Find out what changes files in that directory, and start the job again.",
-            argument="path",
             value=path,
         )
 
@@ -130,7 +128,6 @@ def lock(directory: str, descriptor: int | None = None) -> int:
             raise ArgumentError(
                 f'`directory` "{directory}" belongs to another process\'s job: {error.strerror}.',
                 "Make a new directory for this job.",
-                argument="directory",
                 value=directory,
             ) from error
         os.pwrite(descriptor, this_host().encode(), 0)

@@ -335,6 +335,5 @@ class RemotePlace(Place):
         raise ClusterError(
             f'`hosts` holds "{self.host}", which did not answer the question '
             f'"{self._questions[number]}": {answer.get("error", "nothing was heard")}.',
-            argument="hosts",
             value=self.host,
         )

@@ -138,7 +138,6 @@ def _not_here(program: str, why: str) -> BackendError:
     return BackendError(
         f'`cluster` is a slurm_cluster(), and "{program}" cannot be run on this machine: {why}.',
         "Work on a login node of Slurm, or use ssh_cluster() or local_cluster().",
-        argument="cluster",
         value=program,
     )
 

@@ -54,7 +54,6 @@ def keras_activation(value: Activation) -> Any:
     raise UnsupportedError(
         f'`activation_fn` "{value}" has no equal in Keras 3.',
         "Use export_savedmodel().",
-        argument="activation_fn",
         value=value,
     )
 

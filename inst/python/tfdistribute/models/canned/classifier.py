@@ -80,7 +80,6 @@ class Classifier(Canned):
             raise ModelError(
                 f'`n_classes` is {self.n_classes}, but the response "{label.name}" has {len(label.levels)} levels.',
                 f"Give n_classes = {len(label.levels)}, or drop unused levels with droplevels().",
-                argument="n_classes",
                 value=str(self.n_classes),
             )
         return replace(weighted, label_vocabulary=tuple(label.levels))

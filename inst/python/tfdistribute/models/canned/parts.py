@@ -56,7 +56,10 @@ def build_linear_columns(columns: Sequence[FeatureColumn], combiner: str) -> lis
 
 def check_columns(columns: Sequence[FeatureColumn], argument: str) -> None:
     if not columns:
-        raise ModelError(f"`{argument}` is empty.", "Give at least one column.", argument=argument)
+        raise ModelError(
+            f"`{argument}` is empty.",
+            "Give at least one column.",
+        )
 
 
 def check_layers(
@@ -71,7 +74,6 @@ def check_layers(
             raise ModelError(
                 f'`{argument}` has the categorical column "{column.name}", which layers cannot read directly.',
                 "Wrap it in column_indicator() or column_embedding().",
-                argument=argument,
                 value=column.name,
             )
     if not hidden_units:

@@ -241,7 +241,6 @@ class TabularRegressor(Tabular, Regressor, kind="tabular_regressor"):
             raise InputError(
                 f'`loss` is "poisson", but the response has the value {low:g}, which is no count.',
                 'Remove such rows, or give the model loss = "squared_error".',
-                argument="loss",
                 value="poisson",
             )
         (mean, spread) = completed.response_scale[0]

@@ -12,7 +12,17 @@ from tfdistribute import engine, storage
 from tfdistribute.checkpoints.mirror import local_file
 from tfdistribute.checksums import checksum
 from tfdistribute.columns import Accepted, show_values
-from tfdistribute.descriptions.constraints import PLACE, Count, Expected, Fact, Ge, Len, Text
+from tfdistribute.descriptions.constraints import (
+    PLACE,
+    Count,
+    Expected,
+    Fact,
+    Ge,
+    Given,
+    Len,
+    Never,
+    Text,
+)
 from tfdistribute.errors import ArgumentError, InputError, ModelError
 from tfdistribute.models.conversion.features import Categories, Features, no_layer
 from tfdistribute.models.conversion.program import Result
@@ -33,6 +43,12 @@ MISSING_TEXT, MISSING_NUMBER = "", -1
 
 # The default of TensorFlow's columns.
 _IGNORED = -1
+
+
+def _unlisted_once(default_value: Any) -> tuple[Never]:
+    problem = "`num_oov_buckets` ({num_oov_buckets}) and `default_value` ({default_value}) cannot both be given."
+    when = {"num_oov_buckets": Count, "default_value": default_value}
+    return (Never(when, problem, "Leave one of them out.", "model"),)
 
 
 @dataclass(frozen=True)
@@ -104,6 +120,7 @@ class Categorical(FeatureColumn):
 @dataclass(frozen=True)
 class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
     structural: ClassVar[tuple[str, ...]] = ("vocabulary_list", "num_oov_buckets")
+    rules: ClassVar[tuple[Never, ...]] = _unlisted_once(Annotated[int, Ge(0)])
 
     vocabulary_list: Annotated[
         Annotated[tuple[int, ...], Len(1)] | Annotated[tuple[str, ...], Len(1)],
@@ -123,10 +140,8 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
             raise ModelError(
                 f"`vocabulary_list` of {self.name} lists {repeated!r} twice.",
                 "List each category once.",
-                argument="vocabulary_list",
                 value=str(repeated),
             )
-        _check_unlisted(self.name, self._default, self.num_oov_buckets, unset=_IGNORED)
 
     @property
     def is_text(self) -> bool:
@@ -179,16 +194,13 @@ class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
         *("vocabulary_size", "num_oov_buckets", "default_value"),
         "vocabulary_file",
     )
+    rules: ClassVar[tuple[Never, ...]] = _unlisted_once(Given)
 
     vocabulary_file: Annotated[Text, Fact.FILE, Fact.PATH, PLACE]
     vocabulary_size: Count | None = None
     num_oov_buckets: OovBuckets = 0
     default_value: UnlistedIndex | None = None  # None ignores unlisted values.
     dtype: CategoryDtype = "string"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_unlisted(self.name, self.default_value, self.num_oov_buckets, unset=None)
 
     def content(self) -> Mapping[str, Any]:
         return {"file": checksum([storage.read_bytes(self.vocabulary_file)])}
@@ -211,7 +223,6 @@ class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
             raise InputError(
                 f'`vocabulary_file` "{self.vocabulary_file}" of {self.name} does not exist.',
                 "Give the path of a text file with one category per line.",
-                argument="vocabulary_file",
                 value=self.vocabulary_file,
             )
 
@@ -259,7 +270,6 @@ class Identity(Categorical, kind="categorical_with_identity"):
         if self.default_value is not None and self.default_value >= self.num_buckets:
             raise ArgumentError(
                 f"`default_value` must be below `num_buckets` ({self.num_buckets}), not {self.default_value}.",
-                argument="default_value",
                 value=str(self.default_value),
             )
 
@@ -292,16 +302,4 @@ class Identity(Categorical, kind="categorical_with_identity"):
     def build(self) -> Any:
         return engine.tf.feature_column.categorical_column_with_identity(
             safe_key(self.key), self.num_buckets, default_value=self.default_value
-        )
-
-
-def _check_unlisted(
-    name: str, default_value: int | None, num_oov_buckets: int, unset: int | None
-) -> None:
-    if num_oov_buckets and default_value != unset:
-        raise ModelError(
-            f"{name} cannot have both `default_value` ({default_value}) and `num_oov_buckets` ({num_oov_buckets}).",
-            "Give one of them.",
-            argument="num_oov_buckets",
-            value=str(num_oov_buckets),
         )

@@ -43,7 +43,6 @@ class Crossed(FeatureColumn, kind="crossed"):
                 raise ModelError(
                     f"`keys` of column_crossed() cannot hold {key.name}, which is {key.kind}.",
                     "Give a feature's name, or a categorical column without hashing, or column_bucketized().",
-                    argument="keys",
                     value=key.name,
                 )
 

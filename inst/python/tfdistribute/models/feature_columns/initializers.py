@@ -50,7 +50,6 @@ class NamedInitializer(Initializer, kind="named"):
             raise ArgumentError(
                 f'`initializer` "{self.name}" cannot take {", ".join(sorted(self.settings))}: {error}.',
                 "Use TensorFlow's names of its settings.",
-                argument="initializer",
                 value=self.name,
             ) from error
 
@@ -65,7 +64,6 @@ class InitializerFunction(Initializer, kind="function"):
             raise ArgumentError(
                 f"`initializer` must be a function, not {self.function!r}.",
                 'Give a name, a list such as list("truncated_normal", stddev = 0.1), or a function.',
-                argument="initializer",
                 value=repr(self.function),
             )
         return function

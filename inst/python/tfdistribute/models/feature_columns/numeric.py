@@ -68,7 +68,6 @@ class Numeric(FeatureColumn, kind="numeric"):
             if numbers is not None and len(numbers) not in (1, width):
                 raise ArgumentError(
                     f"`{name}` must be a number, or as many numbers as `shape` has ({width}), not {len(numbers)}.",
-                    argument=name,
                     value=str(len(numbers)),
                 )
 
@@ -176,7 +175,6 @@ class Bucketized(FeatureColumn, kind="bucketized"):
                 f"`source_column` {self.source_column.name} has shape {list(self.source_column.shape)}; "
                 "only one dimension can be bucketized.",
                 "Give a column_numeric() with one dimension.",
-                argument="source_column",
                 value=self.source_column.name,
             )
 

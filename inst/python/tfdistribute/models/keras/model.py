@@ -81,7 +81,6 @@ class KerasModel(Model, kind="keras"):
             raise ModelError(
                 f'`keras_model_path` "{path}" does not exist.',
                 "Give the path of a saved Keras model that every process of the training can read.",
-                argument="keras_model_path",
                 value=path,
             )
         if storage.is_directory(path):
@@ -188,7 +187,6 @@ class KerasModel(Model, kind="keras"):
                     f"`micro_batches` needs losses that are means over rows, and {_loss_name(loss)} of the output "
                     f'"{name}" is a sum.',
                     'Compile the model with reduction = "sum_over_batch_size" in the loss.',
-                    argument="micro_batches",
                     value=_loss_name(loss),
                 )
 

@@ -70,14 +70,11 @@ def export_keras_model(
         raise ArgumentError(
             f'`path` "{path}" does not end with ".keras".',
             "Keras recognises its files by that ending.",
-            argument="path",
             value=path,
         )
     path = absolute_path(path)
     if storage.exists(path) and not overwrite:
-        raise ArgumentError(
-            f'`path` "{path}" exists.', "Use `overwrite = TRUE`.", argument="path", value=path
-        )
+        raise ArgumentError(f'`path` "{path}" exists.', "Use `overwrite = TRUE`.", value=path)
     made = as_keras_model(model, checkpoint_path, verb="export_keras_model")
     storage.of(path).make_directory(os.path.dirname(path))
     if not is_remote(path):

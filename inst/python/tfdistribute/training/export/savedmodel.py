@@ -122,7 +122,6 @@ def _check_alone(**values: Any) -> None:
         raise ArgumentError(
             f'`{name}` must not be given with format = "onnx".',
             "Leave it out: a request to the model has one tensor per feature.",
-            argument=name,
         )
 
 
@@ -146,7 +145,6 @@ def _tensors_of(prepared: Prepared, source: Input) -> Callable[[], Any]:
         raise UnsupportedError(
             "`input` is a function, so the features of a request are not known.",
             "Give an input_fn() with the features, or `serving_input_receiver_fn`.",
-            argument="input",
         )
     model.check(prepared.codes.applied(facts), needs_label=False)
     read = {each.feature for each in model.required_features()}
@@ -178,9 +176,7 @@ def _check_target(target: str, overwrite: bool, versioned: bool) -> None:
 
 
 def _unusable(target: str, why: str, remedy: str) -> ModelDirectoryError:
-    return ModelDirectoryError(
-        f'`export_dir_base` "{target}" {why}', remedy, argument="export_dir_base", value=target
-    )
+    return ModelDirectoryError(f'`export_dir_base` "{target}" {why}', remedy, value=target)
 
 
 def _read_assets(assets: Mapping[str, str]) -> dict[str, str]:

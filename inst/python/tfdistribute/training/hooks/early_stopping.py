@@ -129,7 +129,6 @@ class EarlyStopping(Hook, kind="early_stopping"):
                 f"`restore_best_weights` of {self.name} is not supported in a cluster, whose tasks would have to "
                 "restore the weights together.",
                 "Leave it out, or train in one process.",
-                argument="restore_best_weights",
                 value="TRUE",
             )
         # Only the losses are the same in all workers at the same steps.
@@ -244,7 +243,6 @@ class Watch:
                 raise ArgumentError(
                     f'`monitor` "{self._hook.monitor}" is not a metric of this model\'s evaluations.',
                     f"Use one of {', '.join(sorted(set(metrics) - {'global_step'}))}.",
-                    argument="monitor",
                     value=self._hook.monitor,
                 )
         return [(int(metrics["global_step"]), metrics[self._hook.monitor]) for metrics in new]

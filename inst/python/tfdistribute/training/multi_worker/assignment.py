@@ -49,7 +49,6 @@ class TaskAssignment(Training):
             raise ModelDirectoryError(
                 f'`model_dir` "{model_dir}" is not the directory of this job, which has locked "{locked}".',
                 "Start the job again: its files name two directories.",
-                argument="model_dir",
                 value=model_dir,
             )
         super().check()

@@ -82,7 +82,6 @@ def access_error(
     return ModelDirectoryError(
         f'`{argument}` "{model_dir}" cannot be {purpose}: {error.strerror}.',
         remedy,
-        argument=argument,
         value=model_dir,
     )
 
@@ -201,7 +200,6 @@ def _in_use(model_dir: str, owner: _Owner) -> ModelDirectoryError:
         f'`model_dir` "{model_dir}" is in use by another training: {owner.described}.',
         "Wait until it has ended, stop it, or use another `model_dir`. If its job was killed on another "
         f"machine, it is free after {EXPIRE_S:.0f} seconds.",
-        argument="model_dir",
         value=model_dir,
     )
 

@@ -60,7 +60,6 @@ class Compilation:
             raise UnsupportedError(
                 f"`compile` is TRUE, and this training cannot be compiled: {reason}.",
                 'Use `compile = "auto"`, which compiles the trainings that can be.',
-                argument="compile",
                 value="TRUE",
             )
 
