@@ -17,6 +17,8 @@ abort_argument <- function(
     kind,
     problem = "`{argument}` must be {expected}, not {show_value(value)}.",
     remedy = if (!is.null(remedy)) "{remedy}",
+    # It may be code, such as "options(tfdistribute.idle_s)".
+    argument = argument,
     value = show_value(value)
   )
 }
@@ -57,30 +59,23 @@ check_count <- function(
   value,
   minimum = 1L,
   null = FALSE,
-  argument = rlang::caller_arg(value),
-  maximum = .Machine$integer.max
+  argument = rlang::caller_arg(value)
 ) {
-  option <- list(type = "integer", minimum = minimum, maximum = maximum)
-  is_above <- is.numeric(value) && any(value > maximum, na.rm = TRUE)
-  range <- if (is_above) paste("most", maximum) else paste("least", minimum)
+  most <- .Machine$integer.max
+  is_above <- is.numeric(value) && any(value > most, na.rm = TRUE)
+  range <- if (is_above) paste("most", most) else paste("least", minimum)
+  option <- list(type = "integer", minimum = minimum)
   check_fit(value, option, paste("a whole number of at", range), null, argument)
 }
 
 check_number <- function(
   value,
   minimum = -Inf,
-  maximum = Inf,
   null = FALSE,
   argument = rlang::caller_arg(value)
 ) {
-  range <- if (is.finite(minimum) && is.finite(maximum)) {
-    paste(" between", minimum, "and", maximum)
-  } else if (is.finite(minimum)) {
-    paste(" of at least", minimum)
-  } else if (is.finite(maximum)) {
-    paste(" of at most", maximum)
-  }
-  option <- list(type = "number", minimum = minimum, maximum = maximum)
+  range <- if (is.finite(minimum)) paste(" of at least", minimum)
+  option <- list(type = "number", minimum = minimum)
   check_fit(value, option, paste0("a number", range), null, argument)
 }
 
@@ -134,14 +129,9 @@ check_path <- function(value, argument = rlang::caller_arg(value)) {
   if (!is.null(path)) path.expand(path)
 }
 
-check_choice <- function(
-  value,
-  choices,
-  argument = rlang::caller_arg(value),
-  kind = "argument"
-) {
+check_choice <- function(value, choices, argument = rlang::caller_arg(value)) {
   if (!is.character(value) || length(value) != 1 || is.na(value) || !value %in% choices) {
-    abort_argument(value, "one of {quoted(choices)}", argument, kind)
+    abort_argument(value, "one of {quoted(choices)}", argument)
   }
   value
 }

@@ -13,9 +13,13 @@ test_that("counts become integers and other values are refused", {
 })
 
 test_that("numbers have bounds", {
-  expect_identical(check_number(1L, 0, 1), 1)
-  for (dropout in list(2, NaN)) {
-    refused(check_number(dropout, 0, 1), "dropout")
+  expect_identical(check_number(1L, 0), 1)
+  refused(
+    check_number("1", argument = "options(tfdistribute.idle_s)"),
+    "options(tfdistribute.idle_s)"
+  )
+  for (penalty in list(-2, NaN)) {
+    refused(check_number(penalty, 0), "penalty")
   }
 })
 
