@@ -50,7 +50,8 @@ def make(kind: str, classes: bool, seed: int, texts: list[str], features: list[s
         boosting = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
         return boosting(random_state=seed, categorical_features="from_dtype")
     if kind == "realmlp":
-        from pytabkit import RealMLP_TD_Classifier, RealMLP_TD_Regressor
+        # Torch takes seconds to import.
+        from pytabkit import RealMLP_TD_Classifier, RealMLP_TD_Regressor  # noqa: PLC0415
 
         network = RealMLP_TD_Classifier if classes else RealMLP_TD_Regressor
         return network(device="cpu", random_state=seed, n_cv=1, n_threads=1)
