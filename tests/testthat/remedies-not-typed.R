@@ -9,7 +9,6 @@ not_typed <- list(
     "Use Linux, a cluster with a supervisor of its own",
     "Use confint() with lm() or glm()",
     "Leave it out, and call evaluate() after the training.",
-    "Leave it out for the model's own directory",
     "Leave it out, or set `epochs` of the model",
     "Call train() with the rows of the training",
     "Remove such rows, or give the model loss",

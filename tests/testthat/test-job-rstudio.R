@@ -68,7 +68,7 @@ test_that("the template of a report has the parts of a training, and its code ru
     envir = new.env(parent = globalenv())
   )
   text <- paste(readLines(page), collapse = "\n")
-  expect_match(text, "48546 rows", fixed = TRUE)
+  expect_match(text, "48,546 rows", fixed = TRUE)
   expect_identical(lengths(regmatches(text, gregexpr("<img[^>]*data:image/png", text))), 2L)
 })
 

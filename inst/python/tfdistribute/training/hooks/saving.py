@@ -161,7 +161,7 @@ def _directory(path: str | None, context: HookContext, argument: str, name: str)
     if is_remote(directory):
         raise ArgumentError(
             f'`{argument}` "{directory}" is on remote storage, where {name} cannot write.',
-            "Leave it out for the model's own directory, which may be there, or give a directory on this machine.",
+            "Leave it out for the directory of the model, which may be there, or give a directory on this machine.",
             argument=argument,
             value=directory,
         )
