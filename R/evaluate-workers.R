@@ -4,7 +4,7 @@
 read_by_job <- function(cluster, verb, object, input, ...) {
   check_class(cluster, "tfdistribute_local_cluster", "a local_cluster()")
   object <- with_cluster(object, cluster)
-  check_starts_job(object)
+  check_starts_job(object$config$cluster)
   arguments <- list(input_fn = input, ...)
   job <- start_job(object, verb, arguments)
   follow_job(job, show = shows_progress(arguments$hooks))

@@ -51,8 +51,3 @@ hook_view_metrics <- function(...) {
   check_call(...)
   describe("hook", "view_metrics", as.list(environment()))
 }
-
-shows_progress <- function(hooks) {
-  asked <- any(vapply(hooks, inherits, NA, "tfdistribute_progress_bar_hook"))
-  asked || isTRUE(getOption("tfdistribute.progress", TRUE))
-}

@@ -121,3 +121,22 @@ check_tensors <- function(value, argument = rlang::caller_arg(value), lists = FA
 tensor_name <- function(tensor, index) {
   if (is.character(tensor)) tensor else paste0("tensor_", index)
 }
+
+# What the hooks of a verb show ---------------------------------------------------------------------
+
+hooks_of <- function(arguments) {
+  arguments$hooks %||% arguments$train_spec$hooks
+}
+
+shows_progress <- function(hooks) {
+  asked <- any(vapply(hooks, inherits, NA, "tfdistribute_progress_bar_hook"))
+  asked || isTRUE(getOption("tfdistribute.progress", TRUE))
+}
+
+# Whether a verb with the argument `view` shows the page of metrics.
+shows_page <- function(view, hooks) {
+  check_flag(view, auto = TRUE)
+  asked <- any(vapply(hooks, inherits, NA, "tfdistribute_view_metrics_hook"))
+  has_viewer <- rlang::is_interactive() && !is.null(getOption("viewer"))
+  asked || isTRUE(view) || (identical(view, "auto") && has_viewer)
+}

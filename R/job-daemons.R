@@ -64,10 +64,10 @@ occupy_daemons <- function(job, cluster) {
   if (!is.null(members)) {
     the$members[[job$id]] <- members
     until <- Sys.time() + cluster$start_timeout_s
-    while (is.null(read_job(job)$ended) && length(members$sent) == 0 && Sys.time() < until) {
+    while (is.null(update_job(job)$ended) && length(members$sent) == 0 && Sys.time() < until) {
       Sys.sleep(poll_s)
     }
-    report_when_idle(function() is.null(read_job(job)$ended))
+    report_when_idle(function() is.null(update_job(job)$ended))
   }
   job
 }

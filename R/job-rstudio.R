@@ -32,7 +32,7 @@ job_reporter <- function(job, shown) {
     if (seen$has_ended) {
       return(FALSE)
     }
-    state <- read_job(job)
+    state <- update_job(job)
     seen$has_ended <- !is.null(state$ended)
     report_progress(state, job, shown)
     notes <- unlist(state$notes)

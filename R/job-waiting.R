@@ -27,7 +27,7 @@ follow_job <- function(
       if (stop_on_interrupt) {
         cli::cli_inform(c(i = stopping_text(job)))
         job_stop(job)
-        raise_interrupt(stop_text(read_job(job)))
+        raise_interrupt(stop_text(update_job(job)))
       }
       raise_interrupt("The job continues. `job_stop()` ends it.")
     }

@@ -81,7 +81,8 @@ job_wire <- function(job) {
   unclass_list(job)[setdiff(names(job), "tasks")]
 }
 
-read_job <- function(job) {
+# Send work to the daemons of a job again that was lost, and return the state of the job.
+update_job <- function(job) {
   state <- call_backend("job_state", job = job_wire(job))
   replace_daemons(job, state)
   state
@@ -119,14 +120,14 @@ job_find <- function(model_dir, ...) {
 #' @export
 job_state <- function(job, ...) {
   check_call(...)
-  task_table(read_job(job)$tasks)
+  task_table(update_job(job)$tasks)
 }
 
 #' @rdname jobs
 #' @export
 job_history <- function(job, ...) {
   check_call(...)
-  history_of_job(read_job(job), job)
+  history_of_job(update_job(job), job)
 }
 
 #' @rdname jobs
@@ -150,7 +151,7 @@ print.tfdistribute_job <- function(x, ...) {
 
 #' @export
 format.tfdistribute_job <- function(x, ...) {
-  state <- read_job(x)
+  state <- update_job(x)
   step <- if (!is.null(state$global_step)) {
     paste0(
       " at step ",

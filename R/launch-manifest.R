@@ -61,7 +61,7 @@ write_manifest <- function(object, train_spec, eval_spec = NULL, path = "job.jso
       argument = "object"
     )
   }
-  check_starts_job(object)
+  check_starts_job(object$config$cluster)
   prepared <- prepare_job(object, work$verb, work$arguments, offline = TRUE)
   written <- with_task_file(
     "write_manifest",

@@ -73,24 +73,12 @@ launch <- function(
   wait <- check_flag(wait)
   object <- with_cluster(object, cluster, strategy)
   work <- job_work(object, train_spec, eval_spec)
-  page <- page_of_verb(view, hooks_of(work$arguments), object$model_dir)
+  page <- if (shows_page(view, hooks_of(work$arguments))) new_page(object$model_dir)
   if (!wait) {
     return(start_in_background(object, work$verb, work$arguments, page))
   }
-  check_starts_job(object)
+  check_starts_job(object$config$cluster)
   follow_job(start_job(object, work$verb, work$arguments, page), page = page)
-}
-
-# The model with the cluster and the strategy of a call.
-with_cluster <- function(object, cluster, strategy = object$config$strategy) {
-  check_cluster_argument(cluster, null = TRUE)
-  check_strategy(strategy)
-  config <- object$config %||% run_config()
-  if (!identical(cluster, config$cluster) || !identical(strategy, config$strategy)) {
-    config[c("cluster", "strategy")] <- list(cluster, strategy)
-    object["config"] <- list(config)
-  }
-  object
 }
 
 show_job <- function(job, page) {
@@ -105,42 +93,36 @@ job_work <- function(object, train_spec, eval_spec) {
   if (!inherits(train_spec, "tfdistribute_train_spec")) {
     train_spec <- train_spec(as_input(train_spec))
   }
-  if (!is.null(eval_spec)) {
-    arguments <- list(train_spec = train_spec, eval_spec = eval_spec)
-    arguments <- with_fitted_replacements(object, arguments, shows_progress(train_spec$hooks))
-    return(list(verb = "train_and_evaluate", arguments = arguments))
+  arguments <- if (is.null(eval_spec)) {
+    list(input_fn = train_spec$input, hooks = train_spec$hooks, max_steps = train_spec$max_steps)
+  } else {
+    list(train_spec = train_spec, eval_spec = eval_spec)
   }
-  arguments <- list(
-    input_fn = train_spec$input,
-    hooks = train_spec$hooks,
-    max_steps = train_spec$max_steps
-  )
   list(
-    verb = "train",
+    verb = if (is.null(eval_spec)) "train" else "train_and_evaluate",
     arguments = with_fitted_replacements(object, arguments, shows_progress(train_spec$hooks))
   )
 }
 
 # Whether a verb starts the tasks of a cluster. It does not in a process that is one of them.
 starts_job <- function(cluster) {
-  !is.null(cluster) && call_backend("starts_job", cluster = cluster)
+  call_backend("starts_job", cluster = cluster)
 }
 
-check_starts_job <- function(object) {
-  cluster <- object$config$cluster
+check_starts_job <- function(cluster) {
+  if (is.null(cluster)) {
+    abort_tfdistribute(
+      "cluster",
+      problem = "`cluster` is NULL, so there are no processes to start.",
+      remedy = "Use a cluster, as in cluster = local_cluster(workers = 2), or train() to train in this process.",
+      argument = "cluster"
+    )
+  }
   if (!starts_job(cluster)) {
     abort_tfdistribute(
       "cluster",
-      problem = if (is.null(cluster)) {
-        "`cluster` is NULL, so there are no processes to start."
-      } else {
-        "This process is already a task of a cluster, so it cannot start another one."
-      },
-      remedy = if (is.null(cluster)) {
-        "Use a cluster, as in cluster = local_cluster(workers = 2), or train() to train in this process."
-      } else {
-        "Use `cluster = NULL`, which works in this process alone."
-      },
+      problem = "This process is already a task of a cluster, so it cannot start another one.",
+      remedy = "Use `cluster = NULL`, which works in this process alone.",
       argument = "cluster"
     )
   }
@@ -165,7 +147,7 @@ start_in_background <- function(object, verb, arguments, page) {
     cluster["detached"] <- TRUE
     object <- with_cluster(object, cluster)
   }
-  check_starts_job(object)
+  check_starts_job(object$config$cluster)
   job <- start_job(object, verb, arguments, page)
   show_job(job, page)
 }
@@ -263,10 +245,6 @@ with_chosen_end <- function(object, verb, arguments) {
     listener = progress$listener
   ))
   object
-}
-
-hooks_of <- function(arguments) {
-  arguments$hooks %||% arguments$train_spec$hooks
 }
 
 # What the tracker of a training shows; NULL without one.

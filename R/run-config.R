@@ -218,3 +218,16 @@ format_setting <- function(value) {
   }
   show_value(value)
 }
+
+# The model with the cluster and the strategy of a call.
+with_cluster <- function(object, cluster, strategy = object$config$strategy) {
+  check_cluster_argument(cluster, null = TRUE)
+  check_strategy(strategy)
+  config <- object$config
+  if (!identical(cluster, config$cluster) || !identical(strategy, config$strategy)) {
+    config <- config %||% run_config()
+    config[c("cluster", "strategy")] <- list(cluster, strategy)
+    object["config"] <- list(config)
+  }
+  object
+}

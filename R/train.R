@@ -116,35 +116,32 @@ train.tfdistribute_estimator <- function(
   if (wait) invisible(result) else result
 }
 
-# Train with the checked arguments of a verb: in the background, with the processes of a cluster, or in this process.
+# Train with the checked arguments of a verb: in the background, with the processes of a cluster, or in this process,
+# which may be a task of a cluster.
 perform_training <- function(object, verb, arguments, view, wait) {
   # Before Python starts.
   force(wait)
   hooks <- hooks_of(arguments)
-  page <- page_of_verb(view, hooks, object$model_dir)
-  object <- with_standardized_response(object, arguments$input_fn %||% arguments$train_spec$input)
-  arguments <- with_fitted_replacements(object, arguments, shows_progress(hooks))
-  if (shows_progress(hooks)) {
-    note_large_features(object, arguments$input_fn %||% arguments$train_spec$input)
-    note_far_response(object, arguments$input_fn %||% arguments$train_spec$input)
-  }
-  note_continuation(object)
+  show <- shows_progress(hooks)
+  page <- if (shows_page(view, hooks)) new_page(object$model_dir)
+  prepared <- prepare_training(object, arguments, show)
+  object <- prepared$object
+  arguments <- prepared$arguments
+  cluster <- object$config$cluster
   if (!wait) {
     return(train_in_background(object, verb, arguments, page))
   }
-  history <- if (starts_job(object$config$cluster)) {
-    job <- start_job(object, verb, arguments, page)
-    follow_job(job, show = shows_progress(hooks), page = page)
+  history <- if (is.null(cluster) || !starts_job(cluster)) {
+    train_here(object, verb, arguments, show, page)
   } else {
-    train_here(object, verb, arguments, page)
+    follow_job(start_job(object, verb, arguments, page), show = show, page = page)
   }
   record_history(history)
   history
 }
 
-# Train in this process, alone or as a task of a cluster.
-train_here <- function(object, verb, arguments, page) {
-  progress <- new_progress(show = shows_progress(hooks_of(arguments)), page = page)
+train_here <- function(object, verb, arguments, show, page) {
+  progress <- new_progress(show = show, page = page)
   on.exit(progress$finish())
   names(arguments)[names(arguments) == "input_fn"] <- "input"
   answer <- rlang::inject(call_backend(
@@ -173,23 +170,4 @@ refuse_length <- function(names) {
 #' @export
 train.default <- function(object, ...) {
   verb_of_others("train", object, ...)
-}
-
-# A training continues from the newest checkpoint, but a user who runs a script or a pipeline again may expect a new
-# model. Therefore a message names a checkpoint from before this session, once. The session that starts a job prints it
-# for its tasks.
-note_continuation <- function(object) {
-  directory <- absolute_path(object$model_dir)
-  is_known <- isTRUE(attr(object, "temporary")) || directory %in% the$trained_directories
-  if (is_known || nzchar(Sys.getenv(job_variable))) {
-    return(invisible())
-  }
-  the$trained_directories <- c(the$trained_directories, directory)
-  checkpoint <- call_backend("latest_checkpoint", model_dir = directory)
-  if (!is.null(checkpoint)) {
-    cli::cli_inform(c(
-      i = "Training continues from {.file {basename(checkpoint)}} in `model_dir` {.val {directory}}.",
-      i = "To train from step 0, delete that directory or give another one."
-    ))
-  }
 }

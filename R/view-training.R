@@ -77,18 +77,6 @@ view_training.default <- function(object, ...) {
   abort_argument(object, "a job, a history or an estimator")
 }
 
-# The page for the `view` argument of a verb. NULL if the verb shows no page.
-page_of_verb <- function(view, hooks, model_dir) {
-  if (shows_page(view, hooks)) new_page(model_dir)
-}
-
-shows_page <- function(view, hooks) {
-  check_flag(view, auto = TRUE)
-  asked <- any(vapply(hooks, inherits, NA, "tfdistribute_view_metrics_hook"))
-  has_viewer <- rlang::is_interactive() && !is.null(getOption("viewer"))
-  asked || isTRUE(view) || (identical(view, "auto") && has_viewer)
-}
-
 # The directory of the page of a model, and a function that opens the page when it is first called. RStudio shows only
 # files in the session's temporary directory.
 new_page <- function(model_dir) {

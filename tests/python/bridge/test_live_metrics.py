@@ -29,10 +29,9 @@ def test_a_page_shows_the_first_step_every_evaluation_and_the_whole_history(tmp_
         states.append((values["state"], values["step"], len(values["evaluations"])))
 
     with LiveMetrics(str(tmp_path), "/runs/cars", listener) as live:
-        assert live.listener is not None
         assert shown(tmp_path)["state"] == "starting"
         for event in (step(1), step(7), {"event": "evaluation", "global_step": 7.0, "auc": 0.9}):
-            live.listener(event)
+            live.listen(event)
         live.end(History(steps=[1, 5, 10], losses=[0.5, 0.4, 0.3]))
     # Step 7 came within a second of step 1.
     assert states == [("training", 1, 0), ("training", 1, 0), ("training", 7, 1)]
@@ -59,19 +58,11 @@ def test_a_page_says_why_the_training_ended(
     assert (values["state"], values["message"], values["is_over"]) == (state, message, True)
 
 
-def test_without_a_page_the_training_gets_the_listener_itself():
-    given: list[dict[str, Any]] = []
-    with LiveMetrics(None, None, given.append) as live:
-        assert live.listener == given.append
-        live.end(History())
-
-
 def test_a_long_training_keeps_few_losses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(live_metrics, "_MOST_LOSSES", 1500)
     metrics = LiveMetrics(str(tmp_path), None, None)
-    assert metrics.listener is not None
     for number in range(1, 5001):
-        metrics.listener(step(number))
+        metrics.listen(step(number))
     assert len(metrics._losses) <= 1500
     assert (metrics._losses[0][0], metrics._losses[-1][0]) == (1, 5000)
 

@@ -19,8 +19,9 @@ from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_savedmodel
+from tfdistribute.training.model_directory import global_step
 from tfdistribute.training.train import train
-from tfdistribute.training.variables import global_step, variable_names, variable_value
+from tfdistribute.training.variables import variable_names, variable_value
 
 X = np.linspace(-1, 1, 16, dtype="float32")
 Y = (3 * X + 1).astype("float32")

@@ -34,7 +34,7 @@ def run(rows: int | None = None, epochs: int | None = None, **fields: Any) -> Ru
     ],
 )
 def test_what_a_tpu_can_train_is_accepted(context: RunContext):
-    assert [finding for rule in RULES for finding in rule.find(context)] == []
+    assert not any(rule.broken(context) for rule in RULES)
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,4 @@ def test_what_a_tpu_cannot_train_is_refused(
 
 def test_a_tpu_is_not_part_of_a_cluster():
     context = replace(run(), starts_tasks=True)
-    assert [each.field for rule in RULES for each in rule.find(context)] == ["strategy"]
+    assert [rule.field for rule in RULES if rule.broken(context)] == ["strategy"]

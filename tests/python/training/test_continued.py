@@ -19,9 +19,9 @@ from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.inputs import Input
 from tfdistribute.run_config import RunSettings
 from tfdistribute.sharding import RangePlan, Shard
+from tfdistribute.training.model_directory import global_step
 from tfdistribute.training.train import train
 from tfdistribute.training.train_and_evaluate import EvalSpec, TrainSpec, train_and_evaluate
-from tfdistribute.training.variables import global_step
 
 ROWS = 60
 X = np.random.default_rng(3).normal(size=ROWS).astype("float32")

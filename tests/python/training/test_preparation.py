@@ -21,7 +21,6 @@ from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.export import export_savedmodel
 from tfdistribute.training.predict import predict
-from tfdistribute.training.preparation import run_seed
 from tfdistribute.training.train import train
 from tfdistribute.training.train_and_evaluate import EvalSpec, TrainSpec, train_and_evaluate
 
@@ -65,14 +64,14 @@ def test_epochs_tell_the_step_at_which_a_training_will_end(tensorflow: Any, tmp_
 
 
 def test_the_inputs_own_seed_goes_before_the_runs_and_zero_is_a_seed():
-    seed = run_seed(RunSettings(seed=0))
+    seed = RunSettings(seed=0).input_seed()
     assert source(4, 2, seed=7).shuffle_seed(seed) == 7
     assert source(4, 2).shuffle_seed(seed) == 0
 
 
 def test_without_any_seed_every_run_has_another():
     settings = RunSettings(seed=None)
-    assert len({run_seed(settings) for _ in range(5)}) > 1
+    assert len({settings.input_seed() for _ in range(5)}) > 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")

@@ -21,13 +21,13 @@ from tfdistribute.models.canned.table import Category, Number, Table
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training import concatenate, export_savedmodel, predict
 from tfdistribute.training.evaluate import evaluate
-from tfdistribute.training.model_directory import ModelDirectory
+from tfdistribute.training.model_directory import ModelDirectory, global_step
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.tabular import choice
 from tfdistribute.training.tabular.validation import split
 from tfdistribute.training.train import train
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
-from tfdistribute.training.variables import global_step, variable_value
+from tfdistribute.training.variables import variable_value
 
 ROWS = 200
 RANDOM = np.random.default_rng(4)
@@ -158,9 +158,9 @@ def test_a_worse_cycle_ends_the_choice(tmp_path: Path) -> None:
     steps = iter([5.0, 3.0, 4.0, 1.0])
     trained: list[int] = []
 
-    def train_to(candidate: Any, *_: Any, max_steps: int, **__: Any) -> None:
-        assert candidate.model_dir != str(tmp_path)
-        trained.append(max_steps)
+    def train_to(training: Any) -> None:
+        assert training.model.model_dir != str(tmp_path)
+        trained.append(training.train.max_steps)
 
     chosen = choice.choose_end(
         regressor(tmp_path), SEED, rows(), train_to, lambda *_: {"average_loss": next(steps)}

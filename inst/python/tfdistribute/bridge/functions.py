@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from tfdistribute import engine, history_file, training, versions
 from tfdistribute.bridge import clusters, jobs, model_files, rows
 from tfdistribute.bridge.doctor import report
-from tfdistribute.bridge.live_metrics import LiveMetrics, view_history, view_job
+from tfdistribute.bridge.live_metrics import show_live, view_history, view_job
 from tfdistribute.checkpoints.newest import newest_checkpoint
 from tfdistribute.cluster.engines.spark import address_of
 from tfdistribute.cluster.ports import free_ports
@@ -47,13 +48,8 @@ def _train(
     **options: Any,
 ) -> dict[str, Any]:
     model, settings = read_estimator(estimator)
-    hooks = tuple(read_hooks(hooks))
-    with LiveMetrics(page, model.model_dir, listener) as live:
-        history = training.train(
-            model, settings, input, hooks=hooks, listener=live.listener, **options
-        )
-        live.end(history)
-    return _history(history, model)
+    options |= {"hooks": hooks or (), "listener": listener}
+    return _history(_shown(training.train, page)(model, settings, input, **options), model)
 
 
 def _train_and_evaluate(
@@ -64,12 +60,12 @@ def _train_and_evaluate(
     page: str | None = None,
 ) -> dict[str, Any]:
     model, settings = read_estimator(estimator)
-    with LiveMetrics(page, model.model_dir, listener) as live:
-        history = training.train_and_evaluate(
-            model, settings, train_spec, eval_spec, listener=live.listener
-        )
-        live.end(history)
-    return _history(history, model)
+    train = _shown(training.train_and_evaluate, page)
+    return _history(train(model, settings, train_spec, eval_spec, listener=listener), model)
+
+
+def _shown(train: Callable[..., training.History], page: str | None) -> Callable[..., Any]:
+    return train if page is None else functools.partial(show_live, train, page)
 
 
 def _model_facts(model_dir: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tfdistribute import history_file
@@ -20,6 +20,8 @@ from tfdistribute.metrics_page import (
     thin,
     title_of,
 )
+from tfdistribute.models import Model
+from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import History, Listener
 
 # Losses come ten times a second; a page shows half as many.
@@ -27,10 +29,8 @@ _MOST_LOSSES = 2000
 
 
 class LiveMetrics:
-    def __init__(
-        self, directory: str | None, model_dir: str | None, listener: Listener | None
-    ) -> None:
-        self._page = None if directory is None else MetricsPage(directory)
+    def __init__(self, directory: str, model_dir: str | None, listener: Listener | None) -> None:
+        self._page = MetricsPage(directory)
         self._model_dir = model_dir
         self._listener = listener
         self._losses: list[tuple[int, float | None]] = []
@@ -46,11 +46,7 @@ class LiveMetrics:
         if error is not None:
             self._fail(error)
 
-    @property
-    def listener(self) -> Listener | None:
-        return self._listener if self._page is None else self._take
-
-    def _take(self, event: dict[str, Any]) -> Any:
+    def listen(self, event: dict[str, Any]) -> Any:
         if event["event"] == "step":
             self._last = event
             self._first = self._first or (event["step"], time.monotonic())
@@ -59,8 +55,7 @@ class LiveMetrics:
                 self._losses = thin(self._losses)
         elif event["event"] == "evaluation":
             self._evaluations.append({name: event[name] for name in event if name != "event"})
-        due = self._page is not None and self._page.is_due
-        if due or event["event"] == "evaluation" or len(self._losses) == 1:
+        if self._page.is_due or event["event"] == "evaluation" or len(self._losses) == 1:
             self._show("training")
         return None if self._listener is None else self._listener(event)
 
@@ -76,8 +71,6 @@ class LiveMetrics:
         self._show("stopped" if is_interrupt else "failed", text or None)
 
     def _show(self, state: str, message: str | None = None) -> None:
-        if self._page is None:
-            return
         speed = self._last.get("examples_per_second")
         self._page.write(
             Metrics(
@@ -100,6 +93,22 @@ class LiveMetrics:
         if self._first is None or self._last["step"] <= self._first[0]:
             return None
         return (time.monotonic() - self._first[1]) / (self._last["step"] - self._first[0])
+
+
+def show_live(
+    train: Callable[..., History],
+    directory: str,
+    model: Model,
+    settings: RunSettings,
+    *data: Any,
+    listener: Listener | None = None,
+    **options: Any,
+) -> History:
+    """Train with a verb, and write the page of the training into a directory meanwhile."""
+    with LiveMetrics(directory, model.model_dir, listener) as live:
+        history = train(model, settings, *data, listener=live.listen, **options)
+        live.end(history)
+    return history
 
 
 def view_job(job: job_handle.Handle, directory: str) -> None:

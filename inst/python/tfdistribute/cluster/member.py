@@ -8,8 +8,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfdistribute import task_events
-from tfdistribute.cluster.spec import EVALUATOR, PS, TRAINING_ROLES, Task, chief_of
-from tfdistribute.cluster.tf_config import TfConfig
+from tfdistribute.cluster.checks import check_at_start
+from tfdistribute.cluster.spec import (
+    EVALUATOR,
+    PS,
+    TRAINING_ROLES,
+    Cluster,
+    ClusterSpec,
+    Task,
+    chief_of,
+)
+from tfdistribute.cluster.tf_config import TfConfig, read_tf_config, to_tf_config
+from tfdistribute.errors import ClusterError
 
 
 @dataclass(frozen=True)
@@ -118,3 +128,31 @@ class Member:
         for role in roles:
             for index, address in enumerate(self.cluster.get(role, ())):
                 yield Task(role, index), address
+
+
+def enter_cluster(cluster: Cluster | None, protocol: str | None = None) -> Member | None:
+    """Become the task of a cluster that this process trains as, and return it; None if the process trains alone.
+
+    If ``cluster`` names the task of this process, TF_CONFIG is set accordingly. Raises ClusterError if
+    TF_CONFIG cannot be read, or its cluster has a mistake, see ``checks``.
+    """
+    if (
+        isinstance(cluster, ClusterSpec)
+        and cluster.task is not None
+        and not os.environ.get("TF_CONFIG")
+    ):
+        os.environ["TF_CONFIG"] = to_tf_config(cluster, cluster.task)
+    config = read_tf_config(os.environ)
+    if config is not None:
+        check_at_start(config)
+        if config.task_type is None:
+            raise ClusterError(
+                f"TF_CONFIG has a cluster of {config.tasks} tasks, and does not say which of them this process is.",
+                'Add a task such as {"type": "chief", "index": 0}, or unset TF_CONFIG to train on this machine alone.',
+                argument="TF_CONFIG",
+                value="task",
+            )
+    member = Member.of(config, protocol=protocol)
+    if member is None or (member.is_alone and not task_events.is_supervised()):
+        return None
+    return member

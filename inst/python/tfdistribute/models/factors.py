@@ -8,6 +8,7 @@ from typing import Any
 
 from tfdistribute.columns import Accepted, AcceptedValues, ColumnFacts, InputFacts
 from tfdistribute.errors import InputError
+from tfdistribute.inputs import Input
 from tfdistribute.models.description import Model
 
 Levels = tuple[str, ...]
@@ -67,6 +68,18 @@ class FactorCodes:
                 for name, each in by_model
             ),
         ]
+
+    def accepting(self, source: Input, model: Model, needs_label: bool) -> Input:
+        """Make an input raise an error at any value that a model cannot use, and fill in the model's defaults.
+
+        See ``Input.accepting`` and ``Input.with_defaults``.
+        """
+        facts = source.facts()
+        by_model = model.accepted_values(facts, needs_label)
+        checked = source.accepting(self.accepted_values(facts, by_model, needs_label))
+        return checked.with_defaults(
+            {each.feature: each.default for each in model.required_features() if each.default}
+        )
 
     def notes(self, facts: InputFacts, known: FactorCodes) -> list[str]:
         new = {name: levels for name, levels in self.features.items() if name not in known.features}

@@ -15,9 +15,8 @@ from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.environment import changed_variable
 from tfdistribute.errors import RunConfigError
-from tfdistribute.run_config.rule import RunContext
 from tfdistribute.run_config.rules import preflight
-from tfdistribute.run_config.settings import AUTO, AUTO_STEPS, RunSettings
+from tfdistribute.run_config.settings import AUTO, AUTO_STEPS, RunContext, RunSettings
 from tfdistribute.strategies import Strategy, Tpu
 from tfdistribute.strategies.description import ReplicaDevices
 from tfdistribute.strategies.device_names import cpus_named
@@ -51,6 +50,23 @@ def resolve_devices(settings: RunSettings) -> Devices:
         return () if strategy is None else strategy.replica_devices(strategy.resolve(cpus, gpus))
 
     return Devices(resolve(settings.strategy), resolve(settings.eval_distribute))
+
+
+def configure(
+    run: RunContext, model_dir: str | None = None, member: Member | None = None, alone: bool = True
+) -> tuple[RunSettings, Devices, Any]:
+    """Check a run, choose its devices, and make its configuration; raises as ``preflight`` and ``resolve_devices``."""
+    settings = dataclasses.replace(run.settings, strategy=run.strategy)
+    run = dataclasses.replace(run, settings=settings)
+    # Once before TensorFlow starts, and once when its devices are known.
+    preflight(run)
+    devices = resolve_devices(settings)
+    workers = len(member.training_tasks) if member is not None and member.in_step else 1
+    replicas = devices.replicas(run.verb) * workers
+    preflight(dataclasses.replace(run, replicas=replicas, devices=devices.all))
+    if settings.memory_limit_mb is not None:
+        engine.devices.limit_gpu_memory(settings.memory_limit_mb)
+    return settings, devices, build(settings, devices, model_dir, member, alone)
 
 
 def build(
@@ -103,9 +119,7 @@ def build_run_config(settings: RunSettings) -> Any:
     """Check settings for any verb, and make a ``tf.estimator.RunConfig`` for the constructor of any Estimator."""
     _check_for_others(settings)
     run = RunContext(settings, "train_and_evaluate", tf_config=read_tf_config(os.environ))
-    preflight(run)
-    settings = dataclasses.replace(settings, strategy=run.strategy)
-    return build(settings, resolve_devices(settings), alone=False)
+    return configure(run, alone=False)[-1]
 
 
 def _check_for_others(settings: RunSettings) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tfdistribute.cluster.spec import EVALUATOR, ClusterSpec
 from tfdistribute.errors import ClusterError, RunConfigError, StrategyError, UnsupportedError
-from tfdistribute.run_config.rule import RunContext, SettingsRule, in_words
+from tfdistribute.run_config.rule import SettingsRule, in_words
+from tfdistribute.run_config.settings import RunContext
 from tfdistribute.strategies import MultiWorker, ParameterServer
 from tfdistribute.strategies.device_names import device_type, short_device
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tfdistribute.cluster.checks import check_at_start
 from tfdistribute.errors import ShardingError
 from tfdistribute.run_config.cluster_rules import CLUSTER_RULES
-from tfdistribute.run_config.rule import RunContext, SettingsRule, in_words
-from tfdistribute.run_config.settings import FLOAT_32, RunSettings
+from tfdistribute.run_config.rule import SettingsRule, in_words
+from tfdistribute.run_config.settings import FLOAT_32, RunContext, RunSettings
 from tfdistribute.run_config.tpu_rules import TPU_RULES
 from tfdistribute.strategies import (
     CentralStorage,
@@ -14,6 +14,7 @@ from tfdistribute.strategies import (
     ModelParallel,
     OneDevice,
     ParameterServer,
+    Tpu,
 )
 
 
@@ -46,10 +47,7 @@ def _why_not_compiled(run: RunContext) -> str | None:
     return next((reason for reason, holds in reasons.items() if holds), None)
 
 
-# In order of precedence: tasks, devices, model, data.
-RULES: tuple[SettingsRule, ...] = (
-    *CLUSTER_RULES,
-    *TPU_RULES,
+_RULES: tuple[SettingsRule, ...] = (
     SettingsRule(
         field="micro_batches",
         rule="A step on a whole batch needs a strategy whose devices take each step together.",
@@ -106,13 +104,19 @@ RULES: tuple[SettingsRule, ...] = (
 )
 
 
+# In order of precedence: tasks, devices, model, data.
+RULES = (*CLUSTER_RULES, *TPU_RULES, *_RULES)
+
+
 def preflight(run: RunContext) -> None:
     """Reject a run that breaks a rule, naming the most fundamental one; the rules of its cluster come first."""
     if run.tf_config is not None:
         check_at_start(run.tf_config)
-    for rule in RULES:
-        for finding in rule.find(run):
-            raise rule.error(finding, run)
+    on_tpu = any(isinstance(s, Tpu) for s in (run.strategy, run.settings.eval_distribute))
+    of_cluster, of_tpu = CLUSTER_RULES * run.concerns_cluster, TPU_RULES * on_tpu
+    for rule in (*of_cluster, *of_tpu, *_RULES):
+        if rule.broken(run):
+            raise rule.error(run)
 
 
 def check_settings_of_tasks(

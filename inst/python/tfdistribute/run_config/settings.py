@@ -1,13 +1,18 @@
-"""Run settings, with the names of tf.estimator.RunConfig."""
+"""Run settings, with the names of tf.estimator.RunConfig, and the run that they are for."""
 
 from __future__ import annotations
 
 import dataclasses
+import secrets
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
 
 from tfdistribute.cluster.spec import Cluster, LocalCluster
+from tfdistribute.cluster.tf_config import TfConfig, read_tf_config
+from tfdistribute.columns import InputFacts
 from tfdistribute.descriptions import Description, check_directory
 from tfdistribute.descriptions.constraints import (
     Count,
@@ -141,6 +146,12 @@ class RunSettings(Description):
             cluster=self.cluster if trains else None,
         )
 
+    def input_seed(self, job: str | None = None) -> int:
+        """Choose the seed of inputs without one of their own. A job's name makes it the same in all of its tasks."""
+        if self.seed is not None:
+            return self.seed
+        return secrets.randbelow(2**31) if job is None else zlib.crc32(job.encode())
+
     @property
     def scales_loss(self) -> bool:
         return self.precision == FLOAT_16
@@ -185,6 +196,110 @@ class RunSettings(Description):
         count = max(int(devices.get("CPU", 0)), cpus)
         session["device_count"] = {**devices, "CPU": count}
         return dataclasses.replace(self, session_config=session)
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """Facts at the start of a verb; the defaults mean "unknown" or "no".
+
+    ``train_and_evaluate`` is checked twice, as itself and as "evaluate", with the input of each.
+    """
+
+    settings: RunSettings
+    verb: str
+    tf_config: TfConfig | None = None
+    # Whether this process plans or starts the tasks of ``settings.cluster``.
+    starts_tasks: bool = False
+    v1_canned: bool = False
+    rows: int | None = None  # Of this verb's input.
+    epochs: int | None = None  # None also if the input repeats without end.
+    strings: tuple[str, ...] = ()  # Features and label that are strings in the model.
+    global_batch_size: int | None = None  # Summed over replicas.
+    replicas: int = 1
+    devices: tuple[str, ...] = ()  # Canonical names.
+
+    @classmethod
+    def of(
+        cls,
+        verb: str,
+        settings: RunSettings,
+        facts: InputFacts | None,
+        v1_canned: bool,
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> RunContext:
+        """Describe a run before its devices are known; ``facts`` are of its input, None if it has none."""
+        facts = facts or InputFacts()
+        columns = [*(facts.features or {}).values(), *([facts.label] if facts.label else [])]
+        return cls(
+            settings,
+            verb,
+            tf_config=read_tf_config(environment) if verb in TRAINING else None,
+            v1_canned=v1_canned,
+            rows=facts.rows,
+            epochs=facts.epochs,
+            strings=tuple(column.name for column in columns if column.type == "string"),
+            global_batch_size=facts.global_batch_size,
+        )
+
+    @property
+    def strategy(self) -> Strategy | None:
+        """The strategy of the settings, or else of the cluster. It is never stored, because the cluster may change."""
+        if self.settings.strategy is None and self.trains and self._is_distributed:
+            return self.strategy_of_cluster
+        return self.settings.strategy
+
+    @property
+    def strategy_of_cluster(self) -> Strategy:
+        return ParameterServer() if self.servers else MultiWorker()
+
+    @property
+    def concerns_cluster(self) -> bool:
+        """Whether there is a cluster, or a strategy that needs one."""
+        has_cluster = self.tf_config is not None or self.settings.cluster is not None
+        return has_cluster or isinstance(self.strategy, (MultiWorker, ParameterServer))
+
+    @property
+    def _is_distributed(self) -> bool:
+        cluster = self.settings.cluster
+        # A cluster that has lost its other workers keeps its strategy.
+        workers = 1 if cluster is None else cluster.training_processes
+        devices = getattr(cluster, "devices_per_worker", 1)
+        return max(self.training_tasks, workers, devices) > 1 or self.servers > 0
+
+    @property
+    def trains(self) -> bool:
+        return self.verb in TRAINING
+
+    @property
+    def tasks(self) -> int:
+        if self.tf_config is not None:
+            return self.tf_config.tasks
+        return len(self._started.tasks) if self._started is not None else 1
+
+    @property
+    def training_tasks(self) -> int:
+        if self.tf_config is not None:
+            return self._count_tasks("chief") + self._count_tasks("worker")
+        return self._started.training_processes if self._started is not None else 1
+
+    @property
+    def servers(self) -> int:
+        if self.tf_config is not None:
+            return self._count_tasks("ps")
+        return len(self._started.addresses.get("ps", ())) if self._started is not None else 0
+
+    @property
+    def cluster_in_words(self) -> str:
+        if self.tf_config is None:
+            return "`cluster`"
+        return f"the cluster of TF_CONFIG (this process is {self.tf_config.task})"
+
+    def _count_tasks(self, role: str) -> int:
+        return 0 if self.tf_config is None else len(self.tf_config.cluster.get(role, ()))
+
+    @property
+    def _started(self) -> Cluster | None:
+        return self.settings.cluster if self.starts_tasks else None
 
 
 def _merge(defaults: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tfdistribute.errors import InputError, ShardingError, StrategyError
 from tfdistribute.rules import Finding
-from tfdistribute.run_config.rule import RunContext, SettingsRule
-from tfdistribute.run_config.settings import FLOAT_32
+from tfdistribute.run_config.rule import SettingsRule
+from tfdistribute.run_config.settings import FLOAT_32, RunContext
 from tfdistribute.strategies import Tpu
 
 

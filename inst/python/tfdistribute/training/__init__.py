@@ -10,6 +10,7 @@ from tfdistribute.training.export import (
 from tfdistribute.training.history import History, read_history
 from tfdistribute.training.model_directory import (
     class_names,
+    global_step,
     learned,
     trained_columns,
     trained_replacements,
@@ -22,4 +23,4 @@ from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.train import complete_tabular, distribute, train
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
-from tfdistribute.training.variables import global_step, variable_names, variable_value, weights
+from tfdistribute.training.variables import variable_names, variable_value, weights

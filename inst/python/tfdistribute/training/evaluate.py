@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tfdistribute import engine, history_file
@@ -16,12 +16,12 @@ from tfdistribute.checkpoints.mirror import (
 )
 from tfdistribute.cluster.member import Member
 from tfdistribute.inputs import Input
-from tfdistribute.models import Model
-from tfdistribute.run_config import RunSettings
+from tfdistribute.models import Model, check_kinds
+from tfdistribute.run_config import RunContext, RunSettings, flatten, preflight
 from tfdistribute.training.history import BatchProgress, Listener, metric_values
 from tfdistribute.training.hooks import HookContext, as_hooks, check_hooks
 from tfdistribute.training.multi_worker.inputs import for_task
-from tfdistribute.training.preparation import Prepared, prepare_use
+from tfdistribute.training.preparation import Prepared, check_data, prepare_use
 from tfdistribute.training.specs import EvalSpec, check_ends
 from tfdistribute.training.tensorflow_errors import translate_errors
 
@@ -144,6 +144,16 @@ def evaluate(
     if name is None and (shard is None or shard.member.is_chief):
         history_file.append_evaluation(model.model_dir, values)
     return values
+
+
+def check_evaluation(prepared: Prepared, source: Input) -> None:
+    facts = source.facts()
+    check_kinds(prepared.model, facts, prepared.directory.kinds)
+    check_data(source, prepared.model, prepared.codes)
+    v1_canned, devices = prepared.model.is_v1_canned(), prepared.devices
+    run = RunContext.of("evaluate", prepared.settings, facts, v1_canned)
+    replicas = devices.replicas("evaluate")
+    preflight(replace(run, replicas=replicas, devices=flatten(devices.evaluate)))
 
 
 def local_exports(model_dir: str, spec: EvalSpec) -> str:

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tfdistribute import history_file, storage
+from tfdistribute import engine, history_file, storage
 from tfdistribute.checkpoints.contents import is_whole
-from tfdistribute.checkpoints.mirror import local_directory
+from tfdistribute.checkpoints.mirror import local_checkpoint, local_directory
 from tfdistribute.checkpoints.newest import broken_newest, listed_checkpoint, newest_checkpoint
 from tfdistribute.columns import KINDS, ColumnFacts, InputFacts
 from tfdistribute.descriptions import check_directory
@@ -68,6 +68,17 @@ def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -
     if broken is not None:
         warnings.warn(f"{broken}: {verb}() uses {os.path.basename(checkpoint)}.", stacklevel=2)
     return checkpoint
+
+
+def global_step(model_dir: str) -> int:
+    """Read the global step of a model on this machine; 0 if nothing was trained.
+
+    A broken newest checkpoint is skipped, because a task may ask before the chief has moved it aside.
+    """
+    prefix = newest_checkpoint(model_dir)
+    if prefix is None:
+        return 0
+    return int(engine.tf.train.load_variable(local_checkpoint(prefix), "global_step"))
 
 
 def _no_checkpoint(model_dir: str, verb: str, broken: str | None) -> ModelDirectoryError:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
-import secrets
 import warnings
-import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,32 +14,37 @@ from tfdistribute import engine, task_events
 from tfdistribute.checkpoints import mirror
 from tfdistribute.checkpoints.newest import repair
 from tfdistribute.cluster.member import Member
-from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.columns import InputFacts
+from tfdistribute.files import is_remote
 from tfdistribute.inputs import Input, Purpose
 from tfdistribute.inputs.position import first_row
-from tfdistribute.interrupts import StopRequest
+from tfdistribute.interrupts import StopRequest, finish_step_on_interrupt
 from tfdistribute.models import FactorCodes, Model, check_kinds
 from tfdistribute.run_config import (
     TRAINING,
     Devices,
     RunContext,
     RunSettings,
-    build,
-    flatten,
-    preflight,
-    resolve_devices,
+    configure,
     session_hooks,
 )
 from tfdistribute.sharding import BatchPlan, Shard, replica_batch_size
-from tfdistribute.training.history import REPORT_EVERY_S, History, Listener
-from tfdistribute.training.hooks import HookContext, ModelHooks, as_hooks, record_interval
-from tfdistribute.training.model_directory import ModelDirectory, require_checkpoint
-from tfdistribute.training.specs import accepting
-from tfdistribute.training.variables import global_step
+from tfdistribute.training.history import REPORT_EVERY_S, History
+from tfdistribute.training.hooks import (
+    RECORD_EVERY_N_STEPS,
+    HookContext,
+    ModelHooks,
+    as_hooks,
+    record_interval,
+    suppress_nan_error,
+)
+from tfdistribute.training.model_directory import ModelDirectory, global_step, require_checkpoint
+from tfdistribute.training.remote.exclusive import exclusive
+from tfdistribute.training.remote.lease import uploads
+from tfdistribute.training.specs import Training
+from tfdistribute.training.tensorflow_errors import translate_errors
+from tfdistribute.training.tracking import tracked
 from tfdistribute.training.warm_start import compare_warm_start
-
-RECORD_EVERY_N_STEPS = 10
 
 
 @dataclass(frozen=True)
@@ -64,8 +68,8 @@ class Prepared:
     def input_fn(
         self, source: Input, purpose: Purpose, job: str | None = None
     ) -> Callable[..., Any]:
-        seed = run_seed(self.settings, job)
-        source = accepting(source, self.model, self.codes, purpose != "predict")
+        seed = self.settings.input_seed(job)
+        source = self.codes.accepting(source, self.model, purpose != "predict")
         if purpose != "train":
             return source.input_fn(purpose, seed, packed=True)
         source = source.with_codes(
@@ -86,7 +90,7 @@ class Prepared:
         # An existing Estimator may have a configuration of its own.
         if purpose == "evaluate" and self.estimator.config.eval_distribute is not None:
             return None
-        return source.resident_rows(purpose, run_seed(self.settings, job))
+        return source.resident_rows(purpose, self.settings.input_seed(job))
 
     @property
     def graph_key(self) -> Any:
@@ -103,26 +107,14 @@ class Prepared:
     def first_step(self) -> int:
         return global_step(self.model.model_dir)
 
-    def stop_step(self, max_steps: int | None, last_step: int | None) -> int | None:
-        """Return the global step to stop at; on a TPU also the step where the input ends.
-
-        TensorFlow's loop on a TPU takes one step per run if it does not know the last.
-        """
-        return last_step if self.on_tpu else max_steps
-
-    def new_history(
-        self,
-        source: Input,
-        listener: Listener | None,
-        max_steps: int | None,
-        steps: int | None = None,
-    ) -> History:
+    def new_history(self, training: Training) -> History:
+        source, max_steps = training.train.input, training.train.max_steps
         of_data = self.steps_of(source)
-        asked = steps if max_steps is None else max(0, max_steps - self.first_step)
+        asked = training.steps if max_steps is None else max(0, max_steps - self.first_step)
         known = [each for each in (of_data, asked) if each is not None]
         last_step = self.first_step + min(known) if known else None
         size, model_dir = source.facts().global_batch_size, self.model.model_dir
-        history = History(size, listener, last_step, model_dir)
+        history = History(size, training.listener, last_step, model_dir)
         history.note_end_of_data(of_data, asked)
         return history
 
@@ -153,44 +145,81 @@ class Prepared:
         self, verb: str, history: History, stop: StopRequest, hooks: Sequence[Any]
     ) -> list[Any]:
         self.model_hooks.history = history
-        for text in self.notes:
-            history.note(text)
         if history.listener is not None:
             history.listener = stop.on_interrupt_of(history.listener)
         for text in (
+            *self.notes,
             engine.devices.note_on_precision(self.settings.precision),
             engine.session_config.note_on_threads(self.settings.session_config or {}),
+            engine.tpu.note_on_hooks(self.estimator.config.train_distribute) if hooks else None,
         ):
             if text is not None:
                 history.note(text)
-        self._note_steps_of_tpu(hooks, history)
-        every_n_steps = record_interval(hooks, RECORD_EVERY_N_STEPS)
+        rows = self.devices.train
+        has_parts = len(rows) > 0 and len(rows[0]) > 1
+        every_n_steps, own = RECORD_EVERY_N_STEPS, list[Any]()
+        if hooks:
+            every_n_steps = record_interval(hooks)
+            own = as_hooks(hooks, HookContext.here(verb, self.model.model_dir, history))
         return [
             *self.session_hooks("train"),
             engine.hooks.RecordTraining(history, every_n_steps, REPORT_EVERY_S),
             engine.hooks.StopOnRequest(stop),
             engine.hooks.NoteMissingDevices(history.note, self.estimator.config),
-            *self._note_unused_devices(history),
-            *as_hooks(hooks, HookContext.here(verb, self.model.model_dir, history)),
+            *([engine.model_parts.NoteUnusedDevices(rows, history.note)] if has_parts else ()),
+            *own,
         ]
 
-    def saving_listeners(self, history: History) -> list[Any]:
-        config = self.estimator.config
-        saves = config.save_checkpoints_steps or config.save_checkpoints_secs
-        report = engine.multi_worker.ReportSaves(history.checkpoint_saved)
-        return [report] if history.saves_rarely and saves else []
 
-    def _note_unused_devices(self, history: History) -> list[Any]:
-        rows = self.devices.train
-        note = engine.model_parts.NoteUnusedDevices(rows, history.note)
-        return [note] if rows and len(rows[0]) > 1 else []
+@dataclass(frozen=True)
+class TrainingHere:
+    prepared: Prepared
+    history: History
+    stop: StopRequest
+    arguments: dict[str, Any]  # Of ``tf.estimator.TrainSpec``.
 
-    def _note_steps_of_tpu(self, hooks: Sequence[Any], history: History) -> None:
-        steps = engine.tpu.steps_per_run(self.estimator.config.train_distribute)
-        if steps > 1 and hooks:
-            history.note(
-                f"Hooks are called after {steps} steps at a time, when the TPU returns to the host (`steps_per_run`)."
-            )
+
+@contextlib.contextmanager
+def training_here(
+    training: Training, check: Callable[[Prepared], None] = lambda prepared: None
+) -> Iterator[TrainingHere]:
+    """Prepare a training in this process, which takes place inside the block; raises as ``prepare_training``.
+
+    ``check`` may raise before the training begins. What a training does not have is not entered.
+    """
+    verb, model, settings, spec = training.verb, training.model, training.settings, training.train
+    source, model_dir, listeners = spec.input, model.model_dir, list(training.saving_listeners)
+    with exclusive(model_dir), contextlib.ExitStack() as stack:
+        with translate_errors(verb, model_dir):
+            prepared = prepare_training(verb, model, settings, source)
+        check(prepared)
+        history = prepared.new_history(training)
+        source = prepared.continued(source, prepared.first_step)
+        if settings.track is not None:
+            stack.enter_context(tracked(model, settings, history))
+        stack.enter_context(history.save())
+        stack.enter_context(translate_errors(verb, model_dir))
+        stop = stack.enter_context(finish_step_on_interrupt())
+        stack.enter_context(source.serving())
+        if spec.hooks:
+            stack.enter_context(suppress_nan_error(spec.hooks))
+        stack.enter_context(prepared.many_steps(history))
+        if is_remote(model_dir):
+            stack.enter_context(uploads(model_dir))
+            # The losses are saved with checkpoints.
+            config = prepared.estimator.config
+            if config.save_checkpoints_steps or config.save_checkpoints_secs:
+                listeners.insert(0, engine.multi_worker.ReportSaves(history.checkpoint_saved))
+        arguments = {
+            "input_fn": prepared.input_fn(source, "train"),
+            # TensorFlow's loop on a TPU takes one step per run if it does not know the last.
+            "max_steps": history.last_step
+            if prepared.on_tpu and training.steps is None
+            else spec.max_steps,
+            "hooks": prepared.training_hooks(verb, history, stop, spec.hooks),
+            "saving_listeners": listeners or None,
+        }
+        yield TrainingHere(prepared, history, stop, arguments)
 
 
 def prepare_training(
@@ -209,8 +238,7 @@ def prepare_training(
     facts = source.facts()
     directory = ModelDirectory(model.model_dir)
     model, codes = _complete_model(model, directory, facts)
-    model.check(codes.applied(facts))
-    accepting(source, model, codes, needs_label=True)
+    check_data(source, model, codes)
     writes = member is None or member.is_chief
     if writes:
         directory.check_writable()
@@ -218,9 +246,11 @@ def prepare_training(
             warnings.warn(text, stacklevel=2)
             task_events.emit("note", text=text)
     directory.check_owner(model.structure(), for_training=True)
-    vocabularies = compare_warm_start(model, codes)
     notes = tuple(codes.notes(facts, directory.codes)) if writes else ()
     mirror.continue_here(model.model_dir)
+    vocabularies = (
+        compare_warm_start(model, codes) if getattr(model, "warm_start_from", None) else {}
+    )
     prepared = _build(verb, model, directory, settings, facts, codes, member)
     engine.estimator.set_warm_vocabularies(prepared.estimator, vocabularies)
     if writes:
@@ -250,29 +280,11 @@ def prepare_use(
     facts = source.facts() if source is not None else None
     directory = ModelDirectory(model.model_dir)
     model, codes = _complete_model(model, directory, facts)
-    if facts is not None and source is not None:
-        model.check(codes.applied(facts), needs_label=verb == "evaluate")
-        accepting(source, model, codes, needs_label=verb == "evaluate")
+    if source is not None:
+        check_data(source, model, codes, needs_label=verb == "evaluate")
     directory.check_owner(model.structure(), for_training=False)
     checkpoint = mirror.local_checkpoint(checkpoint)
     return _build(verb, model, directory, settings, facts, codes), checkpoint
-
-
-def check_evaluation(prepared: Prepared, source: Input) -> None:
-    facts = source.facts()
-    check_kinds(prepared.model, facts, prepared.directory.kinds)
-    accepting(source, prepared.model, prepared.codes, needs_label=True)
-    prepared.model.check(prepared.codes.applied(facts))
-    context = _run_context("evaluate", prepared.model, prepared.settings, facts)
-    replicas = prepared.devices.replicas("evaluate")
-    preflight(replace(context, replicas=replicas, devices=flatten(prepared.devices.evaluate)))
-
-
-def run_seed(settings: RunSettings, job: str | None = None) -> int:
-    """Choose the seed of inputs without one of their own. A job's name makes it the same in all of its tasks."""
-    if settings.seed is not None:
-        return settings.seed
-    return secrets.randbelow(2**31) if job is None else zlib.crc32(job.encode())
 
 
 def _complete_model(
@@ -286,6 +298,11 @@ def _complete_model(
     codes = FactorCodes.of(model, facts, directory.codes)
     facts = directory.with_known_classes(codes.applied(facts))
     return model.complete_from_input(facts), codes
+
+
+def check_data(source: Input, model: Model, codes: FactorCodes, needs_label: bool = True) -> None:
+    model.check(codes.applied(source.facts()), needs_label)
+    codes.accepting(source, model, needs_label)
 
 
 def _build(
@@ -302,24 +319,15 @@ def _build(
     if verb in TRAINING and settings.micro_batches > 1:
         model.check_micro_batches()
     settings = replace(settings.for_verb(verb), **model.own_settings())
-    context = _run_context(verb, model, settings, facts and codes.applied(facts))
-    settings = replace(settings, strategy=context.strategy)
-    context = replace(context, settings=settings)
-    # Once before TensorFlow starts, and once when its devices are known.
-    preflight(context)
-    devices = resolve_devices(settings)
-    workers = len(member.training_tasks) if member is not None and member.in_step else 1
-    replicas = devices.replicas(verb) * workers
-    preflight(replace(context, replicas=replicas, devices=devices.all))
-    if settings.memory_limit_mb is not None:
-        engine.devices.limit_gpu_memory(settings.memory_limit_mb)
-    config = build(settings, devices, mirror.local_directory(model.model_dir), member, alone)
+    facts = facts and codes.applied(facts)
+    run = RunContext.of(verb, settings, facts, model.is_v1_canned(), os.environ)
+    local = mirror.local_directory(model.model_dir)
+    settings, devices, config = configure(run, local, member, alone)
     if model.has_callbacks():
         # R functions must be called on R's own thread, or R aborts.
         engine.r_thread.adopt(config.train_distribute)
         engine.r_thread.adopt(config.eval_distribute)
     model_hooks = ModelHooks(model.model_dir)
-    local = str(config.model_dir)
     built = model if local == model.model_dir else replace(model, model_dir=local)
     estimator = built.with_session_hooks(model_hooks).build(config)
     if verb in TRAINING:
@@ -328,23 +336,3 @@ def _build(
         )
     engine.estimator.set_factor_levels(estimator, codes.features, codes.label)
     return Prepared(model, directory, estimator, settings, devices, model_hooks, codes)
-
-
-def _run_context(
-    verb: str, model: Model, settings: RunSettings, facts: InputFacts | None
-) -> RunContext:
-    return RunContext(
-        settings,
-        verb,
-        tf_config=read_tf_config(os.environ) if verb in TRAINING else None,
-        v1_canned=model.is_v1_canned(),
-        rows=facts.rows if facts else None,
-        epochs=facts.epochs if facts else None,
-        strings=_strings(facts) if facts else (),
-        global_batch_size=facts.global_batch_size if facts else None,
-    )
-
-
-def _strings(facts: InputFacts) -> tuple[str, ...]:
-    columns = [*(facts.features or {}).values(), *([facts.label] if facts.label else [])]
-    return tuple(column.name for column in columns if column.type == "string")

@@ -10,11 +10,15 @@ from tfdistribute.descriptions import Description, read
 from tfdistribute.descriptions.constraints import Count, Expected, Ge, MayDiffer, PythonObject, Text
 from tfdistribute.errors import ArgumentError, InputError
 from tfdistribute.inputs import Input
-from tfdistribute.models import FactorCodes, Model
+from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
+from tfdistribute.training.history import Listener
 from tfdistribute.training.hooks import HookContext, check_hooks, may_end, read_hooks
+from tfdistribute.training.hooks.description import RECORDS
 
 COMPARED_BY_LAST_STEP = "The last step is compared, see ``TaskFacts``."
+OWN = MayDiffer("Each task has its own.")
+_EVALUATES = MayDiffer("Evaluations do not change what is trained.")
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,8 @@ class TrainSpec(Description):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "hooks", tuple(read_hooks(self.hooks)))
+        if self.hooks:
+            object.__setattr__(self, "hooks", tuple(read_hooks(self.hooks)))
 
 
 @dataclass(frozen=True)
@@ -53,12 +58,43 @@ class EvalSpec(Description):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "hooks", tuple(read_hooks(self.hooks)))
+        if self.hooks:
+            object.__setattr__(self, "hooks", tuple(read_hooks(self.hooks)))
 
 
-def check_training(
-    model: Model, source: Input, steps: int | None, max_steps: int | None, hooks: Sequence[Any]
-) -> None:
+@dataclass(frozen=True)
+class Training:
+    """A training as a user asked for it, in this process or as a task of a cluster.
+
+    Args:
+        verb: "train" or "train_and_evaluate".
+        evaluation: Data and frequency of the evaluations; None for no evaluation.
+        steps: Steps from where the training begins, in place of the global step in ``train``.
+        saving_listeners: tf.estimator.CheckpointSaverListener objects, for the chief.
+        listener: Called with the progress, at most ten times a second.
+        notes: Sentences for the history.
+    """
+
+    verb: Annotated[str, _EVALUATES]
+    model: Model
+    settings: RunSettings
+    train: TrainSpec
+    evaluation: Annotated[EvalSpec | None, _EVALUATES] = None
+    steps: Annotated[int | None, MayDiffer(COMPARED_BY_LAST_STEP)] = None
+    saving_listeners: Annotated[Sequence[Any], MayDiffer("Only the chief saves.")] = ()
+    listener: Annotated[Listener | None, OWN] = None
+    notes: Annotated[Sequence[str], MayDiffer(RECORDS)] = ()
+
+    def check(self) -> None:
+        """Check that the training can end, and that its hooks work in it."""
+        if self.evaluation is None:
+            _check_training(self.model, self.train, self.steps)
+        else:
+            _check_specs(self.model, self.train, self.evaluation)
+
+
+def _check_training(model: Model, spec: TrainSpec, steps: int | None) -> None:
+    max_steps, hooks = spec.max_steps, spec.hooks
     if steps is not None and max_steps is not None:
         raise ArgumentError(
             f"`steps` ({steps}) and `max_steps` ({max_steps}) cannot both be given.",
@@ -66,31 +102,19 @@ def check_training(
             argument="steps",
             value=str(steps),
         )
-    check_hooks(hooks, HookContext.here("train", model.model_dir))
-    if steps is None and max_steps is None and not may_end(hooks):
-        check_ends(source, "train", "steps")
+    if hooks:
+        check_hooks(hooks, HookContext.here("train", model.model_dir))
+    if steps is None and max_steps is None and not (hooks and may_end(hooks)):
+        check_ends(spec.input, "train", "steps")
 
 
-def check_specs(model: Model, train_spec: TrainSpec, eval_spec: EvalSpec) -> None:
+def _check_specs(model: Model, train_spec: TrainSpec, eval_spec: EvalSpec) -> None:
     check_hooks(train_spec.hooks, HookContext.here("train_and_evaluate", model.model_dir))
     check_hooks(eval_spec.hooks, HookContext.here("evaluate", model.model_dir))
     if train_spec.max_steps is None and not may_end(train_spec.hooks):
         check_ends(train_spec.input, "train_and_evaluate", "max_steps")
     if eval_spec.steps is None:
         check_ends(eval_spec.input, "evaluate", "steps")
-
-
-def accepting(source: Input, model: Model, codes: FactorCodes, needs_label: bool) -> Input:
-    """Make an input raise an error at any value that the model cannot use, and fill in the model's defaults.
-
-    See ``Input.accepting`` and ``Input.with_defaults``.
-    """
-    facts = source.facts()
-    by_model = model.accepted_values(facts, needs_label)
-    checked = source.accepting(codes.accepted_values(facts, by_model, needs_label))
-    return checked.with_defaults(
-        {each.feature: each.default for each in model.required_features() if each.default}
-    )
 
 
 def check_ends(source: Input, verb: str, argument: str) -> None:

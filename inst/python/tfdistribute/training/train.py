@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tfdistribute.cluster.member import enter_cluster
 from tfdistribute.errors import ArgumentError, UnsupportedError
 from tfdistribute.files import is_remote
 from tfdistribute.inputs import Input
-from tfdistribute.interrupts import finish_step_on_interrupt
 from tfdistribute.models import Model, Tabular, Wrapped
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.history import History, Listener
-from tfdistribute.training.hooks import suppress_nan_error
-from tfdistribute.training.multi_worker.assignment import TaskAssignment, enter_cluster
+from tfdistribute.training.multi_worker.assignment import TaskAssignment
 from tfdistribute.training.multi_worker.perform import perform
-from tfdistribute.training.preparation import prepare_estimator, prepare_training
-from tfdistribute.training.remote.exclusive import exclusive
-from tfdistribute.training.remote.lease import uploads
-from tfdistribute.training.specs import TrainSpec, check_training
+from tfdistribute.training.preparation import prepare_estimator, training_here
+from tfdistribute.training.specs import Training, TrainSpec
 from tfdistribute.training.tabular import choose_end, steps_note
-from tfdistribute.training.tensorflow_errors import translate_errors
-from tfdistribute.training.tracking import tracked
 
 
 def train(
@@ -59,7 +54,7 @@ def train(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#train
     """
-    member = enter_cluster(settings)
+    member = enter_cluster(settings.cluster, settings.protocol)
     notes: tuple[str, ...] = ()
     if isinstance(model, Tabular):
         model = complete_tabular(
@@ -68,33 +63,13 @@ def train(
         assert model.table is not None
         source, max_steps = source.repeated(model.table.batch_size), model.table.end
         notes = (steps_note(model),)
-    source = source.reading(model.types_read())
-    if member is not None:
-        spec = TrainSpec(source, max_steps, tuple(hooks))
-        return perform(
-            TaskAssignment(
-                "train",
-                member,
-                model,
-                settings,
-                spec,
-                steps=steps,
-                saving_listeners=saving_listeners,
-                listener=listener,
-                notes=notes,
-            )
-        )
-    return _train(
-        model,
-        settings,
-        source,
-        steps=steps,
-        max_steps=max_steps,
-        hooks=hooks,
-        saving_listeners=saving_listeners,
-        listener=listener,
-        notes=notes,
+    spec = TrainSpec(source.reading(model.types_read()), max_steps, tuple(hooks))
+    training = Training(
+        "train", model, settings, spec, None, steps, saving_listeners, listener, notes
     )
+    if member is not None:
+        return perform(TaskAssignment(**vars(training), member=member))
+    return _train_here(training)
 
 
 def complete_tabular(
@@ -116,49 +91,16 @@ def complete_tabular(
                 argument=name,
                 value=str(value),
             )
-    return choose_end(model, settings, source, _train, evaluate, listener, alone)
+    return choose_end(model, settings, source, _train_here, evaluate, listener, alone)
 
 
-def _train(
-    model: Model,
-    settings: RunSettings,
-    source: Input,
-    *,
-    steps: int | None = None,
-    max_steps: int | None = None,
-    hooks: Sequence[Any] = (),
-    saving_listeners: Sequence[Any] = (),
-    listener: Listener | None = None,
-    notes: Sequence[str] = (),
-) -> History:
-    check_training(model, source, steps, max_steps, hooks)
-    with exclusive(model.model_dir):
-        with translate_errors("train", model.model_dir):
-            prepared = prepare_training("train", model, settings, source)
-        history = prepared.new_history(source, listener, max_steps, steps)
-        for text in notes:
-            history.note(text)
-        source = prepared.continued(source, prepared.first_step)
-        with (
-            tracked(model, settings, history),
-            history.save(),
-            translate_errors("train", model.model_dir),
-            finish_step_on_interrupt() as stop,
-            source.serving(),
-            suppress_nan_error(hooks),
-            prepared.many_steps(history),
-            uploads(model.model_dir),
-        ):
-            prepared.estimator.train(
-                prepared.input_fn(source, "train"),
-                steps=steps,
-                max_steps=prepared.stop_step(max_steps, history.last_step)
-                if steps is None
-                else None,
-                hooks=prepared.training_hooks("train", history, stop, hooks),
-                saving_listeners=[*prepared.saving_listeners(history), *saving_listeners] or None,
-            )
-    return history
+def _train_here(training: Training) -> History:
+    training.check()
+    with training_here(training) as here:
+        for text in training.notes:
+            here.history.note(text)
+        here.prepared.estimator.train(steps=training.steps, **here.arguments)
+    return here.history
 
 
 def distribute(estimator: Any, settings: RunSettings, *, calls_r: bool = False) -> Any:

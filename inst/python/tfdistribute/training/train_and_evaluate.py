@@ -8,23 +8,20 @@ from dataclasses import replace
 from typing import Any
 
 from tfdistribute import engine, history_file
+from tfdistribute.cluster.member import enter_cluster
 from tfdistribute.errors import ArgumentError
-from tfdistribute.interrupts import StopRequest, finish_step_on_interrupt
+from tfdistribute.interrupts import StopRequest
 from tfdistribute.models import Model, Tabular
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.evaluate import Evaluation, local_exports
+from tfdistribute.training.evaluate import Evaluation, check_evaluation, local_exports
 from tfdistribute.training.history import History, Listener
-from tfdistribute.training.hooks import HookContext, suppress_nan_error
+from tfdistribute.training.hooks import HookContext
 from tfdistribute.training.hooks.early_stopping import notes_on_evaluations
 from tfdistribute.training.model_directory import require_checkpoint
-from tfdistribute.training.multi_worker.assignment import TaskAssignment, enter_cluster
+from tfdistribute.training.multi_worker.assignment import TaskAssignment
 from tfdistribute.training.multi_worker.perform import perform
-from tfdistribute.training.preparation import check_evaluation, prepare_training
-from tfdistribute.training.remote.exclusive import exclusive
-from tfdistribute.training.remote.lease import uploads
-from tfdistribute.training.specs import EvalSpec, TrainSpec, check_specs
-from tfdistribute.training.tensorflow_errors import translate_errors
-from tfdistribute.training.tracking import tracked
+from tfdistribute.training.preparation import TrainingHere, training_here
+from tfdistribute.training.specs import EvalSpec, Training, TrainSpec
 
 
 def train_and_evaluate(
@@ -54,82 +51,47 @@ def train_and_evaluate(
     types = model.types_read()
     train_spec = replace(train_spec, input=train_spec.input.reading(types))
     eval_spec = replace(eval_spec, input=eval_spec.input.reading(types))
-    member = enter_cluster(settings)
+    training = Training(
+        "train_and_evaluate", model, settings, train_spec, eval_spec, listener=listener
+    )
+    member = enter_cluster(settings.cluster, settings.protocol)
     if member is not None:
-        return perform(
-            TaskAssignment(
-                "train_and_evaluate",
-                member,
-                model,
-                settings,
-                train_spec,
-                eval_spec,
-                listener=listener,
-            )
-        )
-    check_specs(model, train_spec, eval_spec)
-    with exclusive(model.model_dir):
-        return _train_and_evaluate(model, settings, train_spec, eval_spec, listener)
+        return perform(TaskAssignment(**vars(training), member=member))
+    training.check()
+    with training_here(
+        training, check=lambda prepared: check_evaluation(prepared, eval_spec.input)
+    ) as here:
+        _train_and_evaluate(here, training, eval_spec)
+    return here.history
 
 
-def _train_and_evaluate(
-    model: Model,
-    settings: RunSettings,
-    train_spec: TrainSpec,
-    eval_spec: EvalSpec,
-    listener: Listener | None,
-) -> History:
-    with translate_errors("train_and_evaluate", model.model_dir):
-        prepared = prepare_training("train_and_evaluate", model, settings, train_spec.input)
-    check_evaluation(prepared, eval_spec.input)
-    context = HookContext.here("evaluate", model.model_dir)
-    evaluation = Evaluation(prepared, eval_spec, context)
-    history = prepared.new_history(train_spec.input, listener, train_spec.max_steps)
-    train_input = prepared.continued(train_spec.input, prepared.first_step)
-    tf = engine.tf
-    with (
-        tracked(model, settings, history),
-        history.save(),
-        translate_errors("train_and_evaluate", model.model_dir),
-        finish_step_on_interrupt() as stop,
-        train_spec.input.serving(),
-        evaluation.source.serving(),
-        suppress_nan_error(train_spec.hooks),
-        prepared.many_steps(history),
-        uploads(model.model_dir),
+def _train_and_evaluate(here: TrainingHere, training: Training, eval_spec: EvalSpec) -> None:
+    prepared, history, model_dir = here.prepared, here.history, here.prepared.model.model_dir
+    evaluation = Evaluation(prepared, eval_spec, HookContext.here("evaluate", model_dir))
+    hooks, settings = training.train.hooks, training.settings
+    for text in notes_on_evaluations(
+        hooks, eval_spec.throttle_secs, settings, history, prepared.first_step
     ):
-        for text in notes_on_evaluations(
-            train_spec.hooks, eval_spec.throttle_secs, settings, history, prepared.first_step
-        ):
-            history.note(text)
-        known = history_file.read_evaluations(model.model_dir, of_training=True)
-        engine.best_exports.remember(
-            eval_spec.exporters, local_exports(model.model_dir, eval_spec), known
+        history.note(text)
+    known = history_file.read_evaluations(model_dir, of_training=True)
+    engine.best_exports.remember(eval_spec.exporters, local_exports(model_dir, eval_spec), known)
+    evaluate = _noting(evaluation, history, here.stop)
+    tf = engine.tf
+    with evaluation.source.serving(), prepared.estimator.evaluate_with(evaluate):
+        tf.estimator.train_and_evaluate(
+            prepared.estimator,
+            tf.estimator.TrainSpec(**here.arguments),
+            tf.estimator.EvalSpec(
+                # The evaluation has its own.
+                input_fn=lambda: None,
+                exporters=list(eval_spec.exporters),
+                start_delay_secs=eval_spec.start_delay_secs,
+                throttle_secs=eval_spec.throttle_secs,
+            ),
         )
-        evaluate = _noting(evaluation, history, stop)
-        with prepared.estimator.evaluate_with(evaluate):
-            tf.estimator.train_and_evaluate(
-                prepared.estimator,
-                tf.estimator.TrainSpec(
-                    prepared.input_fn(train_input, "train"),
-                    max_steps=prepared.stop_step(train_spec.max_steps, history.last_step),
-                    hooks=prepared.training_hooks(
-                        "train_and_evaluate", history, stop, train_spec.hooks
-                    ),
-                    saving_listeners=prepared.saving_listeners(history) or None,
-                ),
-                tf.estimator.EvalSpec(
-                    # The evaluation has its own.
-                    input_fn=lambda: None,
-                    exporters=list(eval_spec.exporters),
-                    start_delay_secs=eval_spec.start_delay_secs,
-                    throttle_secs=eval_spec.throttle_secs,
-                ),
-            )
         if not history.evaluations:
             # TensorFlow evaluates only after it has trained; the model may already have been at max_steps.
-            evaluate(require_checkpoint(model.model_dir, None, "evaluate"))
-    return history
+            evaluate(require_checkpoint(model_dir, None, "evaluate"))
 
 
 def _noting(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import time
+from dataclasses import dataclass, field
 from typing import Any
 
 from tfdistribute import gpus
@@ -15,6 +16,7 @@ _SAMPLE_EVERY_S = 1.0
 _NOTED_FROM, _NOTED_AFTER_S = 0.5, 10.0
 
 
+@dataclass
 class Utilization:
     """Samples of a training, at most one a second.
 
@@ -26,12 +28,12 @@ class Utilization:
         https://docs.nvidia.com/deploy/nvml-api
     """
 
-    def __init__(self) -> None:
-        self.values: dict[str, float] = {}
-        self._sampled_at = 0.0
-        self._first: tuple[float, float] | None = None
-        self._last = self._seconds = 0.0
-        self._devices: list[Any] | None = None
+    values: dict[str, float] = field(default_factory=dict[str, float])
+    _sampled_at: float = 0.0
+    _first: tuple[float, float] | None = None
+    _last: float = 0.0
+    _seconds: float = 0.0
+    _devices: list[Any] | None = None
 
     def sample(self, waited_s: float | None) -> None:
         now = time.monotonic()

@@ -12,17 +12,6 @@ from tfdistribute.errors import ArgumentError
 from tfdistribute.training.model_directory import require_checkpoint
 
 
-def global_step(model_dir: str) -> int:
-    """Read the global step of a model on this machine; 0 if nothing was trained.
-
-    A broken newest checkpoint is skipped, because a task may ask before the chief has moved it aside.
-    """
-    prefix = newest_checkpoint(model_dir)
-    if prefix is None:
-        return 0
-    return int(engine.tf.train.load_variable(local_checkpoint(prefix), "global_step"))
-
-
 def variable_names(model_dir: str, verb: str = "variable_names") -> list[str]:
     """List the variables of a trained model, including slots of optimizers and the global step."""
     checkpoint = local_checkpoint(require_checkpoint(model_dir, None, verb))

@@ -393,7 +393,7 @@ from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.train import train
-from tfdistribute.training.variables import global_step
+from tfdistribute.training.model_directory import global_step
 
 times, hangs_at, strategy = {times}, {hangs_at}, {strategy}
 drawn = 0

@@ -20,7 +20,6 @@ from tfdistribute.inputs.files import blocks
 from tfdistribute.inputs.packed.packing import PackedColumns, pack
 from tfdistribute.inputs.records.tfrecord import write_tfrecord
 from tfdistribute.models import FactorCodes
-from tfdistribute.training.specs import accepting
 
 
 def table(rows: int) -> PackedColumns:
@@ -185,13 +184,13 @@ def test_a_default_of_the_model_fills_in_for_a_record_without_the_feature(
     buckets = {"kind": "bucketized", "source_column": number, "boundaries": [3.0]}
     pair = {"kind": "numeric", "key": "x", "shape": [2]}
     model = models.model("linear_regressor", feature_columns=[{**pair, **fields}, buckets])
-    given = accepting(source, model, FactorCodes(), needs_label=True)
+    given = FactorCodes().accepting(source, model, needs_label=True)
     (batch,) = batches(given, "predict")
     assert batch["x"].tolist() == [[0.5, 0.5] if row % 2 else [row, 1.0] for row in range(8)]
     assert batch["n"].tolist() == [7 if row % 2 else row for row in range(8)]
     # The columns without a default are still named.
     strict = models.model("linear_regressor", feature_columns=[pair, buckets])
-    given = accepting(source, strict, FactorCodes(), needs_label=True)
+    given = FactorCodes().accepting(source, strict, needs_label=True)
     text = "Record 2 .* has no value in the column `x`"
     with pytest.raises(InputError, match=text), given.serving():
         batches(given, "predict")

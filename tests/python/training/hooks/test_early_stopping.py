@@ -27,9 +27,10 @@ from tfdistribute.training.hooks.early_stopping import (
     Watch,
     notes_on_evaluations,
 )
+from tfdistribute.training.model_directory import global_step
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
-from tfdistribute.training.variables import global_step, variable_names, variable_value
+from tfdistribute.training.variables import variable_names, variable_value
 
 
 def early(**fields: Any) -> EarlyStopping:

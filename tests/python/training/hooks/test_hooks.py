@@ -28,8 +28,8 @@ from tfdistribute.training.hooks import (
     read_hooks,
     record_interval,
 )
+from tfdistribute.training.model_directory import global_step
 from tfdistribute.training.train import train
-from tfdistribute.training.variables import global_step
 
 
 def test_mappings_become_hooks_and_tensorflows_objects_stay():
@@ -46,8 +46,8 @@ def test_a_hook_that_only_trains_is_refused_elsewhere():
 
 def test_the_last_history_saver_sets_the_interval():
     hooks = [hook("history_saver", every_n_steps=3), hook("history_saver", every_n_steps=5)]
-    assert record_interval(hooks, 10) == 5
-    assert record_interval([hook("progress_bar")], 10) == 10
+    assert record_interval(hooks) == 5
+    assert record_interval([hook("progress_bar")]) == 10
 
 
 def test_only_hooks_that_can_end_a_training_replace_its_steps():

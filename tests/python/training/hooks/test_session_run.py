@@ -17,7 +17,7 @@ from tfdistribute.errors import (
     CallbackError,
 )
 from tfdistribute.training.evaluate import evaluate
-from tfdistribute.training.variables import global_step
+from tfdistribute.training.model_directory import global_step
 
 MOMENTS = ["begin", "after_create_session", "before_run", "after_run", "end"]
 

@@ -84,9 +84,8 @@ def entries(
     plain = {"kind": "linear_regressor", "feature_columns": NUMBERS, "optimizer": SGD}
     made = read(Model, {"model_dir": "models/m", **plain, **(model or {})})
     spec = TrainSpec(read(Input, {**source(None), **(data or {})}), 10, hooks)
-    assignment = TaskAssignment(
-        "train", cast("Any", None), made, read(RunSettings, config or {}), spec
-    )
+    settings = read(RunSettings, config or {})
+    assignment = TaskAssignment("train", made, settings, spec, member=cast("Any", None))
     return assignment.entries(made)
 
 

@@ -18,7 +18,7 @@ from support.fake_peers import fake_servers
 import tfdistribute
 from tfdistribute import engine, task_events
 from tfdistribute.checkpoints.newest import newest_checkpoint
-from tfdistribute.cluster.member import Member
+from tfdistribute.cluster.member import Member, enter_cluster
 from tfdistribute.cluster.spec import Task
 from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.descriptions import read
@@ -27,12 +27,11 @@ from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.multi_worker import handshake, parameter_server, resume
-from tfdistribute.training.multi_worker.assignment import TaskAssignment, enter_cluster
+from tfdistribute.training.multi_worker.assignment import TaskAssignment
 from tfdistribute.training.multi_worker.evaluator import _Evaluator, evaluate_checkpoints
 from tfdistribute.training.multi_worker.history import TaskHistory
 from tfdistribute.training.multi_worker.peers import FACTS, Peers
 from tfdistribute.training.multi_worker.resume import ProgressFile
-from tfdistribute.training.preparation import run_seed
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.train import train
 
@@ -175,7 +174,7 @@ def test_a_process_that_does_not_know_its_task_does_not_train_alone(
 ) -> None:
     monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": {"chief": ["a:1"], "worker": ["b:1"]}}))
     with pytest.raises(ClusterError, match="does not say which of them this process is"):
-        enter_cluster(RunSettings())
+        enter_cluster(None)
 
 
 def test_an_address_that_would_abort_the_process_is_refused(
@@ -186,14 +185,15 @@ def test_an_address_that_would_abort_the_process_is_refused(
     task = {"type": "chief", "index": 0}
     monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
     with pytest.raises(ClusterError, match="is not an address"):
-        enter_cluster(RunSettings())
+        enter_cluster(None)
 
 
 def test_deadlines_come_from_the_strategy_or_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     def deadlines(**settings: Any) -> tuple[float, float]:
         model = read(Model, {"kind": "baseline_regressor", "model_dir": "m"})
         training = TrainSpec(read(Input, cluster_task.source(1)))
-        assignment = TaskAssignment("train", CHIEF, model, read(RunSettings, settings), training)
+        run = read(RunSettings, settings)
+        assignment = TaskAssignment("train", model, run, training, member=CHIEF)
         return assignment.start_timeout_s, assignment.stall_timeout_s
 
     addresses = {"kind": "addresses", "chief": ["a:1"], "start_timeout_s": 5, "stall_timeout_s": 9}
@@ -235,11 +235,11 @@ def evaluator(model: Model, exporter: Any = None) -> _Evaluator:
     )
     assignment = TaskAssignment(
         "train_and_evaluate",
-        EVALUATOR,
         model,
         RunSettings(),
         TrainSpec(read(Input, cluster_task.source(1))),
         spec,
+        member=EVALUATOR,
     )
     history = TaskHistory()
     return _Evaluator(assignment, spec, history, Peers(EVALUATOR))
@@ -298,10 +298,10 @@ def test_a_server_ends_though_the_chief_was_gone_before_it_came(
     server = member("ps", ps=("127.0.0.1:4",))
     assignment = TaskAssignment(
         "train",
-        server,
         read(Model, model),
         read(RunSettings, {"strategy": strategy}),
         TrainSpec(read(Input, cluster_task.source(1))),
+        member=server,
     )
     monkeypatch.setattr(parameter_server, "start_server", lambda member: None)
     monkeypatch.setattr(parameter_server, "_POLL_S", 0.01)
@@ -336,7 +336,9 @@ def test_a_task_without_a_session_sees_that_the_directory_is_not_the_chiefs(
     model = read(Model, {**cluster_task.MODELS["linear"](tmp_path), "model_dir": str(tmp_path)})
     training = TrainSpec(read(Input, cluster_task.source(1)))
     spec = EvalSpec(read(Input, cluster_task.source(1)), start_delay_secs=0, throttle_secs=0)
-    assignment = TaskAssignment("train_and_evaluate", task, model, RunSettings(), training, spec)
+    assignment = TaskAssignment(
+        "train_and_evaluate", model, RunSettings(), training, spec, member=task
+    )
     perform_task = {"evaluator": evaluate_checkpoints, "ps": parameter_server.serve_variables}[role]
     with pytest.raises(ModelDirectoryError, match=rf"{role} 0 .* does not see .*/elsewhere"):
         perform_task(assignment, servers.peers(task))
@@ -425,11 +427,11 @@ def test_a_training_that_saved_nothing_leaves_nothing_to_evaluate(
 
 def test_the_seed_of_an_input_is_the_same_in_every_task(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = RunSettings(seed=None)
-    seeds = {run_seed(settings, member("worker", index).job_name) for index in (0, 1)}
-    assert seeds == {run_seed(settings, CHIEF.job_name)}
+    seeds = {settings.input_seed(member("worker", index).job_name) for index in (0, 1)}
+    assert seeds == {settings.input_seed(CHIEF.job_name)}
     monkeypatch.setenv(task_events.JOB, os.path.join("private", "job-1"))
-    assert run_seed(settings, CHIEF.job_name) not in seeds
-    assert run_seed(RunSettings(seed=3), CHIEF.job_name) == 3
+    assert settings.input_seed(CHIEF.job_name) not in seeds
+    assert RunSettings(seed=3).input_seed(CHIEF.job_name) == 3
 
 
 def test_sparse_gradients_are_summed_otherwise_between_processes_only():

@@ -5,6 +5,7 @@ from tfdistribute.engine.tpu.system import (
     cores,
     has_kernels,
     is_tpu,
+    note_on_hooks,
     program,
     steps_per_run,
     strategy,

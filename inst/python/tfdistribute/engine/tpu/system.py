@@ -59,6 +59,14 @@ def steps_per_run(strategy: Any) -> int:
     return strategy.extended.steps_per_run if is_tpu(strategy) else 1
 
 
+def note_on_hooks(strategy: Any) -> str | None:
+    """Return a sentence about when hooks are called, or None if they are called after each step."""
+    steps = steps_per_run(strategy)
+    if steps == 1:
+        return None
+    return f"Hooks are called after {steps} steps at a time, when the TPU returns to the host (`steps_per_run`)."
+
+
 @contextlib.contextmanager
 def program() -> Iterator[None]:
     """Call a model function inside the block; on a TPU, it makes a part of a program.

@@ -11,5 +11,5 @@ from tfdistribute.training.hooks.description import (
     read_hooks,
 )
 from tfdistribute.training.hooks.early_stopping import EarlyStopping
-from tfdistribute.training.hooks.record import record_interval
+from tfdistribute.training.hooks.record import RECORD_EVERY_N_STEPS, record_interval
 from tfdistribute.training.hooks.tensors import suppress_nan_error

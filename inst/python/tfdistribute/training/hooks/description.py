@@ -96,14 +96,14 @@ def may_end(hooks: Sequence[Any]) -> bool:
     return any(hook.may_end if isinstance(hook, Hook) else True for hook in hooks)
 
 
+@dataclass
 class ModelHooks:
-    def __init__(self, model_dir: str) -> None:
-        self._model_dir = model_dir
-        self.history: History | None = None
+    model_dir: str
+    history: History | None = None
 
     def __call__(self, hooks: Sequence[Any], mode: str) -> list[Any]:
         """Make session hooks in the same order; ArgumentError for a hook that must be given to the verb."""
-        context = HookContext.here(VERBS[mode], self._model_dir, self.history)
+        context = HookContext.here(VERBS[mode], self.model_dir, self.history)
         all_hooks: list[Any] = []
         for hook in read_hooks(hooks):
             session_hooks = as_hooks([hook], context)

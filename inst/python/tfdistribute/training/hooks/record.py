@@ -9,12 +9,14 @@ from typing import Any, ClassVar
 from tfdistribute.descriptions.constraints import Count
 from tfdistribute.training.hooks.description import RECORDS, Hook, HookContext
 
+RECORD_EVERY_N_STEPS = 10
+
 
 @dataclass(frozen=True)
 class HistorySaver(Hook, kind="history_saver"):
     may_differ: ClassVar[str | None] = RECORDS
 
-    every_n_steps: Count = 10
+    every_n_steps: Count = RECORD_EVERY_N_STEPS
 
     def session_hook(self, context: HookContext) -> None:
         """Return None: see ``record_interval``."""
@@ -36,6 +38,6 @@ class ViewMetrics(Hook, kind="view_metrics"):
         """Return None: the page listens to the history."""
 
 
-def record_interval(hooks: Sequence[Any], default: int) -> int:
+def record_interval(hooks: Sequence[Any]) -> int:
     intervals = [hook.every_n_steps for hook in hooks if isinstance(hook, HistorySaver)]
-    return intervals[-1] if intervals else default
+    return intervals[-1] if intervals else RECORD_EVERY_N_STEPS

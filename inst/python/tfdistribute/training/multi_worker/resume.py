@@ -19,9 +19,9 @@ from tfdistribute.checkpoints.mirror import continue_here
 from tfdistribute.checkpoints.newest import tidy
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.task_facts import TaskFacts
+from tfdistribute.training.model_directory import global_step
 from tfdistribute.training.multi_worker.handshake import SHARE_S, Handshake
 from tfdistribute.training.multi_worker.peers import Peers
-from tfdistribute.training.variables import global_step
 
 FILE = "tfdistribute-training.json"
 # Approximate start of this process.

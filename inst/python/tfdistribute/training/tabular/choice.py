@@ -16,6 +16,7 @@ from tfdistribute.models import Model, Tabular
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import Listener
 from tfdistribute.training.model_directory import ModelDirectory
+from tfdistribute.training.specs import Training, TrainSpec
 from tfdistribute.training.tabular.validation import split
 
 # The checkpoint at the end of each training is enough.
@@ -79,7 +80,8 @@ def _choose(
     with tempfile.TemporaryDirectory(prefix="tfdistribute-validation-") as directory:
         candidate = replace(model.with_table(steps=steps), model_dir=directory)
         for end in ends:
-            train(candidate, _quiet(settings), part, max_steps=end, listener=listener)
+            spec = TrainSpec(part, end)
+            train(Training("train", candidate, _quiet(settings), spec, listener=listener))
             losses.append(_loss(evaluate(candidate, _quiet(settings), judges)))
             # The layers may need more than one cycle to be better than the linear model, which is the first.
             if losses[-1] > min(losses[1:] or losses) or not clock.allows_another(len(losses)):

@@ -1,4 +1,18 @@
-# Features and responses that slow down learning because of their unit.
+# Preparation of a training in this session: what the model keeps of the first rows, and what a user should know before
+# the training begins.
+
+# The model and the arguments of a verb as they are trained. `show` is whether notes are printed.
+prepare_training <- function(object, arguments, show) {
+  training_rows <- function() arguments$input_fn %||% arguments$train_spec$input
+  object <- with_standardized_response(object, training_rows())
+  arguments <- with_fitted_replacements(object, arguments, show)
+  if (show) {
+    note_large_features(object, training_rows())
+    note_far_response(object, training_rows())
+  }
+  note_continuation(object)
+  list(object = object, arguments = arguments)
+}
 
 # Standard deviation from which a feature causes a note.
 large_spread <- 1000
@@ -75,4 +89,23 @@ note_far_response <- function(object, input) {
     )),
     i = "Give the model standardize_response = TRUE, or scale the response in the data."
   ))
+}
+
+# A training continues from the newest checkpoint, but a user who runs a script or a pipeline again may expect a new
+# model. Therefore a message names a checkpoint from before this session, once. The session that starts a job prints it
+# for its tasks.
+note_continuation <- function(object) {
+  directory <- absolute_path(object$model_dir)
+  is_known <- isTRUE(attr(object, "temporary")) || directory %in% the$trained_directories
+  if (is_known || nzchar(Sys.getenv(job_variable))) {
+    return(invisible())
+  }
+  the$trained_directories <- c(the$trained_directories, directory)
+  checkpoint <- call_backend("latest_checkpoint", model_dir = directory)
+  if (!is.null(checkpoint)) {
+    cli::cli_inform(c(
+      i = "Training continues from {.file {basename(checkpoint)}} in `model_dir` {.val {directory}}.",
+      i = "To train from step 0, delete that directory or give another one."
+    ))
+  }
 }
