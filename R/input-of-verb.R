@@ -23,6 +23,13 @@ input_of_verb <- function(x, object, verb, ..., data = NULL) {
   input
 }
 
+# Remove the rows that Spark wrote for one verb.
+remove_rows <- function(input) {
+  if (isTRUE(attr(input, "temporary"))) {
+    call_backend("remove_spark_rows", paths = as.list(source_of(input)$paths))
+  }
+}
+
 input_of_rows <- function(x, object, verb, ..., data) {
   keeps <- is_tabular(object) && !"impute" %in% ...names_of(...) && (is_data(x) || is_data(data))
   if (keeps) {

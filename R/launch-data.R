@@ -17,13 +17,6 @@ share_data <- function(object, arguments, directory) {
   arguments
 }
 
-# Remove the rows that Spark wrote for one verb.
-remove_rows <- function(input) {
-  if (isTRUE(attr(input, "temporary"))) {
-    call_backend("remove_spark_rows", paths = as.list(source_of(input)$paths))
-  }
-}
-
 input_files <- function(arguments) {
   paths <- unlist(lapply(arguments, function(x) if (inherits(x, input_classes)) source_of(x)$paths))
   paths <- as.character(unique(paths))
