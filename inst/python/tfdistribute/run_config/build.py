@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute import engine
 from tfdistribute.cluster.member import Member
-from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.environment import changed_variable
 from tfdistribute.errors import RunConfigError
 from tfdistribute.run_config.rules import preflight
@@ -118,8 +116,7 @@ def build(
 def build_run_config(settings: RunSettings) -> Any:
     """Check settings for any verb, and make a ``tf.estimator.RunConfig`` for the constructor of any Estimator."""
     _check_for_others(settings)
-    run = RunContext(settings, "train_and_evaluate", tf_config=read_tf_config(os.environ))
-    return configure(run, alone=False)[-1]
+    return configure(RunContext.of("train_and_evaluate", settings, None), alone=False)[-1]
 
 
 def _check_for_others(settings: RunSettings) -> None:

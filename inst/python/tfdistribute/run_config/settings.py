@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import secrets
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
 
 from tfdistribute.cluster.spec import Cluster, LocalCluster
@@ -224,16 +224,15 @@ class RunContext:
         verb: str,
         settings: RunSettings,
         facts: InputFacts | None,
-        v1_canned: bool,
-        environment: Mapping[str, str] = MappingProxyType({}),
+        v1_canned: bool = False,
     ) -> RunContext:
-        """Describe a run before its devices are known; ``facts`` are of its input, None if it has none."""
+        """Describe a run in this process before its devices are known; ``facts`` are of its input, if it has one."""
         facts = facts or InputFacts()
         columns = [*(facts.features or {}).values(), *([facts.label] if facts.label else [])]
         return cls(
             settings,
             verb,
-            tf_config=read_tf_config(environment) if verb in TRAINING else None,
+            tf_config=read_tf_config(os.environ) if verb in TRAINING else None,
             v1_canned=v1_canned,
             rows=facts.rows,
             epochs=facts.epochs,

@@ -150,8 +150,8 @@ def check_evaluation(prepared: Prepared, source: Input) -> None:
     facts = source.facts()
     check_kinds(prepared.model, facts, prepared.directory.kinds)
     check_data(source, prepared.model, prepared.codes)
-    v1_canned, devices = prepared.model.is_v1_canned(), prepared.devices
-    run = RunContext.of("evaluate", prepared.settings, facts, v1_canned)
+    devices = prepared.devices
+    run = RunContext.of("evaluate", prepared.settings, facts, prepared.model.is_v1_canned())
     replicas = devices.replicas("evaluate")
     preflight(replace(run, replicas=replicas, devices=flatten(devices.evaluate)))
 

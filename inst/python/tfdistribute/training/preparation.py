@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -185,7 +184,7 @@ def training_here(
 ) -> Iterator[TrainingHere]:
     """Prepare a training in this process, which takes place inside the block; raises as ``prepare_training``.
 
-    ``check`` may raise before the training begins. What a training does not have is not entered.
+    ``check`` may raise before the training begins. Only the parts that a training has are entered.
     """
     verb, model, settings, spec = training.verb, training.model, training.settings, training.train
     source, model_dir, listeners = spec.input, model.model_dir, list(training.saving_listeners)
@@ -320,7 +319,7 @@ def _build(
         model.check_micro_batches()
     settings = replace(settings.for_verb(verb), **model.own_settings())
     facts = facts and codes.applied(facts)
-    run = RunContext.of(verb, settings, facts, model.is_v1_canned(), os.environ)
+    run = RunContext.of(verb, settings, facts, model.is_v1_canned())
     local = mirror.local_directory(model.model_dir)
     settings, devices, config = configure(run, local, member, alone)
     if model.has_callbacks():
