@@ -49,8 +49,8 @@ def perform(verb: str, model_dir: Path) -> None:
     assert "value" in answer, answer
 
 
-# When all took their path for granted, train() went through 25 files with 57 hops and 33 returns, and
-# train_and_evaluate() through 27 with 71 and 45.
+# Before verbs prepared a training in one place, train() took 25 files, 57 hops and 33 returns, and train_and_evaluate()
+# 27, 71 and 45.
 @pytest.mark.parametrize(
     ("verb", "reached", "most"),
     [
