@@ -71,7 +71,7 @@ with_class_weights <- function(weights, class_weights, y) {
     return(weights)
   }
   counts <- table(y)
-  if (length(class_weights) == 1 && is.null(names(class_weights))) {
+  if (is.numeric(class_weights) && length(class_weights) == 1 && is.null(names(class_weights))) {
     rarest <- which.min(ifelse(counts == 0, Inf, counts))
     class_weights <- replace(rep(1, length(counts)), rarest, class_weights)
   } else if (!is.null(names(class_weights))) {
