@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 import pytest
-from tfdistribute.storage.status import Status
 
 from tfdistribute import storage
 from tfdistribute.errors import ModelDirectoryError
+from tfdistribute.storage.buckets import Status
 from tfdistribute.training.remote import lease
 from tfdistribute.training.remote.lease import NAME, Lease, check_free, hold_lease
 
