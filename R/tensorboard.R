@@ -71,7 +71,9 @@ tensorboard <- function(
 # Says so if a directory has a profile, which this Python's TensorBoard does not show without a plugin.
 note_missing_profiler <- function(log_dir, python = python_found()) {
   paths <- vapply(c(log_dir), log_path, "")
-  plugin <- c("-c", "import tensorboard_plugin_profile")
+  # Before 2.20, the plugin was the package that is installed.
+  either <- "u.find_spec('xprof') or u.find_spec('tensorboard_plugin_profile')"
+  plugin <- c("-c", paste("import importlib.util as u; assert", either))
   if (
     any(dir.exists(file.path(paths, "profile"))) &&
       processx::run(python, plugin, error_on_status = FALSE)$status != 0
