@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import tempfile
 import warnings
 from collections.abc import Collection, Mapping
@@ -13,7 +12,7 @@ from typing import Any
 
 from tfdistribute import engine, history_file, storage
 from tfdistribute.checkpoints.contents import is_whole
-from tfdistribute.checkpoints.mirror import local_checkpoint, local_directory
+from tfdistribute.checkpoints.mirror import local_checkpoint
 from tfdistribute.checkpoints.newest import broken_newest, listed_checkpoint, newest_checkpoint
 from tfdistribute.columns import KINDS, ColumnFacts, InputFacts
 from tfdistribute.descriptions import check_directory
@@ -31,10 +30,6 @@ OWN_FILES = (SIGNATURE, history_file.LOSSES, history_file.EVALUATIONS, position.
 # What a training learned from its rows, beside weights.
 _LEARNED = {"kinds", "replacements", "terms"}
 _LEARNED_BY_MODEL = {"response_scale", "learned"}
-
-_FULL = re.compile(r"No space left on device|Disk quota exceeded")
-_NOT_WRITABLE = re.compile(r"Read-only file system|Permission denied")
-_MISSING = re.compile(r"No such file or directory|Parent directory of .* doesn't exist")
 
 
 def require_checkpoint(model_dir: str, checkpoint_path: str | None, verb: str) -> str:
@@ -219,7 +214,7 @@ class ModelDirectory:
             return
         try:
             os.makedirs(self.path, exist_ok=True)
-            _try_to_write(self.path)
+            try_to_write(self.path)
         except OSError as error:
             raise ModelDirectoryError(
                 f'`model_dir` "{self.path}" cannot be written: {error.strerror}.',
@@ -293,41 +288,7 @@ class ModelDirectory:
         return {name: values for name, values in learned.items() if values}
 
 
-def directory_error(text: str, model_dir: str) -> ModelDirectoryError | None:
-    """Explain an error that began with a failed access to model_dir, which existed before; None for any other.
-
-    The text need not name a path, so the directory itself is examined.
-    """
-    problem, remedy = None, ""
-    model_dir = local_directory(model_dir)
-    if _FULL.search(text):
-        problem = f'The disk that holds `model_dir` "{model_dir}" is full.'
-        remedy = "Free space there or choose another `model_dir`"
-    elif _MISSING.search(text) and not os.path.isdir(model_dir):
-        problem = f'`model_dir` "{model_dir}" was deleted while it was in use.'
-        remedy = "Restore it from a copy, or train again from step 0"
-    elif _NOT_WRITABLE.search(text) and (why := _why_not_writable(model_dir)) is not None:
-        problem = f'`model_dir` "{model_dir}" cannot be written any more: {why}.'
-        remedy = "Make it writable or copy it elsewhere"
-    if problem is None:
-        return None
-    return ModelDirectoryError(
-        problem,
-        f"{remedy}; a training continues from the last checkpoint that is left.",
-        argument="model_dir",
-        value=model_dir,
-    )
-
-
-def _why_not_writable(model_dir: str) -> str | None:
-    try:
-        _try_to_write(model_dir)
-    except OSError as error:
-        return error.strerror
-    return None
-
-
-def _try_to_write(directory: str) -> None:
+def try_to_write(directory: str) -> None:
     with tempfile.TemporaryFile(dir=directory) as file:
         # A file without content needs no space.
         file.write(b"-")

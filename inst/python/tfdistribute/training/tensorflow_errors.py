@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Iterator
 
 from tfdistribute import gpus
+from tfdistribute.checkpoints.mirror import local_directory
 from tfdistribute.errors import (
     InputError,
     ModelDirectoryError,
@@ -16,7 +18,11 @@ from tfdistribute.errors import (
     TrainingError,
     said_by_tensorflow,
 )
-from tfdistribute.training.model_directory import directory_error
+from tfdistribute.training.model_directory import try_to_write
+
+_FULL = re.compile(r"No space left on device|Disk quota exceeded")
+_NOT_WRITABLE = re.compile(r"Read-only file system|Permission denied")
+_MISSING = re.compile(r"No such file or directory|Parent directory of .* doesn't exist")
 
 # Patterns in TensorFlow's text, and their meaning for the user. The first match wins.
 _MEANINGS: tuple[tuple[str, type[TfdistributeError], str, str], ...] = (
@@ -77,7 +83,7 @@ def translate(error: Exception, verb: str, model_dir: str | None = None) -> Tfdi
         if isinstance(link, TfdistributeError):
             return link
     text = str(error)
-    known_error = None if model_dir is None else directory_error(text, model_dir)
+    known_error = None if model_dir is None else _directory_error(text, model_dir)
     if known_error is not None:
         return known_error
     known_error = _out_of_range(text) or _out_of_memory(text)
@@ -138,3 +144,37 @@ def translate_errors(verb: str, model_dir: str | None = None) -> Iterator[None]:
         if translation is error:
             raise
         raise translation from error
+
+
+def _directory_error(text: str, model_dir: str) -> ModelDirectoryError | None:
+    """Explain an error that began with a failed access to model_dir, which existed before; None for any other.
+
+    The text need not name a path, so the directory itself is examined.
+    """
+    problem, remedy = None, ""
+    model_dir = local_directory(model_dir)
+    if _FULL.search(text):
+        problem = f'The disk that holds `model_dir` "{model_dir}" is full.'
+        remedy = "Free space there or choose another `model_dir`"
+    elif _MISSING.search(text) and not os.path.isdir(model_dir):
+        problem = f'`model_dir` "{model_dir}" was deleted while it was in use.'
+        remedy = "Restore it from a copy, or train again from step 0"
+    elif _NOT_WRITABLE.search(text) and (why := _why_not_writable(model_dir)) is not None:
+        problem = f'`model_dir` "{model_dir}" cannot be written any more: {why}.'
+        remedy = "Make it writable or copy it elsewhere"
+    if problem is None:
+        return None
+    return ModelDirectoryError(
+        problem,
+        f"{remedy}; a training continues from the last checkpoint that is left.",
+        argument="model_dir",
+        value=model_dir,
+    )
+
+
+def _why_not_writable(model_dir: str) -> str | None:
+    try:
+        try_to_write(model_dir)
+    except OSError as error:
+        return error.strerror
+    return None
