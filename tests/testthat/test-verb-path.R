@@ -25,21 +25,27 @@ local_call_notes <- function(frame = parent.frame()) {
       place[[name]] <- value
     }
   }
+  originals <- list()
   for (path in r_files()) {
     for (name in functions_defined_in(path)) {
       original <- namespace[[name]]
       if (is.function(original) && identical(environment(original), namespace)) {
-        noted <- original
+        originals[[name]] <- noted <- original
         body(noted) <- as.call(list(
           as.name("{"),
           as.call(list(note, basename(path), name)),
           body(original)
         ))
         replace(name, noted)
-        withr::defer(replace(name, original), envir = frame)
       }
     }
   }
+  withr::defer(
+    for (name in names(originals)) {
+      replace(name, originals[[name]])
+    },
+    envir = frame
+  )
   notes
 }
 
