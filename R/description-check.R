@@ -60,13 +60,7 @@ is_default <- function(value, field) {
   if (is.null(value)) {
     return(is.null(default) && "default" %in% names(field))
   }
-  identical(value, default) ||
-    (is.numeric(value) &&
-      length(value) == 1 &&
-      is.numeric(default) &&
-      length(default) == 1 &&
-      !is.object(value) &&
-      isTRUE(value == default))
+  identical(value, default) || (is_number(value) && is_number(default) && value == default)
 }
 
 # What a value becomes that has not the type of an option.

@@ -12,8 +12,8 @@ error_parents <- list(
 # Raise a classed condition of a `kind` as in errors.py, such as "argument" or "input". `problem` states the problem
 # with the argument's name and value, `remedy` states the solution if the problem does not imply it, and `details` is
 # one more line. All three are templates of cli::pluralize(), evaluated in `.envir`. Braces in their values are kept, so
-# text from elsewhere must be a value. `argument`, `value` and `...` are fields for programs that catch the condition. The
-# argument is by default the one that the problem begins with.
+# text from elsewhere must be a value. `argument`, `value` and `...` are fields for programs that catch the condition.
+# The argument is by default the one that the problem begins with.
 # `parent` is the condition that caused this one, `trace` is its R backtrace, and `traceback` its Python traceback as
 # one string. The message names the function of `call`.
 abort_tfdistribute <- function(

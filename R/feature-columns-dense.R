@@ -103,8 +103,9 @@ column_indicator <- function(categorical_column, ...) {
 #' @param tensor_name_in_ckpt Name of the vectors' variable in that checkpoint.
 #' @param max_norm A number that limits the norm of a vector. NULL sets no limit.
 #' @param trainable Whether training changes the vectors, TRUE or FALSE.
-#' @param shared A string that names the vectors. Columns of the same part of a model that have the same name share their
-#'   vectors. They must have the same categories and the same other arguments. With NULL, the column has its own vectors.
+#' @param shared A string that names the vectors. Columns of the same part of a model that have the same name share
+#'   their vectors. They must have the same categories and the same other arguments. With NULL, the column has its own
+#'   vectors.
 #' @inherit column_numeric return
 #' @inheritSection column_categorical_weighted Errors
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/embedding_column>

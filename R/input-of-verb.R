@@ -92,10 +92,9 @@ check_trained_features <- function(data, features, verb) {
   if (is.null(column_names(data)) || length(absent) == 0) {
     return(invisible())
   }
-  argument <- if (verb == "predict") "newdata" else "input_fn"
   abort_tfdistribute(
     "input",
-    problem = "`{argument}` has no column {backquoted(absent)}, which the model was trained with.",
+    problem = "`{if (verb == 'predict') 'newdata' else 'input_fn'}` has no column {backquoted(absent)}, which the model was trained with.",
     remedy = c(
       "{did_you_mean(absent[[1]], column_names(data))}Add it to the data. ",
       "The columns are {backquoted(utils::head(column_names(data), 10))}."
