@@ -94,7 +94,10 @@ check_trained_features <- function(data, features, verb) {
   }
   abort_tfdistribute(
     "input",
-    problem = "`{if (verb == 'predict') 'newdata' else 'input_fn'}` has no column {backquoted(absent)}, which the model was trained with.",
+    problem = c(
+      "`{if (verb == 'predict') 'newdata' else 'input_fn'}` has no column {backquoted(absent)}, ",
+      "which the model was trained with."
+    ),
     remedy = c(
       "{did_you_mean(absent[[1]], column_names(data))}Add it to the data. ",
       "The columns are {backquoted(utils::head(column_names(data), 10))}."
