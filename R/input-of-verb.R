@@ -6,7 +6,7 @@
 # verb.
 input_of_verb <- function(x, object, verb, ..., data = NULL) {
   x <- x %||% data
-  # Predictions for no rows are no predictions, as those of predict.lm().
+  # Only predict() takes data without rows, as predict.lm() does.
   rlang::local_bindings(predicts = verb == "predict", .env = the)
   is_spark <- is_spark_table(x) || is_spark_table(data)
   if (is_spark && !"staging" %in% ...names_of(...)) {

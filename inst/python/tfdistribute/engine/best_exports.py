@@ -34,7 +34,7 @@ def remember(
 
 def _exported_steps(directory: str) -> set[float]:
     steps: set[float] = set()
-    # A directory whose name is no number is an export that did not end.
+    # A directory whose name is not a number is an export that did not end.
     names = tf.io.gfile.listdir(directory) if tf.io.gfile.isdir(directory) else []
     for name in (each.rstrip("/") for each in names):
         if name.isdecimal():

@@ -32,10 +32,7 @@ def find_files(paths: Sequence[str], directories: bool = False) -> tuple[File, .
     path leads to files that can be read.
     """
     if not paths:
-        raise InputError(
-            "`paths` names no files.",
-            "Name at least one file.",
-        )
+        raise InputError("`paths` names no files.", "Name at least one file.")
     matches: list[str] = []
     for path in map(normalize, paths):
         matches += _files_in(path) if directories and is_directory(path) else _matching(path)

@@ -56,10 +56,7 @@ def build_linear_columns(columns: Sequence[FeatureColumn], combiner: str) -> lis
 
 def check_columns(columns: Sequence[FeatureColumn], argument: str) -> None:
     if not columns:
-        raise ModelError(
-            f"`{argument}` is empty.",
-            "Give at least one column.",
-        )
+        raise ModelError(f"`{argument}` is empty.", "Give at least one column.")
 
 
 def check_layers(
