@@ -60,7 +60,7 @@ def take_over() -> None:
 
 def note_optimizers(model_fn: Any) -> None:
     """Let an optimizer that a test made name the variable that counts its steps, because a copy of it trains."""
-    for cell in model_fn.__closure__ or ():
+    for cell in getattr(model_fn, "__closure__", None) or ():
         try:
             content = cell.cell_contents
         except ValueError:

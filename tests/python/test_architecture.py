@@ -150,6 +150,10 @@ def test_tests_mirror_the_folders_of_the_package() -> None:
     assert others == ["conftest.py"]
 
 
+def test_r_cmd_check_finds_no_other_program_than_testthat() -> None:
+    assert [path.name for path in TESTS.parent.glob("*.R")] == ["testthat.R"]
+
+
 def layers_in_contributing() -> list[set[str]]:
     """The Python layers in CONTRIBUTING.md's table, highest first."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

@@ -66,6 +66,7 @@ relative_time <- function(code, rounds = 7, calls = 60) {
 
 test_that("no constructor takes more than twice as long as with checks of its own, and clusters take less", {
   leave_to_check()
+  skip_on_cran()
   ratios <- vapply(timed_constructors(), function(each) relative_time(each[[2]]) / each[[1]], 0)
   message(
     "time / time with checks of its own: ",

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[3]
-SCRIPT = ROOT / "tests" / "new-field.R"
+SCRIPT = ROOT / "tests" / "python" / "support" / "new-field.R"
 # The class of each R constructor, with its module.
 CLASSES = {
     "run_config": ("run_config/settings.py", "RunSettings"),

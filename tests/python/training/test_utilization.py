@@ -80,6 +80,22 @@ def test_the_share_of_the_time_in_which_steps_wait_is_measured(
 
 
 @pytest.mark.usefixtures("tensorflow")
+@pytest.mark.parametrize("strategy", ["none", "mirrored"])
+def test_a_batch_may_lack_labels(tmp_path: Path, strategy: str):
+    def model_fn(features: Any, mode: str) -> Any:
+        mean = tf.compat.v1.get_variable("mean", initializer=0.0)
+        loss = tf.reduce_mean(tf.square(features - mean))
+        step = tf.compat.v1.train.get_or_create_global_step()
+        train_op = tf.compat.v1.train.GradientDescentOptimizer(0.25).minimize(loss, step)
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    model = models.model("custom", tmp_path, model_fn=model_fn)
+    rows = from_function(lambda: tf.data.Dataset.from_tensors(tf.fill([4], 3.0)).repeat(20))
+    train(model, settings(strategy), rows, steps=5)
+    assert (tf.train.latest_checkpoint(str(tmp_path)) or "").endswith("-5")
+
+
+@pytest.mark.usefixtures("tensorflow")
 def test_rows_in_memory_are_not_waited_for(tmp_path: Path):
     history = train(models.line(tmp_path), settings("none"), source(), steps=20)
     assert "input_wait" not in history.utilization.values

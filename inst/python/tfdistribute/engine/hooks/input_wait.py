@@ -42,7 +42,9 @@ def measured(spec: Any, batch: Any) -> Any:
     scope = _SCOPE.format(len(waited_seconds(graph)))
     with tf.name_scope(scope), tf.device("/cpu:0"):
         begun = tf.timestamp()
-        with tf.control_dependencies(tf.nest.flatten(batch, expand_composites=True)):
+        # A batch may lack labels, and an input function may return Python's numbers.
+        leaves = tf.nest.flatten(batch, expand_composites=True)
+        with tf.control_dependencies([each for each in leaves if isinstance(each, tf.Tensor)]):
             received = tf.timestamp()
         variable = raw.VarHandleOp(dtype=tf.float64, shape=[], shared_name=scope)
         zero = tf.zeros([], tf.float64)
