@@ -189,6 +189,8 @@ progress_lines <- function(clock = Sys.time) {
       if (is_step && !identical(state$last$step, state$shown_step)) {
         show(state$last)
       }
+      # A verb may train several times, and each training has a speed of its own.
+      state$first <- state$last <- state$shown_at <- state$shown_step <- NULL
       invisible()
     }
   )

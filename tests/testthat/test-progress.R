@@ -118,9 +118,18 @@ test_that("lines say how much time is left once there is a speed to judge by", {
     display$step(event(251L, last_step = 1001L))
     now$time <- now$time + 180
     display$step(event(1001L, last_step = 1001L))
+    display$finish()
+    # A second training of the same verb.
+    now$time <- now$time + 60
+    display$step(event(1L, last_step = 101L))
+    now$time <- now$time + 60
+    display$step(event(26L, last_step = 101L))
+    display$finish()
+    display$finish()
   })
-  expect_false(any(grepl("left", lines[c(1, 3)])))
-  expect_match(lines[[2]], "  3 min left", fixed = TRUE)
+  expect_length(lines, 5)
+  expect_false(any(grepl("left", lines[c(1, 3, 4)])))
+  expect_match(lines[c(2, 5)], "  3 min left", fixed = TRUE)
 })
 
 test_that("an interrupted verb says where training continues", {
