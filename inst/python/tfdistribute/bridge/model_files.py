@@ -62,7 +62,7 @@ def load_model(path: str, model_dir: str, trusted: bool) -> dict[str, Any]:
 def check_model(
     estimator: Mapping[str, Any], path: str, files: tuple[str, ...], trusted: bool
 ) -> None:
-    """Check the description in a model file: ArgumentError if it is no model.
+    """Check the description in a model file: ArgumentError if it does not describe a model.
 
     ModelError if it reads a file that is not a member, or holds code and is not trusted.
     """

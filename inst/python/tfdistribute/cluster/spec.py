@@ -172,7 +172,6 @@ class ClusterSpec(Cluster, kind="addresses"):
 class StartedCluster(Cluster):
     """A cluster whose processes are started for a job, and whose addresses are chosen then."""
 
-    can_lose_hosts: ClassVar[bool] = False
     rules: ClassVar[tuple[Never, ...]] = (
         Never(
             {"workers": Annotated[tuple[int, ...], Len(2)], "ps": Count},

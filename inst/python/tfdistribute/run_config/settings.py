@@ -190,7 +190,6 @@ class RunSettings(Description):
             raise RunConfigError(
                 f"`session_config$device_count` must be a named list of counts, not {devices!r}.",
                 f"Write device_count = list(CPU = {cpus}), or leave it out.",
-                argument="session_config$device_count",
                 value=repr(devices),
             )
         count = max(int(devices.get("CPU", 0)), cpus)

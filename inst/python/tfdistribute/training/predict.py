@@ -90,7 +90,6 @@ def predict(
             raise ModelError(
                 f"`predictions` has {predicted} rows for {source.facts().rows} rows of features.",
                 _ROW_PER_ROW,
-                argument="predictions",
                 value=str(predicted),
             )
 
@@ -136,7 +135,6 @@ def select_outputs(batch: Any, predict_keys: Sequence[str] | None) -> dict[str, 
         raise ArgumentError(
             f"`predict_keys` names none of this model's outputs: {', '.join(sorted(outputs))}.",
             "Leave `predict_keys` NULL for all outputs, or name some of these.",
-            argument="predict_keys",
             value=", ".join(predict_keys),
         )
     return selected

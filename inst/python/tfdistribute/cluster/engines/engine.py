@@ -16,7 +16,6 @@ class EngineCluster(HostsCluster):
 
     engine: ClassVar[str]
     member: ClassVar[str]
-    can_lose_hosts: ClassVar[bool] = True
 
     workers: FlexibleWorkers
     cpus_per_worker: Annotated[int, Ge(1), Le(10_000)] = 1  # Parameter servers have as many.

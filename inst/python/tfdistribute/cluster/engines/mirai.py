@@ -22,8 +22,6 @@ class MiraiCluster(EngineCluster, kind="mirai"):
 
     engine: ClassVar[str] = "mirai"
     member: ClassVar[str] = "daemon"
-    # Not tried: a training that goes on with fewer daemons.
-    can_lose_hosts: ClassVar[bool] = False
 
     workers: Workers
     profile: Line | None = None

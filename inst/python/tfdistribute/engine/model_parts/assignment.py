@@ -90,7 +90,7 @@ def required_scope(caller: str) -> ModelScope:
     """Return the current scope; ModelError if no model function is being called."""
     if _here.scope is None:
         raise ModelError(
-            f"{caller} is called outside a model function, where there is no graph to place.",
+            f"{caller} is called outside a model function, where no model is being built.",
             "Call it inside the model_fn of estimator(), or in a step of training_loop().",
         )
     return _here.scope

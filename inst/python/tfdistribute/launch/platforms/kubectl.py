@@ -156,7 +156,6 @@ class Kubernetes(Platform[KubernetesCluster]):
             raise BackendError(
                 f"`kubectl` {command[0]!r} cannot be run: {error.strerror}.",
                 "Install kubectl, or write the job to a file with write_manifest() and send it from elsewhere.",
-                argument="kubectl",
                 value=command[0],
             ) from error
         except subprocess.TimeoutExpired as error:

@@ -53,7 +53,6 @@ def check_model_dir(cluster: ManagedCluster, model_dir: str | None) -> None:
         raise ClusterError(
             f'`model_dir` "{model_dir}" is inside the containers, and is lost with them.',
             cluster.keeping,
-            argument="model_dir",
             value=model_dir,
         )
 

@@ -86,7 +86,6 @@ def stage(cluster: ManagedCluster, job: Job, archive: bytes) -> None:
         raise ClusterError(
             f'`staging` "{cluster.staging}" cannot be written: {error.strerror or error}.',
             "Give a directory in a bucket in which you may create objects.",
-            argument="staging",
             value=cluster.staging,
         ) from error
 

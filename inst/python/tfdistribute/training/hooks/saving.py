@@ -162,7 +162,6 @@ def _directory(path: str | None, context: HookContext, argument: str, name: str)
         raise ArgumentError(
             f'`{argument}` "{directory}" is on remote storage, where {name} cannot write.',
             "Leave it out for the directory of the model, which may be there, or give a directory on this machine.",
-            argument=argument,
             value=directory,
         )
     return absolute_path(directory)
