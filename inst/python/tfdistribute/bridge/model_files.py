@@ -1,7 +1,5 @@
 """Trained models in one file, for R. TensorFlow is not started."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Command that runs a script in a cluster of processes: here, on hosts, on nodes of Slurm, or in actors of Ray."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """Clusters and their tasks as plain values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
@@ -151,7 +149,7 @@ class ClusterSpec(Cluster, kind="addresses"):
             raise ClusterError(finding.message, finding.fix, argument=role, value=finding.field)
 
     @classmethod
-    def of(cls, addresses: Mapping[Task, str]) -> ClusterSpec:
+    def of(cls, addresses: Mapping[Task, str]) -> "ClusterSpec":
         ordered = sorted(addresses, key=lambda task: task.index)
 
         def of_role(role: str) -> tuple[str, ...]:

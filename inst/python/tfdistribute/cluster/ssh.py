@@ -1,7 +1,5 @@
 """Clusters of hosts that are reached by ssh."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Construction of tf.estimator.RunConfig from settings."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import inspect

@@ -1,7 +1,5 @@
 """History of a training: losses by step, speed and evaluations."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import time

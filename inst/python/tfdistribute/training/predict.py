@@ -1,7 +1,5 @@
 """The verb that predicts with a trained model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Clusters whose hosts are members of a gang: processes that an engine such as Ray starts together and replaces."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 

@@ -1,7 +1,5 @@
 """Clusters of daemons of R's package mirai, which an R session has set."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 

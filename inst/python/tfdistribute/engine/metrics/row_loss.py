@@ -3,8 +3,6 @@
 Estimator averages the losses of batches, so its result depends on how rows fall into batches.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 The word is TensorFlow's, which has logical devices for TPUs only.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
@@ -42,7 +40,7 @@ class LogicalDeviceName(str):
 
     logical_index: int
 
-    def __new__(cls, name: str, index: int) -> LogicalDeviceName:
+    def __new__(cls, name: str, index: int) -> "LogicalDeviceName":
         """Make the name."""
         device_name = super().__new__(cls, name)
         device_name.logical_index = index

@@ -6,8 +6,6 @@ rows, such as the sum of their weights, counts by this sum, and a sum over rows 
 computes a repeated row, and everything of it counts 0.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar

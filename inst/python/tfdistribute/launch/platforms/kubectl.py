@@ -1,7 +1,5 @@
 """Jobs on Kubernetes through the program kubectl, which knows the cluster and the user's credentials."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Jobs on managed platforms, with the same operations as a job with a supervisor."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Contract of the managed platforms, which start, restart and end the containers of a job themselves."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Base class of feature columns, and the variable names derived from columns."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Hooks that write files: checkpoints, summaries, speed, profiles."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
