@@ -5,7 +5,6 @@
 #'
 #' @param x A [run_config()], one of the [hooks], or a [parse_example_spec]. Python functions that you call from R also
 #'   accept these descriptions without `as_python()`.
-#' @param ... Must be empty.
 #' @returns A Python `tf.estimator.RunConfig` for a [run_config()], a `tf.estimator.SessionRunHook` for a hook, and a
 #'   dictionary for a [parse_example_spec]. The object cannot be saved or sent to another process.
 #' @section Errors:

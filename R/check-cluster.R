@@ -31,7 +31,6 @@
 #'   strings or a list of strings. NULL (default) uses the environment's `TF_CONFIG`.
 #' @param batch_size Global batch: examples of one training step over all replicas, a count. NULL checks no batch.
 #' @param devices_per_worker Devices of each training process, a count, for a cluster that does not define it.
-#' @param ... Must be empty.
 #' @returns A tibble of class `tfdistribute_check_cluster` with one row per mistake, so no rows mean that no mistake was
 #'   found. The columns are `field` (the part of the cluster), `severity`, `message` and `fix`. The severity is
 #'   `"error"`, or `"warning"` if only this machine may see a mistake. A host with NVIDIA GPUs adds a row with the

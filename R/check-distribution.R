@@ -11,7 +11,6 @@
 #' @param cluster A cluster on this machine, such as [local_cluster()]. Its evaluator is not started.
 #' @param steps Steps to train, a count. Training takes fewer steps if the data ends earlier.
 #' @param x A result of `check_distribution()`.
-#' @param ... Must be empty.
 #' @returns A list of class `tfdistribute_verification`:
 #' * `agrees`: TRUE if all numbers agree to six digits. A correct training cannot agree more closely, because 32-bit
 #'   sums depend on their order. In mixed precision, or with compressed gradients, two digits must agree (a difference

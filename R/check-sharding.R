@@ -15,7 +15,6 @@
 #'   [strategy_parameter_server()], in which workers take whole batches in turn.
 #' @param epochs Passes over the rows to check, a count. Your own function determines its number of passes itself.
 #' @param x A result of `check_sharding()`.
-#' @param ... Must be empty.
 #' @returns A list of class `sharding_audit`:
 #' * `ok`: TRUE if every row is read as often as by a single pipeline and, in synchronous training, all workers take the
 #'   same number of steps.

@@ -49,7 +49,6 @@
 #'   uses a private network if it is available and the model is stored on this machine. Otherwise it uses an open
 #'   network, with a warning. From a private network, tasks cannot reach services on this machine, such as a database. A
 #'   training that names one, such as `"localhost:5432"`, is an error.
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_local_cluster`, `tfdistribute_cluster`.
 #' @section Errors: `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
 #' @references <https://www.tensorflow.org/tutorials/distribute/multi_worker_with_estimator>, which also simulates

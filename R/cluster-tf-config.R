@@ -7,7 +7,6 @@
 #' @param cluster An [address_cluster()], or a [local_cluster()] for which the function chooses ports that are currently
 #'   free. Choosing ports starts Python but not TensorFlow.
 #' @param task One of the tasks, as in [address_cluster()]. NULL (default) returns all tasks.
-#' @param ... Must be empty.
 #' @returns For one task, a JSON string of class `tfdistribute_tf_config_text`. For all tasks, a list of such strings
 #'   with the tasks as names.
 #' @section Errors: `tfdistribute_cluster_error` if the cluster does not have the task, or if `task` is set for a

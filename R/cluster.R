@@ -25,7 +25,6 @@ cluster_roles <- c("chief", "worker", "ps", "evaluator")
 #' @param stall_timeout_s Seconds without a step after which the training counts as stalled, a number. A task without
 #'   heartbeats, because it is frozen or its host is down, counts as lost after a tenth of this time, but not before 30
 #'   seconds.
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_addresses_cluster`, `tfdistribute_cluster`.
 #' @section Errors:
 #' * `tfdistribute_cluster_error` if a string is not an address, for example because a shell would interpret one of its

@@ -6,7 +6,6 @@
 #' @param object An estimator, such as a [dnn_regressor()], an object of class `tf_estimator` from tfestimators, or a
 #'   Python `tf.estimator.Estimator`.
 #' @param config A [run_config()]. Its `model_dir`, if set, replaces the object's directory.
-#' @param ... Must be empty.
 #' @returns An object of the same kind, which leaves the original unchanged. For an estimator of this package, it is a
 #'   copy with the configuration. For other objects, it is a copy with a new Python Estimator, which works in any code
 #'   that accepts an Estimator. The copy also repairs TensorFlow's mistakes under strategies: sessions see their

@@ -32,7 +32,6 @@
 #'   function has divided by the number of devices, as in `tf$nn$compute_average_loss()`.
 #' @param warm_start_from Initial weights of the first training, as in [linear_regressor()]: a path, an estimator or a
 #'   list. NULL for new variables.
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_custom_estimator`, `tfdistribute_estimator`.
 #'
 #' @section Features:

@@ -17,7 +17,6 @@
 #' @param custom_objects Layers, losses, metrics and activation functions that are not part of Keras: a named list of R
 #'   functions and Python objects, or NULL.
 #' @param model_dir,config Same as in [dnn_regressor()]. See [estimators].
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_keras_estimator`, `tfdistribute_estimator`. It is a plain value that
 #'   survives `saveRDS()`, unless `custom_objects` contains Python objects.
 #' @section Features:

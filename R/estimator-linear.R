@@ -27,7 +27,6 @@
 #'   TRUE or FALSE. Predictions, evaluations and `coef()` have the unit of the response, and only the losses of the
 #'   training do not. The first training computes both numbers from its rows, which must be in memory, and `model_dir`
 #'   keeps them. NULL standardizes if the first training has a formula and rows in memory.
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_linear_regressor_estimator` or
 #'   `tfdistribute_linear_classifier_estimator`, and `tfdistribute_estimator`.
 #' @section Errors:

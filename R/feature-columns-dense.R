@@ -8,7 +8,6 @@
 #'   give several results.
 #' @param weight_feature_key Name of the feature that holds the weights, a string.
 #' @param dtype Type of the weights: `"float32"`, `"float64"`, `"int32"`, `"int64"` or a TensorFlow dtype.
-#' @param ... Must be empty.
 #' @inherit column_numeric return
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
@@ -38,7 +37,6 @@ column_categorical_weighted <- function(
 #'   [column_bucketized()] columns, as a character vector or a list.
 #' @param hash_bucket_size Number of buckets, a count of at least 2.
 #' @param hash_key A whole number that is the key of the hash function. NULL uses TensorFlow's default.
-#' @param ... Must be empty.
 #' @inherit column_numeric return
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.

@@ -62,7 +62,6 @@ is_raw_number <- function(column) {
 #' @param source_column A [column_numeric()] that contains one number per row. Several columns give several results.
 #' @param boundaries Bounds of the ranges, increasing numbers. `c(0, 10)` defines three ranges: below 0, from 0 to below
 #'   10, and from 10.
-#' @param ... Must be empty.
 #' @inherit column_numeric return
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.

@@ -12,7 +12,6 @@
 #' @param x A history.
 #' @param object A history or, for `training_history()`, an estimator or the path of its `model_dir`.
 #' @param row.names,optional Ignored.
-#' @param ... Must be empty.
 #' @returns `training_history()` returns a history. `as.data.frame()` returns one row per value, with columns `step`
 #'   (integer), `metric` (string), `value` (double) and `data` (`"training"` or `"evaluation"`). `summary()` returns a
 #'   list with the steps, the first and last loss, the examples per second and the last evaluation. A history is a list

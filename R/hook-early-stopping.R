@@ -27,7 +27,6 @@
 #' @param restore_best_weights TRUE gives the model the weights and the global step of the best check if this hook ends
 #'   the training. The best check has the lowest mean loss up to its step, or the best evaluation of its checkpoint.
 #'   Each improvement writes a checkpoint. Not supported in a cluster.
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_early_stopping_hook`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range, [train()] gets a metric of

@@ -6,7 +6,6 @@
 #' interval. It has no effect on [evaluate()] and [predict()][predict.tfdistribute_estimator].
 #'
 #' @param every_n_steps Steps between records, a count. The first and the last step are always recorded.
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_history_saver_hook`.
 #' @section Errors: `tfdistribute_argument_error` if `every_n_steps` is not a count.
 #' @references The function of the same name in tfestimators.
@@ -23,7 +22,6 @@ hook_history_saver <- function(every_n_steps = 10, ...) {
 #' [train()], [train_and_evaluate()], [evaluate()] and [predict()][predict.tfdistribute_estimator] show their progress
 #' unless `options(tfdistribute.progress = FALSE)` is set. With this hook, they always show it.
 #'
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_progress_bar_hook`.
 #' @references The function of the same name in tfestimators.
 #' @seealso [hooks]
@@ -40,7 +38,6 @@ hook_progress_bar <- function(...) {
 #' [train()], [train_and_evaluate()] and [launch()] with this hook open a page that shows losses and metrics while the
 #' model trains, as with `view = TRUE`. See [view_training()].
 #'
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_view_metrics_hook`.
 #' @references The function of the same name in tfestimators.
 #' @seealso [hooks]

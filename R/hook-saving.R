@@ -13,7 +13,6 @@
 #' @param checkpoint_basename First part of the file names, a string.
 #' @param scaffold A Python `tf.compat.v1.train.Scaffold` with the saver to use, or NULL. Not together with `saver`.
 #' @param listeners `tf.estimator.CheckpointSaverListener` objects, one or a list.
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_checkpoint_saver_hook`.
 #' @section Errors: `tfdistribute_argument_error` if an argument has the wrong type or is out of range, or a verb that
 #'   does not train gets the hook.
@@ -77,7 +76,6 @@ hook_summary_saver <- function(
 #' @param every_s Seconds between records, a number.
 #' @param output_dir Directory on this machine, a string. NULL uses the model's directory.
 #' @param summary_writer A Python `SummaryWriter` to use instead of `output_dir`, or NULL.
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_step_counter_hook`.
 #' @section Errors: `tfdistribute_argument_error` if an argument has the wrong type or is out of range, or both
 #'   intervals are set.
@@ -111,7 +109,6 @@ hook_step_counter <- function(
 #'
 #' @param steps First and last step, two counts. `c(110, 120)` profiles 11 steps.
 #' @param output_dir Directory on this machine, a string. NULL uses the model's directory.
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_profiler_hook`.
 #' @section Errors: `tfdistribute_argument_error` if an argument has the wrong type or is out of range, or a verb that
 #'   does not train gets the hook.

@@ -18,7 +18,6 @@
 #' @param every_n_steps Count that limits the calls of `before_run` and `after_run` to the first step and the global
 #'   steps that are multiples of it. NULL calls them at every step. Between these steps, TensorFlow may run many steps
 #'   in one call. See "Steps per run" in [run_config()].
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_session_run_hook`. Functions that are NULL are not called.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument is not a function that accepts these arguments.

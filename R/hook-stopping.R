@@ -7,7 +7,6 @@
 #'
 #' @param num_steps Steps from the start of this training, a count.
 #' @param last_step Global step, a count. Exactly one of `num_steps` and `last_step` is required.
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_stop_at_step_hook`.
 #' @section Errors: `tfdistribute_argument_error` if an argument is not a count, not exactly one of them is set, or a
 #'   verb that does not train gets the hook.
@@ -28,7 +27,6 @@ hook_stop_at_step <- function(num_steps = NULL, last_step = NULL, ...) {
 #' a step, and then raises an error.
 #'
 #' @param wait_until_step Global step at which this task starts, a count.
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_global_step_waiter_hook`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if `wait_until_step` is not a count, or a verb that does not train gets the hook.

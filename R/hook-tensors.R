@@ -12,7 +12,6 @@
 #' @param formatter Function of a named list of values that returns the message, a string. NULL prints lines such as
 #'   "step 10: loss = 0.25".
 #' @param at_end TRUE also shows the last step. Without an interval, only the last step is shown.
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_logging_tensor_hook`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range, or, from a verb, if the graph
@@ -84,7 +83,6 @@ format_tensor_value <- function(value) {
 #' @param loss_tensor A string that names a tensor, or a Python tensor. `"loss"` is the training loss. See "Tensors by
 #'   name" in [hooks].
 #' @param fail_on_nan_loss TRUE to end with an error, FALSE to end without an error.
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_nan_tensor_hook`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range, the graph does not have the

@@ -24,7 +24,6 @@
 #' @param requirements Path of a list of exact versions, as from [write_requirements()], which are installed in place of
 #'   all others, or NULL. Not together with `lock = TRUE`.
 #' @param ask Whether to ask before anything is installed, TRUE or FALSE.
-#' @param ... Must be empty.
 #' @returns The path of the environment's Python, or NULL if you declined, invisibly.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.

@@ -44,11 +44,16 @@ history_of_job <- function(state, job) {
   ))
 }
 
-# Records of a running job in its `model_dir`, with the losses of earlier trainings. NULL if there are none yet.
+# Records of a running job in its `model_dir`, with the losses of earlier trainings. NULL if there are none yet, and
+# with a warning if this machine cannot read them.
 saved_history <- function(job) {
   saved <- tryCatch(
     call_backend("training_history", model_dir = job$model_dir),
-    tfdistribute_model_directory_error = function(error) NULL
+    tfdistribute_model_directory_error = function(error) NULL,
+    tfdistribute_backend_error = function(error) {
+      rlang::warn(c(error$problem, i = error$remedy))
+      NULL
+    }
   )
   saved["training"]
 }

@@ -22,7 +22,6 @@
 #' @param task One task, such as `"worker 1"`. NULL returns the output of all tasks, with the task at the start of each
 #'   line.
 #' @param level Lowest level of the lines: `"debug"` for all lines, `"info"`, `"warning"` or `"error"`.
-#' @param ... Must be empty.
 #' @returns
 #' * `job_wait()`: the [history][history], as from [launch()], or NULL, invisibly, if the job still runs after
 #'   `timeout_s`.
@@ -34,7 +33,7 @@
 #'   generators and datasets), `gpu_utilization` (the share in which its GPUs are busy), `gpu_memory_mb`, `gpu_power_w`.
 #'   The columns of GPUs need the Python package nvidia-ml-py.
 #' * `job_history()`: a history. While the job runs, it contains the losses that are saved in `model_dir`, and its
-#'   evaluations.
+#'   evaluations. A warning says if this machine cannot read `model_dir`.
 #' * `job_logs()`: lines, strings.
 #' @section Errors:
 #' * The errors of [launch()], from `job_wait()`, if the job fails.

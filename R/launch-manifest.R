@@ -57,8 +57,7 @@ write_manifest <- function(object, train_spec, eval_spec = NULL, path = "job.jso
     abort_tfdistribute(
       "argument",
       problem = "`object` has no cluster of a managed platform, so there is nothing to send.",
-      remedy = "Use run_config(cluster = kubernetes_cluster(...)), or vertex_cluster(...).",
-      argument = "object"
+      remedy = "Use run_config(cluster = kubernetes_cluster(...)), or vertex_cluster(...)."
     )
   }
   check_starts_job(object$config$cluster)

@@ -2,11 +2,9 @@
 #'
 #' Starts one process per task of a cluster, supervises them while they train together, and returns the history. With
 #' `wait = FALSE`, it immediately returns a handle of the job. [train()] and [train_and_evaluate()] with a cluster do
-#' the
-#' same. This session is never one of the processes. They run on
-#' this machine, on the hosts of an [ssh_cluster()], on the nodes of a [slurm_cluster()], in the actors of a
-#' [ray_cluster()], in the tasks of a [spark_cluster()], in the daemons of a [mirai_cluster()], or on a managed
-#' platform. See [kubernetes_cluster()] and [vertex_cluster()].
+#' the same. This session is never one of the processes. They run on this machine, on the hosts of an [ssh_cluster()],
+#' on the nodes of a [slurm_cluster()], in the actors of a [ray_cluster()], in the tasks of a [spark_cluster()], in the
+#' daemons of a [mirai_cluster()], or on a managed platform. See [kubernetes_cluster()] and [vertex_cluster()].
 #'
 #' @section Objects sent to the processes:
 #' The processes get the description of the model, its functions with the variables that they use, the attached
@@ -114,8 +112,7 @@ check_starts_job <- function(cluster) {
     abort_tfdistribute(
       "cluster",
       problem = "`cluster` is NULL, so there are no processes to start.",
-      remedy = "Use a cluster, as in cluster = local_cluster(workers = 2), or train() to train in this process.",
-      argument = "cluster"
+      remedy = "Use a cluster, as in cluster = local_cluster(workers = 2), or call train() to train in this process."
     )
   }
   if (!starts_job(cluster)) {

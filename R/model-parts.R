@@ -9,7 +9,6 @@
 #' Variables, their optimizer slots and the gradients of the operations are on the device of their part.
 #'
 #' @param index Number of the device, counted from 1.
-#' @param ... Must be empty.
 #' @returns `logical_device()`: a context for `with(logical_device(2), ...)`. `logical_devices()`: the number of devices
 #'   of a copy of the model, a count.
 #' @section Errors:

@@ -19,7 +19,6 @@
 #'   cluster, a strategy determines the number of devices.
 #' @param script Path of the script that every task would run, a string. NULL uses `"train.R"`, or the verb that starts
 #'   the tasks of a [local_cluster()].
-#' @param ... Must be empty.
 #' @param measure TRUE to measure and to predict speeds, which takes about 30 seconds. Requires a `train_spec` with a
 #'   batch size, and a [local_cluster()], [ssh_cluster()], [ray_cluster()] or [spark_cluster()].
 #' @param strategy A strategy. It replaces the strategy in the [run_config()]. With NULL, the cluster chooses.

@@ -232,7 +232,6 @@ dtype_name <- function(x) {
 #' TensorFlow in this session, and downloads nothing. With reticulate 1.41 or newer, it returns FALSE if reticulate
 #' would first have to create an environment.
 #'
-#' @param ... Must be empty.
 #' @returns TRUE or FALSE.
 #' @seealso [tfdistribute_sitrep()], which reports missing packages.
 #' @examples

@@ -50,7 +50,6 @@
 #'   or FALSE. See "Compiled steps".
 #' @param track A tracker that logs losses and metrics: [track_mlflow()], [track_wandb()], or NULL (default) for none.
 #'
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_run_config`. Printing it shows the settings that differ from the
 #'   defaults.
 #' @section Steps per run:

@@ -16,7 +16,6 @@
 #'   exist. NULL uses a temporary directory, which is deleted when R ends.
 #' @param trusted Whether the file may contain code, TRUE or FALSE. Use TRUE only for files from people whom you would
 #'   allow to run programs on your machine.
-#' @param ... Must be empty.
 #' @returns `save_estimator()` returns `path`, invisibly. `load_estimator()` returns the estimator. It has the saved
 #'   class and fields, apart from three fields. `model_dir` is new, `warm_start_from` is omitted because a trained model
 #'   no longer needs it, and the `cluster` of its configuration is omitted because it belongs to the machine that

@@ -5,7 +5,6 @@
 #' missing packages, incompatible versions, a driver that is too old for TensorFlow, or CUDA libraries that TensorFlow
 #' does not find. It never fails, and installs nothing.
 #'
-#' @param ... Must be empty.
 #' @param patches TRUE also prints the changes that tfdistribute makes to TensorFlow, Keras and reticulate. To disable
 #'   some of them for a bug report, set the environment variable `TFDISTRIBUTE_WITHOUT_PATCHES` to their names,
 #'   separated by commas, before Python starts.

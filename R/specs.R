@@ -13,7 +13,6 @@
 #' @param throttle_secs Minimum seconds between evaluations, a count. Without a cluster, an evaluation follows a
 #'   checkpoint, so `run_config(save_checkpoints_steps =)` is also relevant, and the end of training is always
 #'   evaluated.
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_train_spec` or `tfdistribute_eval_spec`.
 #' @section Errors: `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/TrainSpec>,

@@ -10,7 +10,6 @@
 #' @param devices_per_replica Devices that share one copy of the model, a count. `devices` is divided into groups of
 #'   this size. The model function places its parts with [pipeline()] or [logical_device()]. See
 #'   `vignette("models-in-parts")`. Without GPUs, `devices = NULL` then means one replica of as many logical CPUs.
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_mirrored_strategy`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if `cross_device` is unknown.

@@ -20,7 +20,6 @@
 #'   then have two to three significant digits, so results match a single process only to that precision. `"none"`
 #'   (default) sends gradients without compression. Gradients in shared memory and sums of fewer than 16,384 numbers are
 #'   never compressed.
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_multi_worker_strategy`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range, or `compression` does not fit

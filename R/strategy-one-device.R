@@ -4,7 +4,6 @@
 #' can use it to prepare a training with [strategy_mirrored()]. It is not faster than `strategy = NULL`.
 #'
 #' @param device Name of the device, a string such as `"GPU:0"`, `"/gpu:1"` or `"cpu:0"`.
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_one_device_strategy`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if `device` is not a string.

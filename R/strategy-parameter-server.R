@@ -4,7 +4,6 @@
 #' waiting for each other. A lost worker does not delay the others, but no two trainings give the same result. The
 #' strategy requires a cluster with a chief and parameter servers (`ps`). See [run_config()].
 #'
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_parameter_server_strategy`.
 #' @section Errors:
 #' * `tfdistribute_unsupported_error`, from a verb, without a cluster.

@@ -18,7 +18,6 @@
 #'   machine with the TPU.
 #' @param steps_per_run Steps on the TPU before control returns to the host, a count. `"auto"` uses the count of
 #'   [run_config()], or at most 100, so that checkpoints occur at their steps.
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_tpu_strategy`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if `address` is not a string, or another argument is not a count.

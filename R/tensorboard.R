@@ -15,7 +15,6 @@
 #'   function that is called with the URL of the page.
 #' @param reload_interval Seconds between checks of the files, a number.
 #' @param purge_orphaned_data TRUE hides records that a training wrote after the checkpoint from which it was continued.
-#' @param ... Must be empty.
 #' @returns The URL, a string, or NULL for `"stop"`, invisibly.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.

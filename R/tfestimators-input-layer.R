@@ -9,7 +9,6 @@
 #' @param weight_collections Collections of the graph to which variables are added, strings, or NULL. See
 #'   [graph_keys()].
 #' @param trainable Whether training changes the variables, TRUE or FALSE.
-#' @param ... Must be empty.
 #' @returns A tensor of shape (batch, width), with columns in the order of their names.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.

@@ -3,7 +3,6 @@
 #' These functions are for scripts of tfestimators. They return the strings that TensorFlow uses, by the names of their
 #' constants, without Python.
 #'
-#' @param ... Must be empty.
 #' @returns A named list of strings.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/ModeKeys>,
 #'   <https://www.tensorflow.org/api_docs/python/tf/compat/v1/GraphKeys>, and `MetricKeys`, `PredictionKeys` and

@@ -12,7 +12,6 @@
 #' @param label_default Label of messages without a label, a number or string. NULL makes such messages an error.
 #' @param label_dimension Numbers in one label, a count.
 #' @param weight_column Name of the weights in the messages, a string. NULL without weights.
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_parse_example_spec`. [as_python()] returns TensorFlow's dictionary.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.

@@ -12,7 +12,6 @@
 #' @param conda Path of conda, or `"auto"`.
 #' @param required Whether an unusable Python is an error, TRUE or FALSE. FALSE makes the choice only a hint. NULL means
 #'   TRUE, except while a package is loaded.
-#' @param ... Must be empty.
 #' @returns Invisibly NULL.
 #' @section Errors: `tfdistribute_backend_error` if reticulate cannot use this Python.
 #' @references <https://rstudio.github.io/reticulate/reference/use_python.html>

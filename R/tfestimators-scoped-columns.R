@@ -12,7 +12,6 @@
 #' @param columns Names of features: a character vector, or an object with names or column names, such as a data frame.
 #'   `set_columns()` also accepts NULL, for no scope.
 #' @param expr Expression that is evaluated in the scope.
-#' @param ... Must be empty.
 #' @returns `with_columns()`: the value of `expr`. The other functions: the names of the previous scope, or NULL,
 #'   invisibly.
 #' @section Errors: `tfdistribute_argument_error` if `columns` has no names.

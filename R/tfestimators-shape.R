@@ -35,7 +35,6 @@ sizes_of <- function(shape) {
 #' @param dim Sizes of the new dimensions, counts. One of them may be -1 or NA for the remaining size.
 #' @param order `"C"` if the last dimension varies fastest, `"F"` if the first dimension varies fastest, in reading and
 #'   in filling.
-#' @param ... Must be empty.
 #' @returns An array.
 #' @section Errors: `tfdistribute_argument_error` if the sizes do not fit.
 #' @references <https://rstudio.github.io/reticulate/reference/array_reshape.html>

@@ -32,7 +32,6 @@ tf <- NULL
 #'
 #' Reports the TensorFlow of this session, and starts it. It does not fail if TensorFlow is missing.
 #'
-#' @param ... Must be empty.
 #' @returns A list of class `tfdistribute_tf_config`: `available` (TRUE or FALSE), `version` (a [numeric_version()]),
 #'   `version_str`, `location` (the module's directory), `python` (the program) and `python_version`. Without
 #'   TensorFlow, the list contains `available` and `error_message`.

@@ -6,7 +6,6 @@
 #' (`tfruns::training_run()`), or else the working directory. During a run, [train()], [train_and_evaluate()] and
 #' [evaluate()] write losses and metrics to it. Without tfruns, or outside a run, nothing is written.
 #'
-#' @param ... Must be empty.
 #' @returns A path, a string.
 #' @references The function with the same name in tfruns has the same interface.
 #' @seealso [flags()]

@@ -33,7 +33,6 @@
 #' @param project Name of the project, a string; NULL for `WANDB_PROJECT` or the default.
 #' @param entity User or team, a string, or NULL, which means the default.
 #' @param mode `"online"`, or `"offline"` for files that `wandb sync` uploads.
-#' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_mlflow_tracker` or `tfdistribute_wandb_tracker`,
 #'   `tfdistribute_tracker`.
 #' @section Errors:

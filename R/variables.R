@@ -6,7 +6,6 @@
 #' @param object An estimator, such as a [dnn_regressor()].
 #' @param variable Names of variables, strings. NULL reads all variables.
 #' @param checkpoint_dir An estimator, or the path of a `model_dir`.
-#' @param ... Must be empty.
 #' @returns
 #' * `variable_names()`: strings.
 #' * `variable_value()`: a named list of numbers and arrays of the variables' shapes.

@@ -15,7 +15,6 @@
 #' this session, and can be read as long as the session lives.
 #'
 #' @param object A [job][jobs], a [history][history], or an estimator, whose trainings are shown together.
-#' @param ... Must be empty.
 #' @returns The path of the page as a string, which is returned invisibly.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if `object` has another class.

@@ -6,7 +6,6 @@
 #'
 #' @param object An estimator, such as a [dnn_regressor()].
 #' @param path Path of the file that is written, a string.
-#' @param ... Must be empty.
 #' @returns It returns the path, a string, invisibly.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type.

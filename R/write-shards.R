@@ -23,7 +23,6 @@
 #'   [input_fn()] or [input_csv()], whose examples are written for one epoch. Types are converted as in [input_fn()].
 #' @param path Directory to write to, a string. It is created, and must be empty.
 #' @param shards Number of files, a count. Use a multiple of the number of workers if possible.
-#' @param ... Must be empty.
 #' @returns `path`, invisibly.
 #' @section Errors:
 #' * `tfdistribute_input_error` if the data cannot be read, or has missing values, columns that cannot be written (for

@@ -193,6 +193,25 @@ test_that("waiting for a stopped job is an error", {
   expect_identical(job_history(a_job())$global_step, 100L)
 })
 
+test_that("an ended job whose storage this machine cannot read has a history without losses, and a warning", {
+  local_answers(
+    job_state = function(arguments) ended(history = NULL),
+    training_history = function(arguments) {
+      abort_tfdistribute(
+        "backend",
+        "`model_dir` \"s3://b/m\" cannot be read.",
+        "Check the {'{keys}'}."
+      )
+    }
+  )
+  expect_warning(
+    history <- job_history(a_job()),
+    "\"s3://b/m\" cannot be read.*Check the \\{keys\\}"
+  )
+  expect_identical(history$global_step, 100L)
+  expect_identical(nrow(history$losses), 0L)
+})
+
 test_that("waiting ends after `timeout_s`, and an interrupt stops only a job that the call started", {
   job <- local_states(a_state())
   expect_null(job_wait(a_job(), timeout_s = 0))

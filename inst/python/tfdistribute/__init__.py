@@ -1,7 +1,5 @@
 """Distributed training of TensorFlow Estimators, on many devices and machines."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

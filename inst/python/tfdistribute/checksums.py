@@ -1,7 +1,5 @@
 """Checksums: CRC-32C as TensorFlow writes it into checkpoints and TFRecord files, and CRC-32 of any content."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 import zlib

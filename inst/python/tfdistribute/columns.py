@@ -1,7 +1,5 @@
 """Columns of an input as known before TensorFlow starts: names, types, shapes and levels."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -87,7 +85,7 @@ class ColumnFacts:
     term: str | None = None  # R code that computes the column from others.
 
     @classmethod
-    def from_values(cls, values: Mapping[str, Any]) -> ColumnFacts:
+    def from_values(cls, values: Mapping[str, Any]) -> "ColumnFacts":
         levels = values["levels"]
         return cls(
             values["name"],

@@ -1,7 +1,5 @@
 """Environment of this process: its variables, its cores, its host and its user."""
 
-from __future__ import annotations
-
 import contextlib
 import getpass
 import os

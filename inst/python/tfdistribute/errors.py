@@ -23,8 +23,6 @@ R mirrors the tree as condition classes: ``InputError`` is ``tfdistribute_input_
 are ``tfdistribute_error``. Errors cross processes and languages as plain values: ``as_values`` and ``from_values``.
 """
 
-from __future__ import annotations
-
 import re
 import traceback
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Paths, and files and JSON that another program may have written."""
 
-from __future__ import annotations
-
 import errno
 import json
 import math

@@ -4,8 +4,6 @@ TensorFlow is not started. Standard library of Python 3.8 only, because other ho
 of their tasks.
 """
 
-from __future__ import annotations
-
 import ctypes
 import importlib.metadata
 import importlib.util

@@ -1,7 +1,5 @@
 """History files of a model directory: losses and evaluations of all its trainings, one JSON object per line."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Mapping

@@ -4,8 +4,6 @@ R through reticulate has a C handler of its own for SIGINT, which trips Python's
 stays installed. The functions here only replace what Python does.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

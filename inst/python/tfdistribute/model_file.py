@@ -5,8 +5,6 @@ Members are stored without compression under the paths that they get in a model 
 more than its own size.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

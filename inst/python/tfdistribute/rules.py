@@ -1,7 +1,5 @@
 """Findings of checks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -4,8 +4,6 @@ Nothing is written unless TFDISTRIBUTE_EVENTS names the file, so a script behave
 failure is also written to the file that TFDISTRIBUTE_FAILURE names.
 """
 
-from __future__ import annotations
-
 import contextlib
 import faulthandler
 import json

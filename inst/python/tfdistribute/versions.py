@@ -1,7 +1,5 @@
 """Supported versions of TensorFlow, the packages that each needs, and what is installed."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import re
 

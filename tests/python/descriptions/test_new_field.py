@@ -82,7 +82,8 @@ def add_field(path: Path, name: str) -> None:
     lines[last.end_lineno - 1] = lines[last.end_lineno - 1].removesuffix(" ...")
     lines.insert(last.end_lineno, FIELD)
     if IMPORTS not in text:
-        lines.insert(lines.index("from __future__ import annotations") + 1, IMPORTS)
+        first = next(line for line in lines if line.startswith(("from ", "import ")))
+        lines.insert(lines.index(first) + first.startswith("from __future__"), IMPORTS)
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

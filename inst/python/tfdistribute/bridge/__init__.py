@@ -5,8 +5,6 @@ reticulate loses its class: ``{"value": ...}``, ``{"error": {...}}``, or ``{"int
 user or None.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import os

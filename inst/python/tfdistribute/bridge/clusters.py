@@ -1,7 +1,5 @@
 """Checks, plans and TF_CONFIG of clusters for R. TensorFlow is not started."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Callable, Sequence

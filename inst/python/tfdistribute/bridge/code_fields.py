@@ -5,8 +5,6 @@ Numbers and choices never do, so only other fields are annotated by a ``Fact``. 
 as code.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Report on this Python: versions, devices, missing packages."""
 
-from __future__ import annotations
-
 import os
 import platform
 import sys

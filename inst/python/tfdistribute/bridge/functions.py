@@ -1,7 +1,5 @@
 """Functions that R calls, by name; ``bridge.call`` converts arguments to the types of their parameters."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Jobs for R: checks, data and start. TensorFlow is not started."""
 
-from __future__ import annotations
-
 import math
 import os
 import sys

@@ -1,7 +1,5 @@
 """Metrics pages for R: of a training in this process, which its progress events feed, of a job, and of a history."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -38,7 +36,7 @@ class LiveMetrics:
         self._last: dict[str, Any] = {}
         self._first: tuple[int, float] | None = None
 
-    def __enter__(self) -> LiveMetrics:
+    def __enter__(self) -> "LiveMetrics":
         self._show("starting")
         return self
 

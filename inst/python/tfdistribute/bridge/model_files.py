@@ -1,7 +1,5 @@
 """Trained models in one file, for R. TensorFlow is not started."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -62,7 +60,7 @@ def load_model(path: str, model_dir: str, trusted: bool) -> dict[str, Any]:
 def check_model(
     estimator: Mapping[str, Any], path: str, files: tuple[str, ...], trusted: bool
 ) -> None:
-    """Check the description in a model file: ArgumentError if it is no model.
+    """Check the description in a model file: ArgumentError if it does not describe a model.
 
     ModelError if it reads a file that is not a member, or holds code and is not trusted.
     """

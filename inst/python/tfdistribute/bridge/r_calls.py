@@ -6,8 +6,6 @@ TensorFlow for the caller, both wait for ever. So such a call raises an error in
 of the TensorFlow function that made it.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 import threading

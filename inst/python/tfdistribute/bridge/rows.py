@@ -1,7 +1,5 @@
 """Bridge functions about the rows of an input: audit of sharding, writing of shards, tabular models."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any

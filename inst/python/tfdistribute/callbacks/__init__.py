@@ -1,7 +1,5 @@
 """User functions that TensorFlow calls, and the names of their parameters."""
 
-from __future__ import annotations
-
 import difflib
 import inspect
 import re

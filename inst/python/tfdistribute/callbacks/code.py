@@ -1,7 +1,5 @@
 """The code of a function and the values that it uses, so that two processes can compare their functions."""
 
-from __future__ import annotations
-
 import functools
 import sys
 import types
@@ -31,7 +29,7 @@ class Code:
     uses: Mapping[str, Any]
 
     @classmethod
-    def from_values(cls, values: Any) -> Code | None:
+    def from_values(cls, values: Any) -> "Code | None":
         """Read R's facts about a function; None for anything else."""
         if not isinstance(values, Mapping) or set(cast("Mapping[str, Any]", values)) != _FIELDS:
             return None

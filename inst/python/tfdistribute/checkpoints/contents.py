@@ -8,8 +8,6 @@ Source:
     tensorflow/core/protobuf/tensor_bundle.proto for its entries.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Lock on model_dir, which only one job may write."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

@@ -4,8 +4,6 @@ TensorFlow reads buckets of one provider at most. A checkpoint is uploaded file 
 the newest last, so a killed upload leaves the previous checkpoint valid. Each directory has one mirror in a process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
@@ -40,7 +38,7 @@ _CHECKPOINT = re.compile(r"[^/]*\.(index|meta|data-\d+-of-\d+)")
 _POLL_S = 0.5
 _PREFIX = "tfdistribute-bucket-"
 
-_mirrors: dict[str, _Mirror] = {}
+_mirrors: "dict[str, _Mirror]" = {}
 
 
 def local_directory(directory: str) -> str:

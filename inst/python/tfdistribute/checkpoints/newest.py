@@ -5,8 +5,6 @@ start fails. Training then continues from the newest checkpoint whose contents a
 writers left behind.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

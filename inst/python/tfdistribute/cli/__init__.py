@@ -5,8 +5,6 @@ for success, 1 if something was found or failed, 130 if it was stopped. A call w
 Arguments after ``--`` are passed to what a command starts: ``arguments.for_script``.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import sys

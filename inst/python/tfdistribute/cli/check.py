@@ -1,7 +1,5 @@
 """Command that lists all mistakes of a cluster."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import json

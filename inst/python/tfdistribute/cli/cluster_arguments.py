@@ -3,8 +3,6 @@
 argparse also accepts the beginnings of names, such as ``--start-timeout``.
 """
 
-from __future__ import annotations
-
 import argparse
 import shlex
 from collections import defaultdict

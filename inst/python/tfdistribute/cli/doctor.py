@@ -1,7 +1,5 @@
 """Command that reports on this Python, and on missing packages."""
 
-from __future__ import annotations
-
 import argparse
 import json
 

@@ -1,7 +1,5 @@
 """Text that a running job shows on the console."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

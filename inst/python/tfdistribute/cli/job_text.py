@@ -1,7 +1,5 @@
 """Text output of a job: table of tasks, progress, failure."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

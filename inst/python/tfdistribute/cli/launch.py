@@ -1,7 +1,5 @@
 """Command that runs a script in a cluster of processes: here, on hosts, on nodes of Slurm, or in actors of Ray."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os
@@ -81,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def script_mistake(script: Path) -> str | None:
     if not script.is_file():
-        return f"there is no script {str(script)!r}"
+        return f"the script {str(script)!r} does not exist"
     if script.suffix not in (".py", ".R", ".r"):
         return f"{str(script)!r} is neither an R script (.R) nor a Python script (.py)"
     return None

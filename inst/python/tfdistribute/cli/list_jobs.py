@@ -1,7 +1,5 @@
 """Command that lists jobs."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Command that shows the logs of a job."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """Command that shows what each task of a cluster would do."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import json

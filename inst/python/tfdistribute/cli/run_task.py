@@ -1,7 +1,5 @@
 """Command of the containers that a managed platform starts."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

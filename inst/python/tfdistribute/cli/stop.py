@@ -1,7 +1,5 @@
 """Command that stops a job."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 

@@ -1,7 +1,5 @@
 """Command that submits a script to a managed platform."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Addresses of tasks ("host:port", as in TF_CONFIG), and the hosts behind them."""
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 import os

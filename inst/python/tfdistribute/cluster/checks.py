@@ -1,7 +1,5 @@
 """Table of cluster mistakes, which TensorFlow would accept and then wait on for ever."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Facts about a cluster, and about this machine, that the cluster checks read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

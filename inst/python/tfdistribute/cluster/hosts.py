@@ -1,7 +1,5 @@
 """Clusters whose tasks run on several hosts, and are started there by this package."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Annotated
 

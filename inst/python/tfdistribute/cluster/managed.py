@@ -1,7 +1,5 @@
 """Clusters of containers that a managed platform starts, restarts and ends."""
 
-from __future__ import annotations
-
 import typing
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal

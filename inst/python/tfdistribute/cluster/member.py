@@ -1,7 +1,5 @@
 """This process as one task of a cluster."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator
@@ -30,7 +28,7 @@ class Member:
     protocol: str = "grpc"
 
     @classmethod
-    def of(cls, config: TfConfig | None, protocol: str | None = None) -> Member | None:
+    def of(cls, config: TfConfig | None, protocol: str | None = None) -> "Member | None":
         """Make the member of a parsed TF_CONFIG; None if it does not name a task of a cluster."""
         if config is None or config.task_type is None or not config.cluster:
             return None

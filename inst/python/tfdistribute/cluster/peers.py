@@ -1,7 +1,5 @@
 """Connections to the addresses of the other tasks of a cluster."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

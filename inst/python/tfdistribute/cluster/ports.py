@@ -1,7 +1,5 @@
 """Ports of this machine: listeners, and free ports."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

@@ -1,7 +1,5 @@
 """Clusters on nodes that Slurm allocates."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Annotated

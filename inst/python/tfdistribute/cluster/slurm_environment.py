@@ -1,7 +1,5 @@
 """The cluster of a task that the user's own srun has started, from the variables of Slurm."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

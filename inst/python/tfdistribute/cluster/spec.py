@@ -1,7 +1,5 @@
 """Clusters and their tasks as plain values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
@@ -151,7 +149,7 @@ class ClusterSpec(Cluster, kind="addresses"):
             raise ClusterError(finding.message, finding.fix, argument=role, value=finding.field)
 
     @classmethod
-    def of(cls, addresses: Mapping[Task, str]) -> ClusterSpec:
+    def of(cls, addresses: Mapping[Task, str]) -> "ClusterSpec":
         ordered = sorted(addresses, key=lambda task: task.index)
 
         def of_role(role: str) -> tuple[str, ...]:
@@ -172,7 +170,6 @@ class ClusterSpec(Cluster, kind="addresses"):
 class StartedCluster(Cluster):
     """A cluster whose processes are started for a job, and whose addresses are chosen then."""
 
-    can_lose_hosts: ClassVar[bool] = False
     rules: ClassVar[tuple[Never, ...]] = (
         Never(
             {"workers": Annotated[tuple[int, ...], Len(2)], "ps": Count},

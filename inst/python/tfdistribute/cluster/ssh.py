@@ -1,9 +1,7 @@
 """Clusters of hosts that are reached by ssh."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from tfdistribute.cluster.addresses import HOST_ADDRESS
 from tfdistribute.cluster.hosts import HostsCluster
@@ -25,8 +23,6 @@ Host = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class SshCluster(HostsCluster, kind="ssh"):
-    can_lose_hosts: ClassVar[bool] = True
-
     workers: FlexibleWorkers
     # A host that is named several times gets as many of the tasks.
     hosts: Annotated[tuple[Host, ...], Len(1)]

@@ -1,7 +1,5 @@
 """Facts that the tasks of a cluster compare before they train: what each is about to do."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
@@ -57,7 +55,7 @@ class TaskFacts:
         return json.dumps(dataclasses.asdict(self))
 
     @classmethod
-    def from_text(cls, text: str) -> TaskFacts:
+    def from_text(cls, text: str) -> "TaskFacts":
         values = cast("dict[str, Any]", parse_json(text))
         names = {field.name for field in dataclasses.fields(cls)}
         return cls(**{name: value for name, value in values.items() if name in names})

@@ -1,7 +1,5 @@
 """TF_CONFIG, the variable that describes a cluster to TensorFlow, and CLUSTER_SPEC, in which Vertex AI does so."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -14,8 +14,6 @@ kind; its members register themselves by their kind::
     Mirrored(devices=0)   # ArgumentError: `devices` must be a whole number of at least 1 or NULL, not 0.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import re
@@ -46,7 +44,7 @@ class Description:
     """
 
     kind: ClassVar[str] = ""
-    kinds: ClassVar[dict[str, type[Description]]] = {}
+    kinds: ClassVar[dict[str, "type[Description]"]] = {}
     # What a field must be that holds one of the family, and how to make one.
     in_words: ClassVar[str] = ""
     how_made: ClassVar[str | None] = None
@@ -72,7 +70,7 @@ class Description:
             break_rule(rule, self)
 
     @classmethod
-    def from_mapping(cls, mapping: Mapping[str, Any], argument: str) -> Description:
+    def from_mapping(cls, mapping: Mapping[str, Any], argument: str) -> "Description":
         return read(cls, mapping, argument)
 
     def content(self) -> Mapping[str, Any]:

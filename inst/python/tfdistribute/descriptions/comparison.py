@@ -5,8 +5,6 @@ and descriptions of all these. Other objects are not, nor are absolute paths amo
 machines may keep the same file at different places.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -5,8 +5,6 @@ annotated-types, and their fields are keywords of JSON Schema. Facts follow the 
 ``Annotated[float | None, MayDiffer("It decides how long a task waits.")]``.
 """
 
-from __future__ import annotations
-
 import enum
 from dataclasses import dataclass
 from typing import Annotated, Any

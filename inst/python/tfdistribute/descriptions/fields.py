@@ -4,8 +4,6 @@ A schema has keywords of JSON Schema for each option of a type, and ``$ref`` for
 function and ``instance`` for any other class. R reads the same schemas, see ``schema``.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

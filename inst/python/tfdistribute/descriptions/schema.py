@@ -1,7 +1,5 @@
 """Descriptions as a JSON Schema, from which ``make docs`` also writes R/schema.R."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Words for the values of a field, from its JSON Schema."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -5,8 +5,6 @@ package as ``engine.devices`` and so on. These are imported on first use, so des
 TensorFlow.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import importlib

@@ -1,7 +1,5 @@
 """The best export of earlier processes, which TensorFlow's BestExporter forgets."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Datasets as graphs, which other graphs and processes can hold."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

@@ -1,7 +1,5 @@
 """CPUs and GPUs for the sessions of this process."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Copies of Estimators made by the user or another package."""
 
-from __future__ import annotations
-
 import contextlib
 import types
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Heads that TensorFlow lacks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

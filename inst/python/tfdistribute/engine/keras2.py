@@ -1,7 +1,5 @@
 """Modules of Keras 2, with which Estimators are written: of TensorFlow 2.15 itself, later of the package tf_keras."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

@@ -4,8 +4,6 @@ In ``fit()``, TensorFlow runs these writes, and runs the reads of a variable bef
 does. In a graph of TensorFlow 1, nothing depends on them.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import sys

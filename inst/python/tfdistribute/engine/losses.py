@@ -1,7 +1,5 @@
 """Checks of the loss that a user's model function returns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Graphs of model functions: repairs for users' functions, and training operations."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ TensorFlow 2.16 removed ``tf.estimator``, its ties to distribution strategies, a
 no graphs of TensorFlow 1, so ``tf_keras`` stands for Keras 2. Nothing of this changes TensorFlow 2.15.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import sys

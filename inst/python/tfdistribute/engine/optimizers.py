@@ -4,8 +4,6 @@ Canned Estimators take legacy Keras optimizers, which work once and then fail wi
 Variable". A factory is a function without arguments.
 """
 
-from __future__ import annotations
-
 import functools
 import numbers
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """Devices that a model names. A session without them silently runs everything on another one."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 from typing import Any

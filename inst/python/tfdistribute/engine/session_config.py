@@ -3,8 +3,6 @@
 protobuf's ``ParseDict`` takes "2" for 2 and any number for an enum, replaces lists, and misreports paths.
 """
 
-from __future__ import annotations
-
 import contextlib
 import difflib
 from collections.abc import Mapping, MutableSequence

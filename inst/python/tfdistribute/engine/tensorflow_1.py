@@ -1,7 +1,5 @@
 """Names that TensorFlow 1 had and TensorFlow 2 does not, and what replaces them."""
 
-from __future__ import annotations
-
 import difflib
 import functools
 import re

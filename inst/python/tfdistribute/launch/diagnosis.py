@@ -1,7 +1,5 @@
 """Root cause of a failed job, with the log of the task that caused it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Failures of tasks and jobs as plain values."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Mapping
 from typing import Any

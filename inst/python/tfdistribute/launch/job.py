@@ -1,7 +1,5 @@
 """Specification of a job."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -4,8 +4,6 @@ Any user who may write to their directories can plant or damage one, so its cont
 of values, and makes control characters in texts, such as escape sequences of a terminal, visible.
 """
 
-from __future__ import annotations
-
 import os
 from typing import Any, cast
 

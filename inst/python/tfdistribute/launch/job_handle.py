@@ -1,7 +1,5 @@
 """Operations on a job from outside its supervisor."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

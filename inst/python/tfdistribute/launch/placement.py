@@ -1,7 +1,5 @@
 """Hosts of the tasks of a job, some of which may be lost for good."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 

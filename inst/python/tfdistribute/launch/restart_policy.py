@@ -1,7 +1,5 @@
 """Restart policy for failed tasks, and deadlines, with decisions from a table of task views."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -44,7 +42,7 @@ class Policy:
     ports_can_change: bool = True
 
     @classmethod
-    def of(cls, job: Job, is_private: bool) -> Policy:
+    def of(cls, job: Job, is_private: bool) -> "Policy":
         return cls(
             job.chief,
             restarts=job.cluster.supervision.restarts,

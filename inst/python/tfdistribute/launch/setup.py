@@ -1,7 +1,5 @@
 """Resources that a job holds, and its time on its machine."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Supervision of a job in this process, and the start of a process for it."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

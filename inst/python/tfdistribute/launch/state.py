@@ -1,7 +1,5 @@
 """Progress, state and result of a job. State and result are JSON files that are replaced atomically."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

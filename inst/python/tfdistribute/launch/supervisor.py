@@ -1,7 +1,5 @@
 """Single-threaded supervisor of one job, from the start of its tasks to their end."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

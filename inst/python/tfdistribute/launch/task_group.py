@@ -1,7 +1,5 @@
 """The processes of all tasks of a job."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

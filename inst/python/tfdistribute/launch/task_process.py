@@ -1,7 +1,5 @@
 """The process of one task."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

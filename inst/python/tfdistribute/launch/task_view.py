@@ -1,7 +1,5 @@
 """State of one task as the supervisor sees it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

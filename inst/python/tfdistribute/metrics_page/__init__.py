@@ -1,7 +1,5 @@
 """A page that shows losses and metrics, also while a model trains. A script on it reads the metrics once a second."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

@@ -1,7 +1,5 @@
 """Models with a user-defined model function."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Collection
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Base class of model descriptions."""
 
-from __future__ import annotations
-
 import dataclasses
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -134,14 +132,14 @@ class Model(Description):
     def codes_label(self) -> bool:
         return False
 
-    def complete_from_input(self, facts: InputFacts) -> Model:
+    def complete_from_input(self, facts: InputFacts) -> "Model":
         return self
 
-    def complete_from_signature(self, signature: Mapping[str, Any] | None) -> Model:
+    def complete_from_signature(self, signature: Mapping[str, Any] | None) -> "Model":
         """Complete fields that training took from its data, by the stored ``structure()``, which may be None."""
         return self
 
-    def with_session_hooks(self, make: MakeHooks) -> Model:
+    def with_session_hooks(self, make: MakeHooks) -> "Model":
         return self
 
     def is_v1_canned(self) -> bool:

@@ -1,7 +1,5 @@
 """Differences between the structures of two models, as ``Model.structure()`` describes them in JSON."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple, cast

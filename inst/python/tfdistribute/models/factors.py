@@ -1,7 +1,5 @@
 """Factors that a model reads as codes: the positions of their levels, from 0."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,7 +24,7 @@ class FactorCodes:
     unread: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, model: Model, facts: InputFacts, known: FactorCodes) -> FactorCodes:
+    def of(cls, model: Model, facts: InputFacts, known: "FactorCodes") -> "FactorCodes":
         features = facts.features or {}
         factors = {
             name: known.features.get(name) or column.levels
@@ -89,7 +87,7 @@ class FactorCodes:
             {each.feature: each.default for each in model.required_features() if each.default}
         )
 
-    def notes(self, facts: InputFacts, known: FactorCodes) -> list[str]:
+    def notes(self, facts: InputFacts, known: "FactorCodes") -> list[str]:
         new = {name: levels for name, levels in self.features.items() if name not in known.features}
         if self.label is not None and known.label is None and facts.label is not None:
             new[facts.label.name] = self.label
@@ -101,7 +99,7 @@ class FactorCodes:
         return {"features": features, "label": label, "unread": sorted(self.unread)}
 
     @classmethod
-    def from_values(cls, values: Any) -> FactorCodes:
+    def from_values(cls, values: Any) -> "FactorCodes":
         if not isinstance(values, Mapping):
             return cls()
         features = {str(name): tuple(levels) for name, levels in values["features"].items()}

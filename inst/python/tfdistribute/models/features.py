@@ -1,7 +1,5 @@
 """Feature checks against a model, before TensorFlow starts."""
 
-from __future__ import annotations
-
 import difflib
 import math
 from collections.abc import Iterable, Mapping

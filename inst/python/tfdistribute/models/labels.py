@@ -1,7 +1,5 @@
 """Label checks against a model, before TensorFlow starts."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Requests to exported models: serving input receivers and ``tf.train.Example`` parsing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """EstimatorSpecs from the results of model functions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Models whose steps the user writes; the verbs loop."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, cast

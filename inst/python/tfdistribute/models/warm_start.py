@@ -1,7 +1,5 @@
 """Warm start: initial values from another model's checkpoint."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Existing Estimators, from tfestimators or user code."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """Plan of a training: what each task of a cluster would do."""
 
-from __future__ import annotations
-
 import dataclasses
 import shlex
 from dataclasses import dataclass
@@ -117,7 +115,7 @@ class _Replicas:
     @classmethod
     def of(
         cls, strategy: Strategy | None, cluster: Cluster | None, workload: Workload
-    ) -> _Replicas:
+    ) -> "_Replicas":
         per_replica = getattr(strategy, "devices_per_replica", 1)
         if cluster is None and strategy is not None:
             rows = strategy.described_replicas()

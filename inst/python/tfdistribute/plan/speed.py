@@ -4,8 +4,6 @@ A step of workers takes as long as the slowest of three things: a worker that co
 workers share, and the network, which begins with the backward pass. The messages of the last gradients follow.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Sequence
@@ -117,7 +115,7 @@ class Prediction:
             seconds, limit = max((seconds, limit), (sending_s, "servers"))
         return Speed(workers, workers * batch / seconds, seconds, step.computation_s, limit)
 
-    def _step(self, workers: int, examples: float) -> _Step:
+    def _step(self, workers: int, examples: float) -> "_Step":
         alone_s, processor_s = self._alone(examples)
         cores = self.machines.cores / self.machines.tasks(workers)
         computation_s = max(alone_s, processor_s / cores)

@@ -9,8 +9,6 @@ R is started inside this process when the first function is asked for; that need
 and R with this package. All calls must be made on the thread that asked first, because R has one thread.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import ctypes

@@ -1,7 +1,5 @@
 """Construction of tf.estimator.RunConfig from settings."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import inspect
@@ -132,7 +130,6 @@ def _check_for_others(settings: RunSettings) -> None:
             raise RunConfigError(
                 f"`{field}` is {value!r}, which TensorFlow's own RunConfig does not have.",
                 "Train with the estimators and verbs of this package, or leave it out.",
-                argument=field,
                 value=str(value),
             )
 

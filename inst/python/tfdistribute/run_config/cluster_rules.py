@@ -1,7 +1,5 @@
 """Rules for clusters: tasks, and the strategies they support."""
 
-from __future__ import annotations
-
 from tfdistribute.cluster.spec import EVALUATOR, ClusterSpec
 from tfdistribute.errors import ClusterError, RunConfigError, StrategyError, UnsupportedError
 from tfdistribute.run_config.rule import SettingsRule, in_words

@@ -1,7 +1,5 @@
 """Rows of the rules table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

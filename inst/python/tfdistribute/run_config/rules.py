@@ -1,7 +1,5 @@
 """Rules for runs that TensorFlow would accept but that would fail or hang, and the check of a run against them."""
 
-from __future__ import annotations
-
 from tfdistribute.cluster.checks import check_at_start
 from tfdistribute.errors import ShardingError
 from tfdistribute.run_config.cluster_rules import CLUSTER_RULES

@@ -1,7 +1,5 @@
 """Run settings, with the names of tf.estimator.RunConfig, and the run that they are for."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import secrets
@@ -134,7 +132,7 @@ class RunSettings(Description):
     def memory_limit_mb(self) -> float | None:
         return self.cluster.memory_limit_mb if isinstance(self.cluster, LocalCluster) else None
 
-    def for_verb(self, verb: str) -> RunSettings:
+    def for_verb(self, verb: str) -> "RunSettings":
         """Remove the strategies and the cluster that a verb does not use; only training needs a cluster."""
         trains = verb in TRAINING
         evaluates = verb in ("evaluate", "train_and_evaluate")
@@ -161,7 +159,7 @@ class RunSettings(Description):
         """Whether steps are compiled. XLA would leave out the precision of a rewritten session."""
         return self.compile if self.precision == FLOAT_32 else False
 
-    def with_precision(self) -> RunSettings:
+    def with_precision(self) -> "RunSettings":
         """Let sessions compute in the precision, unless the user's session configuration decides."""
         if self.precision == FLOAT_32:
             return self
@@ -169,7 +167,7 @@ class RunSettings(Description):
         session = _merge({"graph_options": rewrite}, self.session_config or {})
         return dataclasses.replace(self, session_config=session)
 
-    def with_memory_limit(self, gpus: int) -> RunSettings:
+    def with_memory_limit(self, gpus: int) -> "RunSettings":
         """Limit the memory of each GPU for sessions, too, because the first start of a GPU sets its memory."""
         if self.memory_limit_mb is None:
             return self
@@ -177,7 +175,7 @@ class RunSettings(Description):
         session = {"gpu_options": {"experimental": {"virtual_devices": limits}}}
         return dataclasses.replace(self, session_config=_merge(session, self.session_config or {}))
 
-    def with_cpu_devices(self, cpus: int) -> RunSettings:
+    def with_cpu_devices(self, cpus: int) -> "RunSettings":
         """Give sessions as many logical CPUs as the strategies name.
 
         Otherwise TensorFlow silently moves operations to CPU:0, where a collective sum waits forever.
@@ -190,7 +188,6 @@ class RunSettings(Description):
             raise RunConfigError(
                 f"`session_config$device_count` must be a named list of counts, not {devices!r}.",
                 f"Write device_count = list(CPU = {cpus}), or leave it out.",
-                argument="session_config$device_count",
                 value=repr(devices),
             )
         count = max(int(devices.get("CPU", 0)), cpus)
@@ -225,7 +222,7 @@ class RunContext:
         settings: RunSettings,
         facts: InputFacts | None,
         v1_canned: bool = False,
-    ) -> RunContext:
+    ) -> "RunContext":
         """Describe a run in this process before its devices are known; ``facts`` are of its input, if it has one."""
         facts = facts or InputFacts()
         columns = [*(facts.features or {}).values(), *([facts.label] if facts.label else [])]

@@ -1,7 +1,5 @@
 """Rules for training on a TPU, which cannot compile everything."""
 
-from __future__ import annotations
-
 from tfdistribute.errors import InputError, ShardingError, StrategyError
 from tfdistribute.rules import Finding
 from tfdistribute.run_config.rule import SettingsRule

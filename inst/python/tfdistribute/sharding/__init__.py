@@ -12,8 +12,6 @@ counts as no row (``engine/step/replica_scale.py``).
 Rows of files are divided into ranges by the same rule.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -47,7 +45,7 @@ class Shard:
     replicas: int = 1
 
     @classmethod
-    def of(cls, input_context: InputContext | None) -> Shard:
+    def of(cls, input_context: InputContext | None) -> "Shard":
         """Return the shard that TensorFlow asks for; without a context, all of every batch, for one replica."""
         if input_context is None:
             return cls()
@@ -237,7 +235,7 @@ class RangePlan(StepPlan):
             return None
         return self.own_rows_before(self.first + self.examples) - self.own_rows_before(self.first)
 
-    def step_before(self) -> RangePlan:
+    def step_before(self) -> "RangePlan":
         size = self.global_batch_size
         return replace(self, first=self.first - size, done=self.done - size)
 

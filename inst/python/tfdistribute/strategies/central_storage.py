@@ -1,7 +1,5 @@
 """Central storage strategy: variables in one place, computation on every device of one machine."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

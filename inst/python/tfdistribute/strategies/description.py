@@ -1,7 +1,5 @@
 """Base classes of strategy descriptions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Device names and counts, in users' and TensorFlow's notation."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from typing import Annotated

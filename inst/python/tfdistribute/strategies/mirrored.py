@@ -1,7 +1,5 @@
 """Mirrored strategy: a copy of the model on each device of one machine."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Model-parallel strategy: one copy of a model in parts, each on a device of its own."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Multi-worker strategy: a copy of the model on each worker of a cluster."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 

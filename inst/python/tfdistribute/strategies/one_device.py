@@ -1,7 +1,5 @@
 """One-device strategy: all variables and computation on one device."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Parameter server strategy: variables on servers, computation on independent workers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """TPU strategy: a copy of the model on each core of a TPU."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 from dataclasses import dataclass
@@ -77,7 +75,7 @@ class Tpu(Strategy, kind="tpu"):
     def described_replicas(self) -> ReplicaDevices | None:
         return None
 
-    def in_run(self, steps_per_run: int | str, save_checkpoints_steps: int | None) -> Tpu:
+    def in_run(self, steps_per_run: int | str, save_checkpoints_steps: int | None) -> "Tpu":
         """Choose the steps of a run by the run configuration, if the strategy leaves them open."""
         steps = steps_per_run if self.steps_per_run == AUTO else self.steps_per_run
         if isinstance(steps, str):

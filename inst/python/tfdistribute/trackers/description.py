@@ -1,7 +1,5 @@
 """Base class of tracker descriptions, and the contract of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol

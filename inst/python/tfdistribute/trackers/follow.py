@@ -1,7 +1,5 @@
 """Logging of a model directory's history to a run, each value once."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time

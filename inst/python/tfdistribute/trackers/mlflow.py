@@ -1,7 +1,5 @@
 """MLflow: runs on a tracking server, in a database or on Databricks."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import time

@@ -1,7 +1,5 @@
 """The process that logs to a tracker outside a job's private network, so that no training waits for a server."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

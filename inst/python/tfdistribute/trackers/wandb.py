@@ -1,7 +1,5 @@
 """Weights & Biases, with runs on its service, or in files that `wandb sync` uploads."""
 
-from __future__ import annotations
-
 import importlib
 import os
 from collections.abc import Mapping, Sequence

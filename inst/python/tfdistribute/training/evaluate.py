@@ -1,7 +1,5 @@
 """The verb that evaluates a trained model."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """History of a training: losses by step, speed and evaluations."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import time
@@ -280,7 +278,6 @@ def read_history(model_dir: str) -> dict[str, Any]:
             raise BackendError(
                 f'`model_dir` "{model_dir}" cannot be read: {error.strerror}.',
                 "Check the connection to its storage, and the credentials and the endpoint in environment variables.",
-                argument="model_dir",
                 value=model_dir,
             ) from error
     return _read_history(model_dir)

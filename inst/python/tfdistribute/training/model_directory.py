@@ -1,7 +1,5 @@
 """Model directory: its checkpoints, and the signature of the model that they belong to."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

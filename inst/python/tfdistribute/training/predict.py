@@ -1,7 +1,5 @@
 """The verb that predicts with a trained model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -90,7 +88,6 @@ def predict(
             raise ModelError(
                 f"`predictions` has {predicted} rows for {source.facts().rows} rows of features.",
                 _ROW_PER_ROW,
-                argument="predictions",
                 value=str(predicted),
             )
 
@@ -136,7 +133,6 @@ def select_outputs(batch: Any, predict_keys: Sequence[str] | None) -> dict[str, 
         raise ArgumentError(
             f"`predict_keys` names none of this model's outputs: {', '.join(sorted(outputs))}.",
             "Leave `predict_keys` NULL for all outputs, or name some of these.",
-            argument="predict_keys",
             value=", ".join(predict_keys),
         )
     return selected

@@ -1,7 +1,5 @@
 """Preparation of a verb: checks, devices and the Estimator."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import warnings

@@ -1,7 +1,5 @@
 """Prediction on the executors of Spark, which need TensorFlow but not this package."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import io

@@ -1,7 +1,5 @@
 """Estimators, and data and length of a training and of its evaluations, as users describe them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """Translation of TensorFlow's exceptions into errors of this package."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

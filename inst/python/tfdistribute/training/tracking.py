@@ -1,7 +1,5 @@
 """Parameters of a training as a tracker shows them, and the tracker of a training in this process."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The verb that trains a model, and copies of an existing Estimator under another run configuration."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

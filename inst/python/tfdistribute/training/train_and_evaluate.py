@@ -1,7 +1,5 @@
 """The verb that trains a model and evaluates its checkpoints."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace

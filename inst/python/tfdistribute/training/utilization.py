@@ -1,7 +1,5 @@
 """How busy a training keeps this process's GPUs, and how long its steps wait for their input."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import time

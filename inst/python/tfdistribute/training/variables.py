@@ -1,7 +1,5 @@
 """Variables of a trained model, read from its newest checkpoint."""
 
-from __future__ import annotations
-
 from collections.abc import Container
 from typing import Any
 

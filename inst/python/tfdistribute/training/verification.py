@@ -1,7 +1,5 @@
 """Comparison of two trainings of one model, and possible reasons for a difference."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass

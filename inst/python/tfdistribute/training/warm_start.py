@@ -1,7 +1,5 @@
 """Comparison of a model with the model of its warm start, in which a position may have another meaning."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

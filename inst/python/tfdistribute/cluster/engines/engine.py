@@ -1,7 +1,5 @@
 """Clusters whose hosts are members of a gang: processes that an engine such as Ray starts together and replaces."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -16,7 +14,6 @@ class EngineCluster(HostsCluster):
 
     engine: ClassVar[str]
     member: ClassVar[str]
-    can_lose_hosts: ClassVar[bool] = True
 
     workers: FlexibleWorkers
     cpus_per_worker: Annotated[int, Ge(1), Le(10_000)] = 1  # Parameter servers have as many.

@@ -1,7 +1,5 @@
 """Clusters of daemons of R's package mirai, which an R session has set."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -22,8 +20,6 @@ class MiraiCluster(EngineCluster, kind="mirai"):
 
     engine: ClassVar[str] = "mirai"
     member: ClassVar[str] = "daemon"
-    # Not tried: a training that goes on with fewer daemons.
-    can_lose_hosts: ClassVar[bool] = False
 
     workers: Workers
     profile: Line | None = None

@@ -1,7 +1,5 @@
 """Clusters of actors that Ray starts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 

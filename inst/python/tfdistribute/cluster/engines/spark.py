@@ -1,7 +1,5 @@
 """Clusters of the tasks of a barrier stage that Spark starts."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import sys

@@ -1,7 +1,5 @@
 """Connections between the workers of one machine, which pass the descriptors of the memory that they share."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import socket

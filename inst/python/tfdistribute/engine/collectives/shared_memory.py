@@ -5,8 +5,6 @@ workers get the same bits. Writing never waits, because each part has two places
 more than one step ahead of another. The memory has no name, so it is freed with its last process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import mmap

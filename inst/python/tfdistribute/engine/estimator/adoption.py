@@ -1,7 +1,5 @@
 """Estimators with this package's repairs: the change of their class, and their settings."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace

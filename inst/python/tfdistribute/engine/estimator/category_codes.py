@@ -3,8 +3,6 @@
 TensorFlow's own feature columns compute the codes, so a step has the same categories with them as without.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

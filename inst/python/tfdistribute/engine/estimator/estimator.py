@@ -3,8 +3,6 @@
 TensorFlow rejects subclasses that override methods, so ``adopt()`` changes the class of an existing Estimator.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """A call of the model function: the stages before and after it, in their order."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

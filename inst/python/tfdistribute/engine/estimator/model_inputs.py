@@ -1,7 +1,5 @@
 """Features and labels as TensorFlow's ready-made models expect them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The behavior of an Estimator that differs between models."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Warm starts, in which rows of variables follow their categories by name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Categorical columns that read codes where the features have them."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any, NamedTuple
 

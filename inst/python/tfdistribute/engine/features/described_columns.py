@@ -1,7 +1,5 @@
 """TensorFlow's feature columns as calls of the functions that describe them in R."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Features of numbers as one matrix whose columns have names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any

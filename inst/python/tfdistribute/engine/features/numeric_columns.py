@@ -3,8 +3,6 @@
 TensorFlow needs about ten operations for each column, and a joint column is one tensor and one multiplication.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping, Sequence
 from itertools import groupby

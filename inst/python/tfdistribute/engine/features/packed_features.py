@@ -3,8 +3,6 @@
 Slicing in the input pipeline, and concatenating again in the model, costs twenty operations for twenty columns.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -66,7 +64,7 @@ class Features(dict[str, Any]):
     _slices: Mapping[str, ColumnSlice] = {}
 
     @classmethod
-    def unpack(cls, packed: PackedFeatures) -> Features:
+    def unpack(cls, packed: PackedFeatures) -> "Features":
         matrices = {int(index): matrix for index, matrix in packed["matrices"].items()}
         columns = {**slice_columns(matrices, packed.slices), **packed["columns"]}
         features = cls({name: columns[name] for name in packed.order})

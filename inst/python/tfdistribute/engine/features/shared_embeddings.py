@@ -1,7 +1,5 @@
 """Embedding columns that share one table, which belongs to the first of them in a layer."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Numeric columns that are transformed in 64 bits, before the layers of Keras cast what they read to 32."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

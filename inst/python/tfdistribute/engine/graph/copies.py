@@ -3,8 +3,6 @@
 Variables, tables and iterators are resources with names, so a copy that uses one shares it with the original.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 

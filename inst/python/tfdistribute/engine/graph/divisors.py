@@ -1,7 +1,5 @@
 """The divisors of a loss: how it averages over the rows of a batch."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from typing import Any
 

@@ -5,8 +5,6 @@ Source:
     makes loops.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Effects of operations besides the results that they compute from their inputs."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Functions of a graph: bodies of loops, branches of conditions, and what ``tf.function`` has traced."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Operations that are made again one by one in another graph, some of them as other operations."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Walks along the edges of a graph."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """Weights of the best step of a training, kept until its end."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

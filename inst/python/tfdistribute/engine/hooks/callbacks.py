@@ -1,7 +1,5 @@
 """Session hooks that call functions of the user."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tensors, variables and operations of a graph, by the names that users give."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any, cast

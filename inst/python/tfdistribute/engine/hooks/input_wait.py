@@ -5,8 +5,6 @@ batch, and a variable keeps the sum of the differences, also of steps that one `
 their batches one after the other, so each has a variable, and a step waits for the last.
 """
 
-from __future__ import annotations
-
 import contextlib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Session hook that profiles steps of a training."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Session hooks of every training: stopping on request, and recording."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Session hooks that write checkpoints, summaries and the speed."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from typing import Any

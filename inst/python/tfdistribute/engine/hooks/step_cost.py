@@ -1,7 +1,5 @@
 """Session hook that measures the steps of a training."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

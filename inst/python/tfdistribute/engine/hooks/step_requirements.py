@@ -5,8 +5,6 @@ package have a method ``required_steps(loss)``, and TensorFlow's own are known b
 every step, unless it overrides neither ``before_run`` nor ``after_run``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

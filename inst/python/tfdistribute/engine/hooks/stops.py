@@ -1,7 +1,5 @@
 """Session hooks that end or delay a training."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from typing import Any

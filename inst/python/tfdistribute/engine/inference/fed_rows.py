@@ -1,7 +1,5 @@
 """Rows in memory that are fed to a session, one batch at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A cache of graphs and their sessions, so that a second evaluation or prediction does not build its graph again."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The outputs of a model that a prediction returns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Graphs and sessions of evaluations and predictions."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import itertools

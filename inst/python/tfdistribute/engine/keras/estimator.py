@@ -5,8 +5,6 @@ loss over devices, batches and outputs. Here the model is cloned into the Estima
 ``Model.fit``, with Keras's own containers of losses and metrics. Checkpoints hold variables by name.
 """
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Calls of Keras 3 models as functions of the values of their variables."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Keras 3 has no graphs of TensorFlow 1, but calls a model as a function of the va
 graph has one variable for each of Keras's, and assigns the values that come back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Losses and metrics of Keras 3 models in an Estimator's graph."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any

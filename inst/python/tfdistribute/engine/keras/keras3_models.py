@@ -1,7 +1,5 @@
 """Keras 3 models outside graphs: recognized, loaded and described. Keras 3 is imported for them only."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import json

@@ -4,8 +4,6 @@ In a graph of TensorFlow 1, the writes of their variables have no order, and rep
 Keras 3 has a second implementation without writes, for other backends.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Sequence
 from typing import Any

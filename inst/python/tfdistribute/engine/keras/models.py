@@ -1,7 +1,5 @@
 """Keras models outside graphs: built, loaded and described, before an Estimator clones them."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import weakref

@@ -1,7 +1,5 @@
 """Models of Keras 3 in the format ONNX, with optional packages."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import importlib.util

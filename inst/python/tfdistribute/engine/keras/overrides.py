@@ -1,7 +1,5 @@
 """Members of Keras's classes that a user may define, and that Estimators do not call."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

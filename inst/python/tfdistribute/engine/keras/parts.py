@@ -1,7 +1,5 @@
 """Parts, inputs, responses and initial weights of Keras models, for the Estimators of Keras 2 and Keras 3."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -3,13 +3,13 @@
 Estimator averages the losses of batches, so its result depends on how rows fall into batches.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
+
+from tfdistribute.engine.step.micro_batches import row_count
 
 v1 = tf.compat.v1
 
@@ -25,8 +25,7 @@ def with_row_loss(spec: Any, features: Any, labels: Any) -> Any:
 
     Without a tensor with rows, nothing is added.
     """
-    rows = _rows(labels)
-    rows = _rows(features) if rows is None else rows
+    rows = row_count((labels, features))
     if rows is None:
         return spec
     loss = tf.reshape(tf.convert_to_tensor(spec.loss), [])
@@ -69,14 +68,3 @@ def without_auc_of_one_class(values: Mapping[str, Any]) -> dict[str, Any]:
         name: tf.where(has_both, values[name], math.nan) for name in _AREAS if name in values
     }
     return {**values, **defined}
-
-
-def _rows(values: Any) -> Any:
-    for value in tf.nest.flatten(values):
-        if isinstance(value, tf.SparseTensor):
-            return value.dense_shape[0]
-        if isinstance(value, tf.RaggedTensor):
-            return value.nrows()
-        if isinstance(value, tf.Tensor) and value.shape.rank != 0:
-            return tf.shape(value)[0]
-    return None

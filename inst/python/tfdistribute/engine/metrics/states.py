@@ -1,7 +1,5 @@
 """Exchange of the states of metrics between processes that each evaluate a shard of the rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

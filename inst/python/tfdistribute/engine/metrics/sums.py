@@ -4,8 +4,6 @@ A maximum, a percentile or a moving mean does not add up, and would be silently 
 every state of a metric is only added to, and that the summand does not depend on a state.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

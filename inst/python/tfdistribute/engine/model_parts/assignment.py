@@ -3,8 +3,6 @@
 The word is TensorFlow's, which has logical devices for TPUs only.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
@@ -42,7 +40,7 @@ class LogicalDeviceName(str):
 
     logical_index: int
 
-    def __new__(cls, name: str, index: int) -> LogicalDeviceName:
+    def __new__(cls, name: str, index: int) -> "LogicalDeviceName":
         """Make the name."""
         device_name = super().__new__(cls, name)
         device_name.logical_index = index
@@ -90,7 +88,7 @@ def required_scope(caller: str) -> ModelScope:
     """Return the current scope; ModelError if no model function is being called."""
     if _here.scope is None:
         raise ModelError(
-            f"{caller} is called outside a model function, where there is no graph to place.",
+            f"{caller} is called outside a model function, where no model is being built.",
             "Call it inside the model_fn of estimator(), or in a step of training_loop().",
         )
     return _here.scope

@@ -3,8 +3,6 @@
 Variables, tables and iterators are shared with the original, so the number of micro-batches changes no names.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import tensorflow as tf

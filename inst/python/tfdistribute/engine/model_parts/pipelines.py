@@ -3,8 +3,6 @@
 A gradient is the sum over micro-batches. The loss and the optimizer do not depend on them.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any

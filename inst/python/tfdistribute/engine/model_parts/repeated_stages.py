@@ -3,8 +3,6 @@
 Names of layers, seeds, updates and losses are put back after a call, so that checkpoints stay the same.
 """
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import random

@@ -1,7 +1,5 @@
 """Variables where the model function says, under strategies that would keep them on a replica's first device."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

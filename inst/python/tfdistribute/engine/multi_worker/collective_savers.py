@@ -1,7 +1,5 @@
 """Checkpoints and summaries of a cluster. The chief writes them, and the other tasks take part."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Session hooks of a task: reports, peer failure and a common end."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time

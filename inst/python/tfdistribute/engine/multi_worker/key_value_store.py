@@ -1,7 +1,5 @@
 """Key-value store of a task's server: text by key, which every task of the cluster can read and write."""
 
-from __future__ import annotations
-
 import threading
 import zlib
 from collections.abc import Iterable, Mapping, Sequence

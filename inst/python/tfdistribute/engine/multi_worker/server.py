@@ -1,7 +1,5 @@
 """Server and run configuration of a task."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

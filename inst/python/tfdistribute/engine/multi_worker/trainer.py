@@ -5,8 +5,6 @@ no checkpoints without summaries, and looks for the chief every 30 seconds. This
 does none of that.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import types

@@ -4,8 +4,6 @@
 TensorFlow.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib

@@ -1,7 +1,5 @@
 """The list of changes to TensorFlow, Keras and reticulate from outside, with the reasons."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

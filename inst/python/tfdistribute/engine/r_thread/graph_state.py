@@ -4,8 +4,6 @@ Scopes, devices, control dependencies, variable creators and the current replica
 one thread swap these values, because each must begin with an empty state.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Iterator

@@ -12,8 +12,6 @@ Only sessions of graphs that hold such a function are affected. TensorFlow is pa
 until the last one ends.
 """
 
-from __future__ import annotations
-
 import contextlib
 import queue
 import threading

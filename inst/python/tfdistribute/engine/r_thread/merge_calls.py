@@ -10,8 +10,6 @@ The graph is the one that TensorFlow's threads would build, up to the order of i
 a seed of their own take their seed from that order, so their numbers differ from the numbers that threads draw.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any, NoReturn
 

@@ -5,8 +5,6 @@ makes a strategy call its replicas' function on the calling thread, while a grap
 keep TensorFlow's threads.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Callable, Iterator

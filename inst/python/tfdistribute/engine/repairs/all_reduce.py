@@ -8,8 +8,6 @@ Servers keep the shapes of a collective operation from its first step, so a step
 number of rows fails ("Shape mismatch in the collective instance"). Operations of constant shape sum them instead.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -4,8 +4,6 @@ Each call of a function with a custom gradient registers a gradient that refers 
 over replicas. TensorFlow never removes it, so each training would keep its graph until Python ends.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Such a thread sleeps up to a minute. This package's own datasets have nothing to tune.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import tensorflow as tf

@@ -4,8 +4,6 @@ AutoGraph deletes them when Python exits, but a Python inside R does not exit. S
 which is deleted with the R session or with the process.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import shutil

@@ -4,8 +4,6 @@ A Keras optimizer adds up the replicas' gradients, because it expects a divided 
 function for one device silently takes steps that are n times too large on n replicas.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import tensorflow as tf

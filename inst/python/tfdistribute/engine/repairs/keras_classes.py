@@ -4,8 +4,6 @@ Keras changes the base classes of an object's class (``Dense``, ...) in a graph 
 earlier models fail with "Your Layer or Model is in an invalid state".
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Variables of strategies over several devices, which TensorFlow adds to its collections twice."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import tensorflow as tf

@@ -3,8 +3,6 @@
 The modules of this package are imported on first use, after TensorFlow, because ``passes`` does not need TensorFlow.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import sys

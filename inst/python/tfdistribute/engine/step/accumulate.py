@@ -5,8 +5,6 @@ micro-batches, and what reads their values reads the accumulated values instead.
 only computes gradients again that have overflowed in float16.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar

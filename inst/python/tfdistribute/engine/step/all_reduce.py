@@ -3,8 +3,6 @@
 It finds all-reduce operations in the complete graph, whichever optimizer or layer has made them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import math
@@ -95,7 +93,7 @@ class StepSum:
     outputs: tuple[Any, ...]
 
     @classmethod
-    def of(cls, operation: Any) -> StepSum:
+    def of(cls, operation: Any) -> "StepSum":
         """Return the tensors that an operation sums; TensorFlow joins and splits several flat ones around it."""
         before = operation.inputs[0].op
         (value,) = operation.outputs

@@ -4,8 +4,6 @@ Tasks that sum gradients must take the same number of steps in a run, so each pr
 taken.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

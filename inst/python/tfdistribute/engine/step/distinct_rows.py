@@ -1,7 +1,5 @@
 """Sparse gradients whose rows are summed already, as lookups that read each row once make them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import tensorflow as tf

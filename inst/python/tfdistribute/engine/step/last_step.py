@@ -4,8 +4,6 @@ The last ``session.run`` finds no rows and fails. Operations that need no rows, 
 could have run before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

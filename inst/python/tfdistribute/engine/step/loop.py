@@ -4,8 +4,6 @@ Operations are copied into the body of a loop in the same graph, which shares st
 with the originals. Steps that gather their rows in memory do so in the loop, in a copy made for full batches.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

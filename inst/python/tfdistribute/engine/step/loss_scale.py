@@ -4,8 +4,6 @@ A micro-batch whose gradients are infinite is computed again with half the facto
 The factor is kept for the next step, but not in checkpoints, which are the same for every precision.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import tensorflow as tf

@@ -1,7 +1,5 @@
 """A batch in micro-batches, and the values of micro-batches that are added up."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import tensorflow as tf

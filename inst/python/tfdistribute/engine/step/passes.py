@@ -3,8 +3,6 @@
 This module does not need TensorFlow.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ TensorFlow leaves the gradients of optimizers and tapes without a device, so the
 backward pass of a model, two thirds of its work.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """A training step as a value."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

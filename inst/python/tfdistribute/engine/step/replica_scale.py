@@ -6,8 +6,6 @@ rows, such as the sum of their weights, counts by this sum, and a sum over rows 
 computes a repeated row, and everything of it counts 0.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
@@ -166,7 +164,7 @@ class ReplicaScale:
 
 
 def _relation_to_mean(amount: Any) -> Any:
-    """Return an amount of this replica over the mean of all; 0 if no replica has any."""
+    """Return this replica's amount divided by the mean over all replicas; 0 if no replica has any."""
     strategy, context = tf.distribute.get_strategy(), tf.distribute.get_replica_context()
     if len(strategy.extended.worker_devices) == strategy.num_replicas_in_sync:
         # Within a process, an addition is enough.

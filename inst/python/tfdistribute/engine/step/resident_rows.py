@@ -1,7 +1,5 @@
 """The pass `resident_rows`: steps gather rows in memory by their numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Many steps in one ``session.run``, for the training of any Estimator."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections import deque

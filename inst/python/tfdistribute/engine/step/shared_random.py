@@ -4,8 +4,6 @@ A copy of a random operation inside a loop would begin its hidden counter again.
 operation that keeps the counter in a variable, which a copy shares.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any

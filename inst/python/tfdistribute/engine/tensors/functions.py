@@ -1,7 +1,5 @@
 """R's functions of tensors: its groups Math and Summary, and matrices."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

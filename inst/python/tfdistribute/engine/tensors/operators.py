@@ -1,7 +1,5 @@
 """R's operators on tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """R's subsetting of tensors, and their dimensions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """Batches whose size is known when the graph is built. A TPU runs a program that was compiled for it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ Estimators look for the TPU in a graph, because an R session that has used Tenso
 TensorFlow initializes the TPU before the session of a training (``SessionManager._restore_checkpoint``).
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

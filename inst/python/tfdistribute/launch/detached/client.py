@@ -1,7 +1,5 @@
 """Jobs whose supervisor a scheduler runs, from outside. Their directory is on a file system that all hosts share."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import itertools

@@ -1,7 +1,5 @@
 """Supervisors on the head node of Ray, from outside."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -1,7 +1,5 @@
 """Contract of schedulers, such as Slurm, that run the supervisor of a job."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol
 

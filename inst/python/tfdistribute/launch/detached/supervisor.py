@@ -1,7 +1,5 @@
 """Supervisor of a job whose session may have ended, which writes a result in any case."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import sys

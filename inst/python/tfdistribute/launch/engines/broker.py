@@ -1,7 +1,5 @@
 """Broker of a job, to which the members of its gang connect, each with the token of the job."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import secrets

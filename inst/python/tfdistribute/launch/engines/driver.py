@@ -4,8 +4,6 @@ The supervisor is not a client itself, because clients start threads and end the
 of JSON. The driver ends with its standard input, or when it has answered one call of a session.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pkgutil

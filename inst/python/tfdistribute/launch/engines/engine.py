@@ -1,7 +1,5 @@
 """Contract of engines, such as Ray."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Members of an engine that are the hosts of a job."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json
@@ -77,7 +75,7 @@ class Gang:
             release=self._release,
         )
 
-    def running_driver(self) -> _Driver:
+    def running_driver(self) -> "_Driver":
         # After the end of a driver, a restarted engine needs new members.
         if self._driver is not None:
             self._driver.poll()

@@ -1,7 +1,5 @@
 """Daemons of mirai: the R session that has set them sends the members, again when a daemon is lost."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

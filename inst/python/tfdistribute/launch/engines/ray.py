@@ -1,7 +1,5 @@
 """Ray: actors in a placement group, which Ray restarts when they or their nodes are lost."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import re

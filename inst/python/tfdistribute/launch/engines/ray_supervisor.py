@@ -1,7 +1,5 @@
 """Supervisors of jobs in detached actors on the head node of Ray, which outlive the session."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import os

@@ -1,7 +1,5 @@
 """Spark: the tasks of a barrier stage, which is submitted again when one of them is lost."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import os

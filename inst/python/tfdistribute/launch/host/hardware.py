@@ -1,7 +1,5 @@
 """Cores, GPUs and memory of this machine, and their assignment to the processes of a job."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

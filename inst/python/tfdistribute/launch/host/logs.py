@@ -1,7 +1,5 @@
 """Logs of a job's tasks, by task and level."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Private networks, in which only the processes of one job can reach its ports."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import mmap

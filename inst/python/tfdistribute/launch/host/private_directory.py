@@ -1,7 +1,5 @@
 """Private directory of a job, which only its owner can read and which is removed with the job."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

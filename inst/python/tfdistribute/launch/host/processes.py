@@ -1,7 +1,5 @@
 """Parent death signals, orphans, requests to stop, and facts about processes from the kernel."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os
@@ -66,7 +64,7 @@ class Activity:
     read_bytes: int = 0
     is_suspended: bool = False
 
-    def is_progress_since(self, before: Activity, seconds: float) -> bool:
+    def is_progress_since(self, before: "Activity", seconds: float) -> bool:
         """Return whether a process has done more in ``seconds`` than one that only waits, even with little CPU time."""
         return (
             self.cpu_s - before.cpu_s > _BUSY * seconds
@@ -150,7 +148,7 @@ class StopRequests:
         self._is_told = False
         self._before: dict[int, Any] = {}
 
-    def __enter__(self) -> StopRequests:
+    def __enter__(self) -> "StopRequests":
         for number in (getattr(signal, name) for name in self._names):
             self._before[number] = signal.signal(number, self._increment)
         return self

@@ -1,7 +1,5 @@
 """Logs of jobs whose model directory is on remote storage, where they appear at the end of the job."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

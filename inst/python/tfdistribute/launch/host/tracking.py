@@ -1,7 +1,5 @@
 """Trackers of jobs, each in a process of the session or, inside a cluster, of the supervisor."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from typing import Any

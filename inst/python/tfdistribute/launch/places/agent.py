@@ -5,8 +5,6 @@ directory is removed when the connection ends, when nothing arrives within the l
 its parent, the guard, outlives it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import hashlib

@@ -1,7 +1,5 @@
 """Channels to the agents of hosts."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Connections to the hosts of a job, checks there, and its files."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

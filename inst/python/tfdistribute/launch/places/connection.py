@@ -3,8 +3,6 @@
 A frame is 4 bytes with the length of the rest, 4 bytes with the length of a JSON object, the object, and raw bytes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -4,8 +4,6 @@ A prepared process gets its task from a socket as standard input: a line of JSON
 open log. Before, it may report that it is ready.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

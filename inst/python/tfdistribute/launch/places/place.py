@@ -4,8 +4,6 @@ A place starts processes on one host. The output and the events of its tasks are
 that all readers of logs and events are the same for every place.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +35,7 @@ class StartOptions:
     cores: Sequence[int] = ()
     ignores_end: bool = False
 
-    def prepares(self, other: StartOptions) -> bool:
+    def prepares(self, other: "StartOptions") -> bool:
         """Return whether a process that was prepared with these options can perform the task of others."""
         return (
             list(self.command) == list(other.command)

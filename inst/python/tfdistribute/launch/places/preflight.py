@@ -1,7 +1,5 @@
 """Checks of all hosts at the same time before tasks are started there."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os
@@ -87,7 +85,7 @@ def check_addresses(hosts: Sequence[RemotePlace], needs: Needs) -> list[Finding]
     return findings
 
 
-def _conclude(checks: Sequence[_Check], needs: Needs, findings: list[Finding]) -> None:
+def _conclude(checks: "Sequence[_Check]", needs: Needs, findings: list[Finding]) -> None:
     try:
         for check in checks:
             check.take_answers()

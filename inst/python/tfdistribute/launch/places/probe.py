@@ -1,7 +1,5 @@
 """Questions about this host, which its agent answers in child processes."""
 
-from __future__ import annotations
-
 import contextlib
 import glob
 import os

@@ -1,7 +1,5 @@
 """Hosts that are reached through an agent, and their processes."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import errno
@@ -32,7 +30,7 @@ OnWritten = Callable[[str, bytes], None]
 
 
 class RemoteProcess(StartedProcess):
-    def __init__(self, place: RemotePlace, number: int, on_written: OnWritten) -> None:
+    def __init__(self, place: "RemotePlace", number: int, on_written: OnWritten) -> None:
         # Until the agent tells the number of the process, and for one that never started.
         self.pid = 0
         self.on_written = on_written
@@ -67,7 +65,7 @@ class RemotePlace(Place):
     """
 
     def __init__(
-        self, host: str, transport: Transport, home: str, others: list[RemotePlace] | None = None
+        self, host: str, transport: Transport, home: str, others: "list[RemotePlace] | None" = None
     ) -> None:
         self.host = host
         self.address = ""

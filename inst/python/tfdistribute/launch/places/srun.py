@@ -1,7 +1,5 @@
 """Access to the nodes of a Slurm allocation by srun."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tfdistribute.cluster.slurm import SlurmCluster

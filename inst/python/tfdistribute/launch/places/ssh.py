@@ -1,7 +1,5 @@
 """Access to hosts by the system's ssh."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """Differences between ssh, srun and engines in how agents are started."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Managed platforms, which start and restart the tasks of a submitted job."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tfdistribute.cluster.managed import KubernetesCluster, ManagedCluster, VertexCluster

@@ -1,7 +1,5 @@
 """Archive of what the tasks of a job read: the description of the job, and data in memory."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

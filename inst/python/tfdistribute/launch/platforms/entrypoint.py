@@ -1,7 +1,5 @@
 """The task of a container, from the platform's variables to an exit code."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

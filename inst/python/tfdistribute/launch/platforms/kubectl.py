@@ -1,7 +1,5 @@
 """Jobs on Kubernetes through the program kubectl, which knows the cluster and the user's credentials."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -156,7 +154,6 @@ class Kubernetes(Platform[KubernetesCluster]):
             raise BackendError(
                 f"`kubectl` {command[0]!r} cannot be run: {error.strerror}.",
                 "Install kubectl, or write the job to a file with write_manifest() and send it from elsewhere.",
-                argument="kubectl",
                 value=command[0],
             ) from error
         except subprocess.TimeoutExpired as error:

@@ -1,7 +1,5 @@
 """Objects of Kubernetes that make up a job."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping

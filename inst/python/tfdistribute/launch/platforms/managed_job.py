@@ -1,7 +1,5 @@
 """Jobs on managed platforms, with the same operations as a job with a supervisor."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json
@@ -53,7 +51,6 @@ def check_model_dir(cluster: ManagedCluster, model_dir: str | None) -> None:
         raise ClusterError(
             f'`model_dir` "{model_dir}" is inside the containers, and is lost with them.',
             cluster.keeping,
-            argument="model_dir",
             value=model_dir,
         )
 

@@ -1,7 +1,5 @@
 """Contract of the managed platforms, which start, restart and end the containers of a job themselves."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -86,7 +84,6 @@ def stage(cluster: ManagedCluster, job: Job, archive: bytes) -> None:
         raise ClusterError(
             f'`staging` "{cluster.staging}" cannot be written: {error.strerror or error}.',
             "Give a directory in a bucket in which you may create objects.",
-            argument="staging",
             value=cluster.staging,
         ) from error
 

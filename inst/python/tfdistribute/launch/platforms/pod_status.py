@@ -1,7 +1,5 @@
 """The state of a job from the status of its object and of its pods."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Custom jobs of Vertex AI through Google's Python SDK, which is imported when a job is submitted or followed."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import time

@@ -1,7 +1,5 @@
 """Commands of Slurm, and the script that sbatch gets."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

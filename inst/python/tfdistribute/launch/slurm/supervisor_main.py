@@ -1,7 +1,5 @@
 """Supervisor as the script of a Slurm job, on the first of its nodes."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Conditions of a job's processes besides the options of their start."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

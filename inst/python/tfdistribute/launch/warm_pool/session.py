@@ -1,7 +1,5 @@
 """Waiting supervisors of this session, and the start of any supervisor."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """Supervisor that prepares processes and waits for its job."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

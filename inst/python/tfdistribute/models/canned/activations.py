@@ -4,8 +4,6 @@ Names of TensorFlow and Keras come first. The others are names that tidymodels' 
 the definitions of PyTorch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, cast
 

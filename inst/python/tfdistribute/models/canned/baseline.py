@@ -1,7 +1,5 @@
 """Baseline models, which ignore the features; any other model should do better."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

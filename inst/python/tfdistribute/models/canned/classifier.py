@@ -1,7 +1,5 @@
 """Base class of canned classifiers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any

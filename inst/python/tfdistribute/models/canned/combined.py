@@ -1,7 +1,5 @@
 """Wide and deep models: a linear part and hidden layers, trained jointly."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

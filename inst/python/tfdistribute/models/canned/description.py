@@ -1,7 +1,5 @@
 """Base class of the canned models: TensorFlow's ready-made Estimators."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal

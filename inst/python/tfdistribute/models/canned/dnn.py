@@ -1,7 +1,5 @@
 """Deep models: fully connected layers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any
 

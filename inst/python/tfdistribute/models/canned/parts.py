@@ -1,7 +1,5 @@
 """Arguments shared by canned models: columns, hidden layers, activation and dropout."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 

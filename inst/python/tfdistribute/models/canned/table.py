@@ -1,7 +1,5 @@
 """Columns and length of a tabular model, which its first training learns from the rows."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Collection
@@ -44,7 +42,7 @@ class Number:
     periods: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, column: ColumnFacts, values: Any) -> Number:
+    def of(cls, column: ColumnFacts, values: Any) -> "Number":
         held = values.astype(np.float64)
         known = held[~np.isnan(held)]
         incomplete = len(known) < len(held)
@@ -126,7 +124,7 @@ class Table:
 
     @classmethod
     @lru_cache(maxsize=8)
-    def from_text(cls, text: str) -> Table:
+    def from_text(cls, text: str) -> "Table":
         read = json.loads(text)
         numbers = (
             Number(**{**each, "periods": tuple(each["periods"])}) for each in read["numbers"]

@@ -1,7 +1,5 @@
 """Programs as text, in Python or in R with the package keras3."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -36,8 +34,8 @@ class _Writer:
     true_false_none: tuple[str, str, str]
     # Templates.
     array: str
-    list: str
-    tuple: str
+    list_of: str
+    tuple_of: str
     mapping: str
     pair: str
     standardized: str
@@ -68,7 +66,7 @@ class _Writer:
         if isinstance(value, np.ndarray):
             return self.array.format(self.arguments(*value.tolist()))
         if isinstance(value, Sequence):
-            template = self.tuple if isinstance(value, tuple) else self.list
+            template = self.tuple_of if isinstance(value, tuple) else self.list_of
             return template.format(self.arguments(*value))
         return self.number(value)
 
@@ -84,7 +82,7 @@ class _Writer:
 class _Python(_Writer):
     head = ("import keras", "import numpy as np", "")
     true_false_none = ("True", "False", "None")
-    array, list, tuple, mapping = "np.array([{}])", "[{}]", "({},)", "{{{}}}"
+    array, list_of, tuple_of, mapping = "np.array([{}])", "[{}]", "({},)", "{{{}}}"
     pair, standardized = "{}: {}", "(labels - {}) / {}"
 
     def statement(self, statement: Statement) -> str:
@@ -111,7 +109,7 @@ class _Python(_Writer):
 class _R(_Writer):
     head = ("library(keras3)", "")
     true_false_none = ("TRUE", "FALSE", "NULL")
-    array, list, tuple, mapping = "array(c({}))", "list({})", "list({})", "list({})"
+    array, list_of, tuple_of, mapping = "array(c({}))", "list({})", "list({})", "list({})"
     pair, standardized = "{} = {}", "scale(labels, {}, {})"
 
     def statement(self, statement: Statement) -> str:

@@ -1,7 +1,5 @@
 """Features, categories and lookups of columns as statements of Keras."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,7 +43,7 @@ class Features:
     """
 
     program: Program
-    required: Sequence[FeatureRequirement]
+    required: "Sequence[FeatureRequirement]"
     facts: Mapping[str, ColumnFacts] | None
     levels: Mapping[str, Sequence[str]]
     replacements: Mapping[str, Any]
@@ -122,7 +120,7 @@ class Features:
         known = program.op("maximum", program.op("subtract", found, 1), 0)
         return program.op("where", program.op("equal", found, 1), unknown, known)
 
-    def hashed(self, column: FeatureColumn, kind: str, source: Any, **settings: Any) -> Result:
+    def hashed(self, column: "FeatureColumn", kind: str, source: Any, **settings: Any) -> Result:
         if self.program.is_portable:
             raise UnsupportedError(
                 f"The column {column.name} ({column.kind}) hashes values, for which ONNX has no operator.",
@@ -142,7 +140,7 @@ class Features:
     def combine(
         self,
         name: str,
-        column: FeatureColumn,
+        column: "FeatureColumn",
         units: int,
         weights: Callable[[Read], Any],
         combiner: str,
@@ -179,7 +177,7 @@ class Features:
         return program.op("divide", total, count)
 
 
-def no_layer(column: FeatureColumn, why: str) -> UnsupportedError:
+def no_layer(column: "FeatureColumn", why: str) -> UnsupportedError:
     return UnsupportedError(
         f"The column {column.name} ({column.kind}) has no layer in Keras: {why}.",
         "Use export_savedmodel(), or train the model without this column.",

@@ -1,7 +1,5 @@
 """Parts of canned models as statements of Keras: the linear part, hidden layers, and predictions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +16,7 @@ _INPUT = "dnn/input_from_feature_columns/input_layer"
 
 def linear(
     features: Features,
-    columns: Sequence[FeatureColumn],
+    columns: "Sequence[FeatureColumn]",
     units: int,
     combiner: str,
     scope: str = "linear/linear_model",
@@ -74,7 +72,7 @@ def bias(program: Program, tensor: Result, units: int, variable: str) -> Result:
 
 def deep(
     features: Features,
-    columns: Sequence[FeatureColumn],
+    columns: "Sequence[FeatureColumn]",
     units: int,
     hidden_units: Sequence[int],
     activation: Any,

@@ -1,7 +1,5 @@
 """Calls of Keras as plain statements, which make a functional model, and the weights of its layers."""
 
-from __future__ import annotations
-
 import operator
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Categorical columns, which assign each value to a bucket."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence

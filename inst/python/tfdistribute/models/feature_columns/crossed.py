@@ -1,7 +1,5 @@
 """Crossed columns: combinations of categories."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar

@@ -1,7 +1,5 @@
 """Columns derived from categorical columns: weighted categories, indicators and embeddings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Literal

@@ -1,7 +1,5 @@
 """Base class of feature columns, and the variable names derived from columns."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -111,13 +109,11 @@ def check_names(names: Iterable[str], argument: str, noun: str) -> None:
             raise ModelError(
                 f'`{argument}` has two {noun}s with the name "{name}".',
                 "Keep one of them.",
-                argument=argument,
                 value=name,
             )
         else:
             raise ModelError(
                 f'`{argument}` has {noun}s "{seen[key]}" and "{name}", which both become "{key}" in TensorFlow.',
                 "Rename one of them in the data.",
-                argument=argument,
                 value=name,
             )

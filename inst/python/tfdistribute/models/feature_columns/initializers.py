@@ -1,7 +1,5 @@
 """Initializers of variables."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """Numeric columns, raw or bucketized."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

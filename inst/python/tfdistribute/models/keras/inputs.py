@@ -1,7 +1,5 @@
 """Matching of features to a Keras model's inputs, before a graph is built."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

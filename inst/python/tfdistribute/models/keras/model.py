@@ -1,7 +1,5 @@
 """Keras models trained as Estimators."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
@@ -210,7 +208,7 @@ class KerasModel(Model, kind="keras"):
             return self
         return self._complete(matrix_features=tuple(str(name) for name in names))
 
-    def _complete(self, **fields: Any) -> KerasModel:
+    def _complete(self, **fields: Any) -> "KerasModel":
         completed = replace(self, **fields)
         completed.__dict__["_models"].update(self.__dict__["_models"])
         return completed

@@ -1,7 +1,5 @@
 """The verbs that make a Keras model of a trained model."""
 
-from __future__ import annotations
-
 import functools
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """Trained models in the format ONNX."""
 
-from __future__ import annotations
-
 import os
 import time
 

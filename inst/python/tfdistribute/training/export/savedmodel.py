@@ -1,7 +1,5 @@
 """The verb that exports a trained model for serving."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os

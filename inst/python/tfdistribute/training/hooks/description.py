@@ -1,7 +1,5 @@
 """Description of a session hook, the context of the verb that uses it, and the hooks of a model function."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +30,7 @@ class HookContext:
             self.history.stopped_by = reason
 
     @classmethod
-    def here(cls, verb: str, model_dir: str, history: History | None = None) -> HookContext:
+    def here(cls, verb: str, model_dir: str, history: History | None = None) -> "HookContext":
         return cls(verb, local_directory(model_dir), history, read_tf_config(os.environ))
 
     @property

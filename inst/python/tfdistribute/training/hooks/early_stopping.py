@@ -1,7 +1,5 @@
 """Hooks for the first and the last step of a training, and early stopping when a metric no longer improves."""
 
-from __future__ import annotations
-
 import math
 import re
 import time

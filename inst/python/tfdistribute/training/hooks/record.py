@@ -1,7 +1,5 @@
 """Hooks that change what every training records and shows. TensorFlow does not see them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Hooks that write files: checkpoints, summaries, speed, profiles."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -162,7 +160,6 @@ def _directory(path: str | None, context: HookContext, argument: str, name: str)
         raise ArgumentError(
             f'`{argument}` "{directory}" is on remote storage, where {name} cannot write.',
             "Leave it out for the directory of the model, which may be there, or give a directory on this machine.",
-            argument=argument,
             value=directory,
         )
     return absolute_path(directory)

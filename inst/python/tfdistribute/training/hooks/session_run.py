@@ -1,7 +1,5 @@
 """User functions called at the events of a session."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar

@@ -1,7 +1,5 @@
 """Hook that measures the cost of a step, for the plan of a training."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from typing import Any, ClassVar

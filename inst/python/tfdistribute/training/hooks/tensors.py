@@ -1,7 +1,5 @@
 """Hooks that show tensors or check them for NaN."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

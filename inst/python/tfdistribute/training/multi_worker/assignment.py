@@ -4,8 +4,6 @@ The tasks of a cluster compare their assignments before the first step. Every fi
 a new one is compared without any change here. A field that may differ says so, see ``MayDiffer``.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Evaluator of a cluster, which evaluates new checkpoints up to the last one."""
 
-from __future__ import annotations
-
 import os
 import time
 from typing import Any

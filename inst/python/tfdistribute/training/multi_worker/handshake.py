@@ -1,7 +1,5 @@
 """The handshake of tasks before the first step, by which each knows the work of the others and their model_dir."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import time

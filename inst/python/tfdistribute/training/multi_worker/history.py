@@ -1,7 +1,5 @@
 """History of a training in a task, which is also reported to the supervisor."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,7 +33,7 @@ class TaskHistory(History):
     _loss: float | None = None
 
     @classmethod
-    def of(cls, assignment: TaskAssignment) -> TaskHistory:
+    def of(cls, assignment: TaskAssignment) -> "TaskHistory":
         member, source = assignment.member, assignment.train.input
         batch = source.facts().global_batch_size
         sharers = len(member.training_tasks) if member.in_step else 1

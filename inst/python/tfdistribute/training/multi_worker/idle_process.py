@@ -1,7 +1,5 @@
 """Idle process, which has loaded TensorFlow before its task is known."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

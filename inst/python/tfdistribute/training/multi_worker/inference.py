@@ -5,8 +5,6 @@ and one that is restarted repeats its shard only. Each task writes its result to
 chief waits until all results are there; the supervisor restarts tasks that end before, or ends the job.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import tempfile

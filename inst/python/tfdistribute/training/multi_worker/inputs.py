@@ -1,7 +1,5 @@
 """Input of a task: its own shard, from the step that its job has reached."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Servers of tasks, and the work of a parameter server."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

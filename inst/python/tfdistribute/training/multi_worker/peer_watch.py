@@ -1,7 +1,5 @@
 """Liveness of the other tasks while this one trains, and errors that name the lost task."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

@@ -1,7 +1,5 @@
 """The other tasks of a cluster, as this task reaches them through the key-value stores of their servers."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

@@ -1,7 +1,5 @@
 """A task's part of a training: gradients, variables or evaluations."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import itertools

@@ -4,8 +4,6 @@ Arrays are written without pickles, and every file appears whole. The supervisor
 the job when it is done.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Only the chief writes the file. The evaluator reads which checkpoint is the last
 task needs it any more, and a restarted task reads at which step its job began.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os

@@ -4,8 +4,6 @@ XLA joins operations, whose start takes most of the time of a small step. It rou
 equals TensorFlow's to the last digits. "auto" decides by the graph and the number of steps, never by time.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re
@@ -80,7 +78,7 @@ class Compilation:
 
 def build(
     compilation: Compilation, program: StepProgram, global_step: Any, steps: int | str, session: Any
-) -> CompiledLoop | None:
+) -> "CompiledLoop | None":
     """Compile the loop of a training; return None if it is not compiled.
 
     ``steps`` counts the steps of a run with the one outside the loop, or is "auto". UnsupportedError if the training

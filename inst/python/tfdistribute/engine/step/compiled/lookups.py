@@ -5,8 +5,6 @@ than one of equal rows. Each tensor that depends on distinct values has a kind, 
 may read it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 

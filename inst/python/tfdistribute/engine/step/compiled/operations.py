@@ -3,8 +3,6 @@
 XLA draws other random numbers, has no results of unknown size, and drops checks. A failed check ends the loop.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ XLA has no results of unknown size, so equal rows stay in the batch, and one of 
 place for each of its rows, where every row of the batch writes its position. The last one stands for the others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from typing import Any
 

@@ -4,8 +4,6 @@ XLA computes wrong numbers, without an error, from results whose size depends on
 when the step is built, by TensorFlow itself, and every result must have a known shape.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import tensorflow as tf
