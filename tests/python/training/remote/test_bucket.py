@@ -62,7 +62,7 @@ def uploads(store: Store, prefix: str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.versions
-@pytest.mark.parametrize("served", ["s3", "gs"], indirect=True, scope="module")
+@pytest.mark.parametrize("served", ["s3", "gs", "az"], indirect=True, scope="module")
 def test_every_verb_works_in_a_bucket_and_nothing_is_left_on_this_machine(
     bucket: Store, tmp_path: Path
 ) -> None:

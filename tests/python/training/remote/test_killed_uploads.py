@@ -23,19 +23,22 @@ SETTINGS = strategies.settings("none", save_checkpoints_steps=10)
 
 # Uploads half of the data of step 20, says so, and waits to be killed.
 KILLED = """
-import io, sys, time
+import sys, time
 from support import hooks, strategies
 from tfdistribute import storage
 from tfdistribute.training import train
 
 copy = storage.copy
 
-class Half(io.BytesIO):
+class Half:
+    def __init__(self, content):
+        self.left = [content[: len(content) // 2]]
+
     def read(self, size=-1):
-        if self.tell() > 0:
+        if not self.left:
             print("uploading", flush=True)
             time.sleep(200)
-        return super().read(max(len(self.getvalue()) // 2, 1))
+        return self.left.pop()
 
 def slow(path, to):
     if "ckpt-20.data" in to and "://" in to:
@@ -51,7 +54,7 @@ for _ in range(2):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("served", ["s3", "gs"], indirect=True, scope="module")
+@pytest.mark.parametrize("served", ["s3", "gs", "az"], indirect=True, scope="module")
 def test_a_killed_upload_leaves_the_checkpoint_before_it(bucket: Store, tmp_path: Path) -> None:
     place = f"{bucket.root}/killed-upload"
     path = os.pathsep.join(
