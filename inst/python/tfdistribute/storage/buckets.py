@@ -311,7 +311,7 @@ def _place(path: str) -> str:
 def _os_errors(path: str) -> Generator[None]:
     try:
         yield
-    except _errors() as error:
+    except (OSError, ValueError, NotImplementedError, _azure_error()) as error:
         code, whole = errno.EIO, (isinstance(error, OSError) and error.strerror) or str(error)
         answer = _MESSAGE.search(whole)
         text = answer.group(1) if answer else whole.splitlines()[0]
@@ -327,6 +327,5 @@ def _os_errors(path: str) -> Generator[None]:
         raise OSError(code, text, path) from None
 
 
-def _errors() -> tuple[type[Exception], ...]:
-    azure = sys.modules.get("azure.core.exceptions")
-    return (OSError, ValueError, NotImplementedError, *([azure.AzureError] if azure else []))
+def _azure_error() -> type[Exception]:
+    return getattr(sys.modules.get("azure.core.exceptions"), "AzureError", OSError)

@@ -32,8 +32,8 @@ SETTLE_S, RENEW_S, EXPIRE_S = 2.0, 20.0, 120.0
 _CREDENTIALS = {
     **dict.fromkeys(
         OF_AZURE,
-        "Set AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or run `az login` with the "
-        "role Storage Blob Data Contributor.",
+        "Set AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or run `az login` as "
+        "an account with the role Storage Blob Data Contributor.",
     ),
     "gs": "Let GOOGLE_APPLICATION_CREDENTIALS name the key file of an account with the role Storage Object Admin, or "
     "run `gcloud auth application-default login`.",
