@@ -1,7 +1,7 @@
 """Write the lists that `install_tfdistribute(lock = TRUE)` installs: tools/tested_packages.py [--check].
 
-They are the lists of the tests, ``tools/python-packages*.txt``, without what only development and tests of Azure need. With ``--check``,
-nothing is written, and the lists that differ are named.
+They are the lists of the tests, ``tools/python-packages*.txt``, without what only development and tests of Azure need.
+With ``--check``, nothing is written, and the lists that differ are named.
 """
 
 from __future__ import annotations

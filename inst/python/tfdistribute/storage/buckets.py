@@ -274,7 +274,7 @@ def _found(root: str, variables: tuple[tuple[str, str], ...]) -> Bucket:
 
 
 def _account(host: str, environment: dict[str, str]) -> Any:
-    """Connect to the account of ``host``, such as "name.dfs.core.windows.net", or to that of the environment."""
+    """Connect to an account by its host, such as "name.dfs.core.windows.net", or by the environment."""
     blob = importlib.import_module("azure.storage.blob")
     # By default, its clients try again for minutes.
     retries = blob.LinearRetry(backoff=1, retry_total=2, random_jitter_range=0)
