@@ -71,6 +71,18 @@ def test_every_storage_writes_a_file_and_reads_it(directory: str) -> None:
         assert file.read() == b"one"
 
 
+def test_a_whole_file_is_read_with_few_requests(
+    google: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in google.environment.items():
+        monkeypatch.setenv(name, value)
+    content = os.urandom(1 << 20) * 3
+    google.write("large", content)
+    before = len(google.requests())
+    assert storage.read_bytes(f"{google.root}/large") == content
+    assert len(google.requests()) - before < 6
+
+
 def test_every_storage_copies_renames_and_removes_files(directory: str) -> None:
     place, path = storage.of(directory), f"{directory}/file"
     place.make_directory(directory)

@@ -17,7 +17,7 @@ import re
 import shutil
 import site
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 from urllib.parse import urlsplit
@@ -42,9 +42,6 @@ _DENIED = re.compile(
 # How Google's answers contain their reason.
 _MESSAGE = re.compile(r'"message": *"((?:[^"\\]|\\.)*)"')
 _QUERY = re.compile(r"\?[^\s'\"]*")
-
-# Of so many bytes from a position.
-_Read = Callable[[int, int], bytes]
 
 
 def arrow_module(name: str) -> Any:
@@ -132,7 +129,8 @@ class Bucket:
         with contextlib.suppress(OSError), _os_errors(path):
             self._files.delete_dir(_place(path))
 
-    def _opened(self, path: str) -> tuple[int, _Read, Callable[[], object]]:
+    def _opened(self, path: str) -> tuple[int, Any, Any]:
+        """Return the size of a file, and what reads so many bytes from a position and closes it."""
         file = self._files.open_input_file(_place(path))
         return file.size(), file.read_at, file.close
 
@@ -182,10 +180,13 @@ class _Containers(Bucket):
                 if f"{each.name}/".startswith(f"{blob.blob_name}/"):
                     container.delete_blob(each.name)
 
-    def _opened(self, path: str) -> tuple[int, _Read, Callable[[], object]]:
+    def _opened(self, path: str) -> tuple[int, Any, Any]:
         blob = self._at(path)[1]
-        size = blob.get_blob_properties().size
-        return size, lambda count, start: blob.download_blob(start, count).readall(), bool
+
+        def read(count: int, start: int) -> bytes:
+            return blob.download_blob(start, count).readall()
+
+        return blob.get_blob_properties().size, read, bool
 
     def _at(self, path: str) -> tuple[Any, Any]:
         """Return a container and, if the path leads further, a blob in it."""
@@ -195,7 +196,7 @@ class _Containers(Bucket):
 
 
 class _BucketFile(io.RawIOBase):
-    def __init__(self, path: str, size: int, read: _Read, close: Callable[[], object]) -> None:
+    def __init__(self, path: str, size: int, read: Any, close: Any) -> None:
         super().__init__()
         self._path, self._read, self._close = path, read, close
         self._size, self._position = size, 0
@@ -214,6 +215,10 @@ class _BucketFile(io.RawIOBase):
         buffer[: len(content)] = content
         self._position += len(content)
         return len(content)
+
+    def readall(self) -> bytes:
+        # Python's own asks for 8 KiB at a time.
+        return self.read(self._size - self._position) or b""
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
@@ -279,6 +284,7 @@ def _account(host: str, environment: dict[str, str]) -> Any:
     # By default, its clients try again for minutes.
     retries = blob.LinearRetry(backoff=1, retry_total=2, random_jitter_range=0)
     options = {"connection_timeout": 5, "read_timeout": 8, "retry_policy": retries}
+    options["max_block_size"] = _READ_BYTES
     known = {name.removeprefix("AZURE_STORAGE_"): value for name, value in environment.items()}
     if text := known.get("CONNECTION_STRING"):
         service = blob.BlobServiceClient.from_connection_string(text, **options)
@@ -314,7 +320,7 @@ def _os_errors(path: str) -> Generator[None]:
     except (OSError, ValueError, NotImplementedError, _azure_error()) as error:
         code, whole = errno.EIO, (isinstance(error, OSError) and error.strerror) or str(error)
         answer = _MESSAGE.search(whole)
-        text = answer.group(1) if answer else whole.splitlines()[0]
+        text = answer.group(1) if answer else f"{whole}\n".splitlines()[0]
         text = _QUERY.sub("", text)[:300].rstrip(".")
         if _NO_BUCKET.search(text):
             code = errno.ENOENT

@@ -124,11 +124,11 @@ class Lease:
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
         check_free(self._model_dir, self._own.job)
-        _held.add(self._own.token)
         try:
             self._write()
         except OSError as error:
             raise access_error(self._model_dir, "written", error) from error
+        _held.add(self._own.token)
         thread = threading.Thread(target=self._keep, name="tfdistribute-lease", daemon=True)
         thread.start()
         try:
