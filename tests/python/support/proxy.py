@@ -18,12 +18,12 @@ _TICK_S = 0.05
 class Proxy:
     """A server whose connections end after ``limit`` bytes in a direction; None for no end.
 
-    While it ``stalls``, it passes nothing on.
+    If it breaks ``once``, only one of them does. While it ``stalls``, it passes nothing on.
     """
 
     def __init__(self, store: Store) -> None:
         self.limit: int | None = None
-        self.stalls = False
+        self.once = self.stalls = False
         self._to = int(_PORT.findall(str(store.environment))[0])
         self._ended = threading.Event()
         self._server = socket.create_server(("127.0.0.1", 0))
@@ -68,6 +68,8 @@ class Proxy:
             except OSError:
                 break
             count += len(content)
+            if left < len(content) and self.once:
+                self.limit = None
             if not content or left < len(content):
                 break
         for each in (source, target):

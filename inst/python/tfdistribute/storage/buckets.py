@@ -218,7 +218,7 @@ class _BucketFile(io.RawIOBase):
 
     def readall(self) -> bytes:
         # Python's own asks for 8 KiB at a time.
-        return self.read(self._size - self._position) or b""
+        return b"".join(iter(lambda: self.read(_READ_BYTES) or b"", b""))
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]

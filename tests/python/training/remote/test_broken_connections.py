@@ -40,9 +40,9 @@ def test_a_read_that_breaks_goes_on_or_is_an_error_in_time(bucket: Store, proxy:
         with pytest.raises(OSError, match=path):
             file.read()
         assert time.monotonic() - begun < READ_S
-    # Reading goes on where the connection broke.
-    proxy.limit = 1_500_000
+    proxy.limit, proxy.once = 1_500_000, True
     assert storage.read_bytes(path) == OLD
+    assert proxy.limit is None
 
 
 def test_a_write_that_breaks_leaves_the_old_file(bucket: Store, proxy: Proxy) -> None:
