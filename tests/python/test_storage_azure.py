@@ -157,7 +157,7 @@ def test_an_account_that_is_missing_or_another_one_is_named(
 def test_packages_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "azure.storage.blob", None)
     buckets._found.cache_clear()
-    with pytest.raises(BackendError, match="needs the packages azure-storage-blob") as caught:
+    with pytest.raises(BackendError, match="needs azure-storage-blob azure-identity") as caught:
         storage.of("az://bucket/file")
     assert (caught.value.value, sys.executable in caught.value.problem) == (
         "az://bucket/file",

@@ -26,7 +26,7 @@ from tfdistribute.errors import BackendError
 
 # The file system of pyarrow for Azure ends the process when a connection breaks (an exception of C++ is not caught).
 OF_AZURE = ("az", "abfs", "abfss")
-_PACKAGES_OF_AZURE = ("azure-storage-blob", "azure-identity")
+_PACKAGES_OF_AZURE = "azure-storage-blob azure-identity"
 _BUCKETS = ("s3", "gs", *OF_AZURE)
 # Their files have the paths in their addresses.
 _BY_PATH = ("file", "hdfs", "viewfs")
@@ -249,10 +249,9 @@ def find(path: str) -> Bucket:
             # A fork must not use the connections of its parent.
             return _found(f"{address.scheme}://{host}/", (*sorted(known), ("", str(os.getpid()))))
     except ImportError as error:
-        packages = " ".join(_PACKAGES_OF_AZURE)
         raise BackendError(
-            f'"{path}" needs the packages {packages}, which {sys.executable} cannot import: {error}.',
-            f"Run `pip install {packages}` for that Python.",
+            f'"{path}" needs {_PACKAGES_OF_AZURE}, which {sys.executable} cannot import: {error}.',
+            f"Run `pip install {_PACKAGES_OF_AZURE}` for that Python.",
             value=path,
         ) from error
     except OSError as error:
@@ -283,8 +282,8 @@ def _account(host: str, environment: dict[str, str]) -> Any:
     blob = importlib.import_module("azure.storage.blob")
     # By default, its clients try again for minutes.
     retries = blob.LinearRetry(backoff=1, retry_total=2, random_jitter_range=0)
-    options = {"connection_timeout": 5, "read_timeout": 8, "retry_policy": retries}
-    options["max_block_size"] = _READ_BYTES
+    limits = {"connection_timeout": 5, "read_timeout": 8, "max_block_size": _READ_BYTES}
+    options = {**limits, "retry_policy": retries}
     known = {name.removeprefix("AZURE_STORAGE_"): value for name, value in environment.items()}
     if text := known.get("CONNECTION_STRING"):
         service = blob.BlobServiceClient.from_connection_string(text, **options)
