@@ -11,8 +11,8 @@
 #'
 #' @inheritParams input_parquet
 #' @param paths Paths, strings: the directory that [write_arrow()] wrote, files, or patterns such as
-#'   `"data/part-*.arrow"`. The paths are on this machine or begin with a scheme that TensorFlow supports, such as
-#'   `gs://`. A directory without an index stands for its files in the order of their names, without files that begin
+#'   `"data/part-*.arrow"`. The paths are on this machine or in a bucket, such as `"s3://bucket/data"`; see
+#'   `vignette("model-dir-in-the-cloud")`. A directory without an index stands for its files in the order of their names, without files that begin
 #'   with `.` or `_`.
 #' @inherit input_fn return
 #' @inheritSection input_parquet Types

@@ -8,9 +8,8 @@
 #'
 #' @inheritParams input_fn
 #' @param paths Paths of files, strings, or patterns such as `"data/part-*.parquet"`. The paths are on this machine or
-#'   begin with a scheme that TensorFlow supports, such as `gs://`. A directory stands for its files in the order of
-#'   their names, without files that begin with `.` or `_`. A remote file is downloaded as a whole for every block that
-#'   is read, so mount or copy large files.
+#'   in a bucket, such as `"s3://bucket/data"`; see `vignette("model-dir-in-the-cloud")`. A directory stands for its
+#'   files in the order of their names, without files that begin with `.` or `_`.
 #' @param response A string that names the column to learn. NULL without a response, as for predicting.
 #' @param features Names of the columns to use as features, strings. NULL uses all columns except the response.
 #' @param types Types of columns, instead of the types in the file: a named list or vector of `"float"`, `"integer"`,

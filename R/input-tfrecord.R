@@ -9,8 +9,8 @@
 #'
 #' @inheritParams input_parquet
 #' @param paths Paths, strings: the directory that [write_tfrecord()] wrote, files, or patterns such as
-#'   `"data/part-*.tfrecord"`. The paths are on this machine or begin with a scheme that TensorFlow supports, such as
-#'   `gs://`.
+#'   `"data/part-*.tfrecord"`. The paths are on this machine or in a bucket, such as
+#'   `"s3://bucket/data"`; see `vignette("model-dir-in-the-cloud")`.
 #' @param columns Columns of the messages, for files without an index: a named vector of dtypes, optionally with shapes,
 #'   such as `c(label = "int64", pixels = "float32[28, 28]", name = "string")`. The dtypes are float32, int64, int32 and
 #'   bool (stored as int64, passed to the model as int32) and string. Every message must have all columns.

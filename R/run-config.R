@@ -10,7 +10,7 @@
 #' @param eval_distribute Strategy for evaluation. NULL (default) evaluates on one device and counts every row exactly
 #'   once. With a strategy, the number of rows must be a multiple of `batch_size`.
 #' @param model_dir Directory of checkpoints, events and histories, a string. NULL leaves it to the estimator. It may be
-#'   in the cloud: `"gs://bucket/model"` or `"s3://bucket/model"`. See
+#'   in the cloud: `"gs://bucket/model"`, `"s3://bucket/model"` or `"az://container/model"`. See
 #'   `vignette("model-dir-in-the-cloud")` for credentials and for the differences there.
 #' @param seed Seed of initial values and dropout, a whole number. NULL for a different one in each run.
 #' @param save_summary_steps Steps between summaries for TensorBoard, a count. NULL for none. `"auto"` (default) goes by

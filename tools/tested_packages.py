@@ -1,7 +1,7 @@
 """Write the lists that `install_tfdistribute(lock = TRUE)` installs: tools/tested_packages.py [--check].
 
-They are the lists of the tests, ``tools/python-packages*.txt``, without what only development needs. With ``--check``,
-nothing is written, and the lists that differ are named.
+They are the lists of the tests, ``tools/python-packages*.txt``, without what only development and tests of Azure need.
+With ``--check``, nothing is written, and the lists that differ are named.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ def lists() -> dict[Path, str]:
     answer: dict[Path, str] = {}
     for path in sorted((ROOT / "tools").glob("python-packages*.txt")):
         lines = path.read_text(encoding="utf-8").splitlines()
+        lines = [line for line in lines if not line.endswith("  # Azure")]
         kept = [line for line in lines if re.split("[=; ]", line)[0] not in {"#", *DEVELOPMENT}]
         name = next(line for line in kept if re.match("tensorflow[-_]cpu==", line))
         version = ".".join(name.partition("==")[2].split(".")[:2])

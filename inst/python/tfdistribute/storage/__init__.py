@@ -83,10 +83,6 @@ def of(path: str) -> _Local | buckets.Bucket:
     return buckets.find(path) if is_remote(path) else _LOCAL
 
 
-def scheme_of(path: str) -> str:
-    return path.partition("://")[0].lower() if is_remote(path) else ""
-
-
 def read_bytes(path: str) -> bytes:
     with of(path).open(path) as file:
         return file.read()

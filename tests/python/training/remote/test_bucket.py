@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import csv, parquet
 from support import hooks, strategies
 from support.buckets import Store
-from support.checkpoints import assert_identical, variables
+from support.checkpoints import assert_alike, assert_identical, variables
 from support.gcs_store import BUCKET, REFUSED
 
 from tfdistribute import history_file, storage
 from tfdistribute.bridge import model_files
 from tfdistribute.checkpoints.newest import newest_checkpoint, newest_step
 from tfdistribute.errors import ArgumentError, BackendError, ModelDirectoryError, ModelError
+from tfdistribute.inputs import Csv
 from tfdistribute.models import Model
 from tfdistribute.training import (
     EvalSpec,
@@ -33,6 +40,7 @@ from tfdistribute.training import (
 
 SETTINGS = strategies.settings("none", save_checkpoints_steps=10)
 LOSSES = history_file.LOSSES
+TESTS = Path(__file__).parents[2]
 
 
 def described(name: str, scheme: str = "gs", **fields: Any) -> Model:
@@ -62,7 +70,7 @@ def uploads(store: Store, prefix: str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.versions
-@pytest.mark.parametrize("served", ["s3", "gs"], indirect=True, scope="module")
+@pytest.mark.parametrize("served", ["s3", "gs", "az"], indirect=True, scope="module")
 def test_every_verb_works_in_a_bucket_and_nothing_is_left_on_this_machine(
     bucket: Store, tmp_path: Path
 ) -> None:
@@ -95,6 +103,63 @@ def test_every_verb_works_in_a_bucket_and_nothing_is_left_on_this_machine(
         LOSSES,
         history_file.EVALUATIONS,
     }
+
+
+# Evaluates and predicts with files and a model in a bucket.
+OTHER_PROCESS = """
+import json, sys
+from support import hooks, strategies
+from tfdistribute.inputs import Parquet
+from tfdistribute.training import concatenate, evaluate, predict
+
+root, settings = sys.argv[1], strategies.settings()
+model = hooks.models.line(f"{root}/files/model", optimizer=hooks.models.sgd(0.1))
+source = Parquet((f"{root}/files/rows.parquet",), response="y", batch_size=8, shuffle=False, epochs=1)
+metrics = evaluate(model, settings, source)
+rows = concatenate(predict(model, settings, source))["predictions"]
+print(json.dumps([metrics["global_step"], metrics["loss"], rows.ravel().tolist()]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("served", ["s3", "az"], indirect=True, scope="module")
+def test_rows_in_a_bucket_are_trained_and_another_process_evaluates_and_predicts(
+    bucket: Store, tmp_path: Path
+) -> None:
+    rows = pa.table({"x": hooks.X, "y": hooks.Y})
+    # The file that ends in the middle of the rows is the first one.
+    for name, part in (("b", rows.slice(11)), ("a", rows.slice(0, 11))):
+        file = io.BytesIO()
+        csv.write_csv(part, file)
+        bucket.write(f"files/rows-{name}.csv", file.getvalue())
+    file = io.BytesIO()
+    parquet.write_table(rows, file, row_group_size=8)
+    bucket.write("files/rows.parquet", file.getvalue())
+    model = described("files/model", bucket.scheme)
+    source = Csv(
+        (f"{bucket.root}/files/rows-?.csv",),
+        response="y",
+        batch_size=8,
+        shuffle=False,
+        epochs=None,
+    )
+    train(model, SETTINGS, source, steps=10)
+    here = hooks.model(tmp_path / "here")
+    train(here, SETTINGS, hooks.source(), steps=10)
+    assert_alike(variables(model.model_dir), variables(here.model_dir))
+    path = os.pathsep.join(str(TESTS / each) for each in (".", "../../inst/python"))
+    ended = subprocess.run(
+        [sys.executable, "-c", OTHER_PROCESS, bucket.root],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=200,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    step, loss, predictions = json.loads(ended.stdout)
+    assert (step, loss) == (10, pytest.approx(evaluate(here, SETTINGS, hooks.source(1))["loss"]))
+    expected = concatenate(predict(here, SETTINGS, hooks.source(1)))["predictions"]
+    assert predictions == pytest.approx(expected.ravel().tolist())
 
 
 def test_a_model_is_exported_to_a_bucket_and_its_last_file_makes_it_complete(

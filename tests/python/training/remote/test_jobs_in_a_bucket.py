@@ -42,7 +42,7 @@ def refusal(model_dir: str) -> TfdistributeError:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("served", "killed"),
-    [("gs", "worker 0"), ("s3", "chief 0")],
+    [("gs", "worker 0"), ("s3", "chief 0"), ("az", "chief 0")],
     indirect=["served"],
     scope="module",
 )

@@ -107,7 +107,7 @@ def test_the_lease_of_a_process_that_has_ended_on_this_machine_is_free(memory: M
     own = lease._this_process()
     assert own.endswith(f" {os.getpid()}")
     machine = own.rpartition(" ")[0]
-    memory.write_owner(process=own)
+    memory.write_owner(process=f"{machine} {os.getppid()}")
     with pytest.raises(ModelDirectoryError):
         check_free(MODEL, "a")
     memory.write_owner(process=f"{machine} 4194305")
@@ -133,6 +133,16 @@ def test_a_lease_is_renewed_and_survives_a_storage_that_does_not_answer(memory: 
         before = memory.times[PATH]
         assert within(5, lambda: memory.times[PATH] > before)
         assert held.loss() is None
+
+
+def test_a_lease_that_could_not_be_released_is_free_in_its_process(memory: Memory) -> None:
+    with hold_lease(MODEL, "a"):
+        with pytest.raises(ModelDirectoryError, match="in use by another training"):
+            check_free(MODEL, "b")
+        memory.is_down = True
+    memory.is_down = False
+    assert memory.owner["job"] == "a"
+    check_free(MODEL, "b")
 
 
 def test_a_local_directory_has_no_lease(memory: Memory) -> None:

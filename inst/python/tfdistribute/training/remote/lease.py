@@ -24,15 +24,24 @@ from tfdistribute.checkpoints import mirror
 from tfdistribute.environment import describe_process
 from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.files import is_remote, parse_object
+from tfdistribute.storage.buckets import OF_AZURE
 
 NAME = ".lease"
 SETTLE_S, RENEW_S, EXPIRE_S = 2.0, 20.0, 120.0
 
 _CREDENTIALS = {
+    **dict.fromkeys(
+        OF_AZURE,
+        "Set AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or run `az login` as "
+        "an account with the role Storage Blob Data Contributor.",
+    ),
     "gs": "Let GOOGLE_APPLICATION_CREDENTIALS name the key file of an account with the role Storage Object Admin, or "
     "run `gcloud auth application-default login`.",
     "s3": "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of an account that may read, write, list and delete there.",
 }
+
+# The tokens of the leases of this process.
+_held: set[str] = set()
 
 
 def check_access(model_dir: str) -> None:
@@ -76,7 +85,7 @@ def access_error(
     if isinstance(error, FileNotFoundError):
         remedy = "Create the bucket, or correct its name."
     elif isinstance(error, PermissionError):
-        remedy = _CREDENTIALS.get(storage.scheme_of(model_dir), "Ask for access to it.")
+        remedy = _CREDENTIALS.get(model_dir.partition(":")[0], "Ask for access to it.")
     else:
         remedy = "Check the path and the connection to its storage, and try again."
     return ModelDirectoryError(
@@ -95,6 +104,9 @@ class _Owner:
 
     @property
     def has_ended(self) -> bool:
+        if self.process and self.process == _this_process():
+            # A lease whose release failed is left behind.
+            return self.token not in _held
         machine, _, number = self.process.rpartition(" ")
         if not number.isdecimal() or machine != _this_process().rpartition(" ")[0]:
             return False
@@ -116,6 +128,7 @@ class Lease:
             self._write()
         except OSError as error:
             raise access_error(self._model_dir, "written", error) from error
+        _held.add(self._own.token)
         thread = threading.Thread(target=self._keep, name="tfdistribute-lease", daemon=True)
         thread.start()
         try:
@@ -123,6 +136,7 @@ class Lease:
         finally:
             self._ended.set()
             thread.join()
+            _held.discard(self._own.token)
             self._release()
 
     def loss(self) -> ModelDirectoryError | None:
