@@ -105,6 +105,9 @@ train.tfdistribute_estimator <- function(
   if (wait) {
     on.exit(remove_rows(input))
   }
+  if (is_tabular(object)) {
+    refuse_sparse(source_of(input)$sparse, "a tabular model")
+  }
   arguments <- list(
     input_fn = input,
     steps = check_count(steps, null = TRUE),

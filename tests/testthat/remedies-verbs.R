@@ -121,6 +121,30 @@ tries(
   tabular_regressor(epochs = 20, batch_size = 256)
 )
 tries(
+  tfdistribute_fit(
+    Matrix::Matrix(diag(4), sparse = TRUE, dimnames = list(NULL, 1:4)),
+    1:4,
+    hidden_units = 2
+  ),
+  {
+    x <- Matrix::Matrix(diag(4), sparse = TRUE)
+    dense <- as.matrix(x)
+    column_embedding(feature_columns(~x, list(x = x)), dimension = 2)
+    dnn_regressor(2, column_numeric("x"))
+    dnn_classifier(2, column_numeric("x"))
+  }
+)
+tries(
+  train(tabular_regressor(), y ~ x, list(x = Matrix::Matrix(diag(4), sparse = TRUE), y = data$y)),
+  {
+    x <- Matrix::Matrix(diag(4), sparse = TRUE)
+    dense <- as.matrix(x)
+    column_embedding(feature_columns(~x, list(x = x)), dimension = 2)
+    dnn_regressor(2, column_numeric("x"))
+    dnn_classifier(2, column_numeric("x"))
+  }
+)
+tries(
   install_tfdistribute("unused", requirements = file.path(path, "none"), gpu = FALSE, ask = FALSE),
   {
     withr::local_dir(dirname(path))
