@@ -121,6 +121,17 @@ tries(
   tabular_regressor(epochs = 20, batch_size = 256)
 )
 tries(
+  train(tabular_regressor(), y ~ x, data = data, validation = 0.2),
+  tabular_regressor(validation = 0.2)
+)
+tries(
+  train(model, y ~ x, data = data, validation = data),
+  {
+    tabular_regressor()
+    hook_early_stopping(patience_steps = 9, data = "evaluation")
+  }
+)
+tries(
   tfdistribute_fit(
     Matrix::Matrix(diag(4), sparse = TRUE, dimnames = list(NULL, 1:4)),
     1:4,
