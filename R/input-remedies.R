@@ -15,7 +15,7 @@ remedy_for_data <- function(x, formula) {
     without <- if (!is.null(formula)) " without a formula"
     paste0("Describe a file", without, ", as in ", file_call(x, formula), ".")
   } else if (is_sparse(x)) {
-    "A sparse matrix is one feature. Name it, as in train(model, y ~ x, data = list(x = x, y = y))."
+    "A sparse matrix is one feature. Name it in the data of a formula, as in list(x = x, y = y)."
   } else if (is.atomic(x) && length(x) > 0) {
     "One column of a data frame is a vector. Keep the data frame, as in data[, \"x\", drop = FALSE]."
   }

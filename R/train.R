@@ -171,7 +171,7 @@ validation_input <- function(validation, object, training, ..., data) {
     abort_tfdistribute(
       "argument",
       problem = "`validation` chooses the end of tabular models, and `object` is a {object$kind}.",
-      remedy = "Use train_and_evaluate() with hook_early_stopping(data = \"evaluation\"), or a tabular_regressor()."
+      remedy = "Use train_and_evaluate() with hook_early_stopping(), or a tabular_regressor()."
     )
   }
   if (is_data(validation) && rlang::is_formula(training)) {

@@ -39,7 +39,8 @@ tries(
   input_fn(Matrix::Matrix(1:4, 2, sparse = TRUE)),
   {
     x <- Matrix::Matrix(1:4, 2, sparse = TRUE)
-    input_fn(y ~ x, data = list(x = x, y = 1:2))
+    y <- 1:2
+    input_fn(y ~ x, list(x = x, y = y))
   }
 )
 tries(

@@ -128,7 +128,15 @@ tries(
   train(model, y ~ x, data = data, validation = data),
   {
     tabular_regressor()
-    hook_early_stopping(patience_steps = 9, data = "evaluation")
+    input <- input_fn(y ~ x, data)
+    train_and_evaluate(
+      model,
+      train_spec(
+        input,
+        hooks = hook_early_stopping("loss", patience_steps = 9, data = "evaluation")
+      ),
+      eval_spec(input)
+    )
   }
 )
 tries(
