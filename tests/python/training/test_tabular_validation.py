@@ -14,6 +14,7 @@ from support.strategies import settings
 from tfdistribute import engine
 from tfdistribute.errors import ArgumentError, InputError
 from tfdistribute.inputs import Input
+from tfdistribute.models.canned import tabular
 from tfdistribute.models.canned.table import Table
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate
@@ -37,7 +38,7 @@ TRAINING, VALIDATION = rows(slice(None, ROWS)), rows(slice(ROWS, None))
 
 
 def regressor(directory: Path, **fields: Any) -> Any:
-    small = {"hidden_units": [8], "batch_size": ROWS, "dropout": 0.0, "learning_rate": 0.02}
+    small = {"hidden_units": [8], "batch_size": ROWS, "dropout": 0.0, "ensemble": 1}
     return model("tabular_regressor", directory, **{**small, **fields})
 
 
@@ -68,14 +69,17 @@ def test_the_rows_of_a_validation_choose_and_all_others_train(tmp_path: Path) ->
     assert chosen.table.end == engine.tabular.ends_of_cycles(chosen.table.steps)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.versions
 def test_two_devices_choose_the_same_end_and_train_the_same_weights(
-    tensorflow: Any, tmp_path: Path
+    tensorflow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Rounding grows with the steps and with the rate.
+    monkeypatch.setattr(tabular, "_MOST_STEPS", 60)
     found = []
     for name, config in (("one", SEED), ("two", settings("mirrored", seed=3))):
         history = train(
-            regressor(tmp_path / name, epochs=None), config, TRAINING, validation=VALIDATION
+            regressor(tmp_path / name, learning_rate=0.02), config, TRAINING, validation=VALIDATION
         )
         assert "because of the losses on the validation rows" in history.notes[0]
         found.append(learned(tmp_path / name))
@@ -85,7 +89,7 @@ def test_two_devices_choose_the_same_end_and_train_the_same_weights(
     loss = evaluate(regressor(tmp_path / "one"), RunSettings(), VALIDATION)["average_loss"]
     assert loss == pytest.approx(min(found[0].losses), rel=1e-4)
     weights = [variable_value(str(tmp_path / each), "tabular/weight_1") for each in ("one", "two")]
-    np.testing.assert_allclose(weights[1], weights[0], rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(weights[1], weights[0], rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("fields", [{"epochs": 3}, {"validation": 0}])
