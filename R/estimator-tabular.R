@@ -27,7 +27,8 @@
 #' @param epochs Epochs of the training, a count, without a validation. NULL for at most 256 epochs and 20,000 steps, of
 #'   which the validation chooses the end.
 #' @param validation Share of the rows that choose the end, a number below 1. They depend on the `seed` of
-#'   [run_config()], and have the same share of each class. 0 trains to the end of the last cycle.
+#'   [run_config()], and have the same share of each class. 0 trains to the end of the last cycle. To choose the rows
+#'   yourself, give them to [train()] as `validation`.
 #' @param new_levels `"error"` rejects labels that the training lacked, and `"ignore"` reads them as no label.
 #' @param time_limit_s Seconds that the training should take, a number. It is compared with the time of the cycles
 #'   so far, so the training takes at least the first of them. NULL sets no limit.

@@ -9,6 +9,9 @@ columns_from_data <- function(formula, data, standardize, new_levels) {
   note_identifiers(read$data, read$features)
   new_feature_columns(lapply(read$features, function(name) {
     values <- input_column(read$data, name)
+    if (is_sparse(values)) {
+      return(column_of_sparse(values, name))
+    }
     if (is.list(values) && !is.object(values)) {
       values <- stack_rows(values, name)
     }

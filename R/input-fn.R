@@ -59,6 +59,15 @@
 #' The model keeps which features were numbers, TRUE and FALSE, labels (strings or factors), dates or times when it was
 #' first trained. Like `predict.lm()`, all verbs reject a feature of another kind. Whole numbers and doubles are one
 #' kind. TFRecord files with `columns` do not tell dates from numbers, and only TensorFlow's types are checked.
+#' @section Sparse matrices:
+#' A sparse matrix of the package Matrix, such as a `dgCMatrix`, is one feature of a list or a data frame, as in `y ~ x`
+#' with `list(x = x, y = y)`. Linear models read it with the column that [feature_columns()] creates for it, with the
+#' weights of the dense matrix. For layers, give this column to [column_embedding()] with `combiner = "sum"`, because
+#' TensorFlow leaves out negative values with other combiners. Functions get two features: the numbers of the columns
+#' that are not 0, from 0, as `x`, and their values, as `x_values`. Both have as many numbers per row as the row with
+#' the most of them, with -1 and 0 at the end of the others, and a matrix with missing values is an error. The columns
+#' are read by position, and are not standardized. `sparsevctrs::coerce_to_sparse_matrix()` converts the sparse columns
+#' of a tibble.
 #' @section Missing values:
 #' The first training of a model computes the replacements of `impute = "mean"`, `"median"` or a function from its rows.
 #' The model keeps them, with its checkpoints and in [save_estimator()]. Later trainings, [evaluate()] and [predict()]
@@ -176,8 +185,11 @@ new_in_memory_input <- function(
   check_chosen(data, features, response)
   check_weights_apart(weights, features, response)
   features <- c(features, weights)
+  sparse <- intersect(features, sparse_names(data))
   if (!is.matrix(data)) {
     data <- lapply(unclass_list(as.list(data))[c(features, response)], as_r_array)
+    data <- c(with_sparse_columns(data[features]), data[response])
+    features <- setdiff(names(data), response)
   }
   rows <- check_rows(data)
   keeps <- keeps_missing(impute)
@@ -210,6 +222,7 @@ new_in_memory_input <- function(
     impute = imputed$values,
     computed = imputed$computed,
     rows = rows,
+    sparse = sparse,
     source = source
   ))
   transformed_input(source, weights, transform)

@@ -65,6 +65,8 @@ rows_as_trained <- function(x, object, verb, ...) {
   features <- read_features(object, as.character(unlist(known$features)), verb)
   response <- if (verb != "predict") known$response
   if (!is_spark_table(x)) {
+    x <- with_known_sparse(x, features)
+    features <- setdiff(features, values_name(sparse_names(x)))
     terms <- known$terms[setdiff(
       intersect(names(known$terms), c(features, response)),
       column_names(x)

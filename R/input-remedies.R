@@ -14,6 +14,8 @@ remedy_for_data <- function(x, formula) {
   } else if (is_path(x)) {
     without <- if (!is.null(formula)) " without a formula"
     paste0("Describe a file", without, ", as in ", file_call(x, formula), ".")
+  } else if (is_sparse(x)) {
+    "A sparse matrix is one feature. Name it in the data of a formula, as in list(x = x, y = y)."
   } else if (is.atomic(x) && length(x) > 0) {
     "One column of a data frame is a vector. Keep the data frame, as in data[, \"x\", drop = FALSE]."
   }

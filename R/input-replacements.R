@@ -5,7 +5,7 @@
 # new replacements are printed.
 with_fitted_replacements <- function(object, arguments, show) {
   training <- intersect(c("input_fn", "train_spec"), names(arguments))
-  others <- intersect("eval_spec", names(arguments))
+  others <- intersect(c("eval_spec", "validation"), names(arguments))
   arguments <- with_fitted_terms(object, arguments, training, others)
   computes <- function(name) length(source_of(arguments[[name]])$computed) > 0
   if (!any(vapply(c(training, others), computes, NA))) {

@@ -209,7 +209,8 @@ prepare_job <- function(object, verb, arguments, offline = FALSE) {
     data <- arguments$input_fn %||% arguments$train_spec
     object <- with_standardized_response(object, data)
   }
-  list(object = with_chosen_end(object, verb, arguments), arguments = arguments)
+  object <- with_chosen_end(object, verb, arguments)
+  list(object = object, arguments = replace(arguments, "validation", NULL))
 }
 
 # A tabular model with what this session learned from the rows, and the end of the training that it chose. The processes
@@ -239,6 +240,7 @@ with_chosen_end <- function(object, verb, arguments) {
     "complete_tabular",
     estimator = alone,
     input = arguments$input_fn,
+    validation = arguments$validation,
     listener = progress$listener
   ))
   object

@@ -1,10 +1,12 @@
 # Checks of the rows that parsnip gives its engine.
 
-check_predictors <- function(x, argument = "x") {
-  if (!is.data.frame(x) && !is.matrix(x)) {
+# A data frame, with the predictors of a sparse matrix or of sparse vectors as one column. `sparse` are their names in
+# the training, NULL in the training itself.
+check_predictors <- function(x, argument = "x", sparse = NULL) {
+  if (!is.data.frame(x) && !is.matrix(x) && !is_sparse(x)) {
     abort_argument(x, "a data frame, or a matrix with column names", argument = argument)
   }
-  if (is.matrix(x) && is.null(colnames(x))) {
+  if (is.null(colnames(x))) {
     abort_tfdistribute(
       "argument",
       problem = "`{argument}` is a matrix without column names.",
@@ -14,7 +16,37 @@ check_predictors <- function(x, argument = "x") {
   if (nrow(x) == 0 || ncol(x) == 0) {
     abort_argument(x, "a data frame with rows and columns", argument = argument)
   }
-  as.data.frame(x, stringsAsFactors = FALSE)
+  sparse <- sparse %||% names_of_sparse(x)
+  absent <- setdiff(sparse, colnames(x))
+  if (length(absent) > 0) {
+    abort_unknown_column(absent, colnames(x), argument, subject = "The model")
+  }
+  others <- x[, setdiff(colnames(x), sparse), drop = FALSE]
+  rows <- as.data.frame(if (is_sparse(x)) as.matrix(others) else others, stringsAsFactors = FALSE)
+  if (length(sparse) > 0) {
+    rows[[sparse_name]] <- as_sparse(x[, sparse, drop = FALSE])
+  }
+  rows
+}
+
+sparse_name <- ".sparse"
+
+names_of_sparse <- function(x) {
+  if (is_sparse(x)) {
+    colnames(x)
+  } else if (is.data.frame(x) && isNamespaceLoaded("sparsevctrs")) {
+    names(x)[vapply(x, sparsevctrs::is_sparse_numeric, NA)]
+  }
+}
+
+as_sparse <- function(x) {
+  if (is_sparse(x)) {
+    x
+  } else if (is.data.frame(x) && isNamespaceLoaded("sparsevctrs")) {
+    sparsevctrs::coerce_to_sparse_matrix(x)
+  } else {
+    Matrix::Matrix(as.matrix(x), sparse = TRUE)
+  }
 }
 
 check_outcome <- function(y, rows) {
@@ -36,7 +68,8 @@ check_outcome <- function(y, rows) {
 # Recipes replace missing values, but the engine has no argument for this. Workflows turn labels that did not occur in
 # training into missing values.
 check_complete <- function(rows) {
-  unfilled <- incomplete(rows, names(rows))
+  # A sparse matrix is checked where it is converted.
+  unfilled <- incomplete(rows, setdiff(names(rows), sparse_name))
   if (length(unfilled) == 0) {
     return(invisible())
   }

@@ -69,7 +69,7 @@ register_parsnip_mode <- function(model, mode) {
       predictor_indicators = "none",
       compute_intercept = FALSE,
       remove_intercept = FALSE,
-      allow_sparse_x = FALSE
+      allow_sparse_x = model != "mlp"
     )
   )
   types <- list(classification = c("class", "prob"), `quantile regression` = "quantile")

@@ -8,7 +8,8 @@
 #' The engine is registered when parsnip is loaded.
 #'
 #' @param x Predictors: a data frame, or a matrix with column names. Numbers are standardized with their own mean and
-#'   standard deviation. Factors and strings become indicators of all their labels, so dummy variables are not needed.
+#'   standard deviation. A linear model also takes a sparse matrix of the package Matrix, or sparse columns as in
+#'   sparsevctrs, and standardizes neither. Factors and strings become indicators of all their labels, so dummy variables are not needed.
 #'   `predict()` raises an error for a label that was not in the training data. In a recipe, `recipes::step_novel()`
 #'   prepares for such labels.
 #' @param y Outcome: numbers for regression (standardized while training), or a factor for classification.
@@ -89,6 +90,7 @@ tfdistribute_fit <- function(
   wanted_epochs <- check_count(epochs, null = TRUE)
   deep <- schema$estimator$dnn_regressor$properties
   if (!is.null(hidden_units)) {
+    refuse_sparse(if (!is.null(x[[sparse_name]])) "x", "a model with `hidden_units`")
     hidden_units <- check_field(hidden_units, deep$hidden_units, "hidden_units")
   }
   rate <- list(type = "number", exclusiveMinimum = 0)
@@ -171,6 +173,7 @@ tfdistribute_fit <- function(
       scale = outcome$scale,
       quantile_levels = quantile_levels,
       predictors = names(x),
+      sparse = colnames(x[[sparse_name]]),
       history = as.data.frame(history)
     ),
     class = "tfdistribute_fit"
@@ -252,6 +255,9 @@ engine_model <- function(
 ) {
   columns <- lapply(names(x), function(name) {
     values <- x[[name]]
+    if (is_sparse(values)) {
+      return(column_of_sparse(values, name))
+    }
     column <- describe_column(values, name, "labels", is_response = FALSE)
     column_for(column, values, standardize = TRUE)
   })
@@ -278,7 +284,7 @@ predict.tfdistribute_fit <- function(object, new_data, type = NULL, ...) {
   of_numbers <- if (is.null(object$quantile_levels)) "numeric" else "quantile"
   types <- if (is.null(object$levels)) of_numbers else c("class", "prob")
   type <- if (is.null(type)) types[[1]] else check_choice(type, types)
-  new_data <- check_predictors(new_data, "new_data")
+  new_data <- check_predictors(new_data, "new_data", object$sparse %||% character())
   check_complete(new_data[intersect(object$predictors, names(new_data))])
   found <- rlang::try_fetch(
     stats::predict(

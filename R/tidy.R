@@ -86,6 +86,7 @@ tidy.tfdistribute_fit <- function(x, ...) {
     )
   }
   weights <- as.matrix(stats::coef(model))
+  rownames(weights)[startsWith(rownames(weights), sparse_name)] <- x$sparse
   for (column in Filter(function(column) !is.null(column$center), model$feature_columns)) {
     terms <- weight_names(column, length(column$center))
     weights[terms, ] <- weights[terms, ] / column$scale

@@ -40,6 +40,9 @@
 #'   estimator's [run_config()]. NULL trains in this process.
 #' @param strategy A strategy such as [strategy_mirrored()], in place of the strategy in the [run_config()]. With NULL,
 #'   the cluster chooses: see [run_config()].
+#' @param validation Rows that choose the end of a [tabular_regressor()] or [tabular_classifier()] in place of a share of
+#'   the training rows, which then all train: a data frame for the formula, or an input with the same columns as
+#'   `input_fn`. NULL uses the model's `validation`.
 #' @param ... With a formula, `data` and other arguments of [input_fn()], such as `batch_size` and `epochs`, or
 #'   `staging` for data in Spark. Otherwise must be empty.
 #' @returns A [history][history] with the mean loss of a batch by step and the examples per second, invisibly. With
@@ -81,6 +84,7 @@ train.tfdistribute_estimator <- function(
   wait = TRUE,
   cluster = object$config$cluster,
   strategy = object$config$strategy,
+  validation = NULL,
   ...
 ) {
   check_call(
@@ -105,6 +109,9 @@ train.tfdistribute_estimator <- function(
   if (wait) {
     on.exit(remove_rows(input))
   }
+  if (is_tabular(object)) {
+    refuse_sparse(source_of(input)$sparse, "a tabular model")
+  }
   arguments <- list(
     input_fn = input,
     steps = check_count(steps, null = TRUE),
@@ -112,6 +119,7 @@ train.tfdistribute_estimator <- function(
     max_steps = check_count(max_steps, null = TRUE),
     saving_listeners = check_python_objects(saving_listeners, "CheckpointSaverListener objects")
   )
+  arguments$validation <- validation_input(validation, object, input_fn, ...)
   result <- perform_training(object, "train", arguments, view, wait)
   if (wait) invisible(result) else result
 }
@@ -152,6 +160,31 @@ train_here <- function(object, verb, arguments, show, page) {
     page = page$directory
   ))
   new_history(answer)
+}
+
+# The rows by which a tabular model chooses its end, as the input of the training; NULL without them.
+validation_input <- function(validation, object, training, ..., data) {
+  if (is.null(validation)) {
+    return(NULL)
+  }
+  if (!is_tabular(object)) {
+    abort_tfdistribute(
+      "argument",
+      problem = "`validation` chooses the end of tabular models, and `object` is a {object$kind}.",
+      remedy = "Use train_and_evaluate() with hook_early_stopping(), or a tabular_regressor()."
+    )
+  }
+  if (is_data(validation) && rlang::is_formula(training)) {
+    return(input_of_verb(training, object, "train", data = validation, ...))
+  }
+  if (!inherits(validation, "tfdistribute_input")) {
+    abort_argument(
+      validation,
+      "a data frame for the formula, or an input",
+      remedy = "Give a share to the model, as in tabular_regressor(validation = 0.2)."
+    )
+  }
+  validation
 }
 
 # A tabular model has these arguments itself.

@@ -68,6 +68,9 @@ local_parsnip <- function(frame = parent.frame()) {
 
 # The specification of a model of the real parsnip.
 engine_spec <- function(model, mode, args = list(), eng_args = list()) {
+  of_engine <- names(args) %in% c("class_weights", parsnip_early_stop)
+  eng_args <- c(args[of_engine], eng_args)
+  args <- args[!of_engine]
   spec <- rlang::exec(getExportedValue("parsnip", model), mode = mode, !!!args)
   rlang::exec(parsnip::set_engine, spec, "tfdistribute", !!!eng_args)
 }

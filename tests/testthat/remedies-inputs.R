@@ -36,6 +36,26 @@ tries(
   }
 )
 tries(
+  input_fn(Matrix::Matrix(1:4, 2, sparse = TRUE)),
+  {
+    x <- Matrix::Matrix(1:4, 2, sparse = TRUE)
+    y <- 1:2
+    input_fn(y ~ x, list(x = x, y = y))
+  }
+)
+tries(
+  input_fn(y ~ x, list(y = 1:2, x = Matrix::Matrix(c(NA, 1), sparse = TRUE))),
+  {
+    x <- Matrix::Matrix(c(NA, 1), sparse = TRUE)
+    x@x[is.na(x@x)] <- 0
+    input_fn(y ~ x, list(y = 1:2, x = x))
+  }
+)
+tries(
+  input_fn(y ~ ., list(y = 1:2, x = Matrix::Matrix(0:1, sparse = TRUE), x_values = 1:2)),
+  input_fn(y ~ ., list(y = 1:2, x = Matrix::Matrix(0:1, sparse = TRUE), z = 1:2))
+)
+tries(
   input_fn(mtcars, mpg ~ wt),
   {
     data <- mtcars

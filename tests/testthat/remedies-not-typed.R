@@ -10,6 +10,7 @@ not_typed <- list(
     "Use confint() with lm() or glm()",
     "Leave it out, and call evaluate() after the training.",
     "Leave it out, or set `epochs` of the model",
+    "Leave it out, or give the model neither `epochs`",
     "Call train() with the rows of the training",
     "Remove such rows, or give the model loss",
     "Train it on an input_fn() with columns",

@@ -121,6 +121,49 @@ tries(
   tabular_regressor(epochs = 20, batch_size = 256)
 )
 tries(
+  train(tabular_regressor(), y ~ x, data = data, validation = 0.2),
+  tabular_regressor(validation = 0.2)
+)
+tries(
+  train(model, y ~ x, data = data, validation = data),
+  {
+    tabular_regressor()
+    input <- input_fn(y ~ x, data)
+    train_and_evaluate(
+      model,
+      train_spec(
+        input,
+        hooks = hook_early_stopping("loss", patience_steps = 9, data = "evaluation")
+      ),
+      eval_spec(input)
+    )
+  }
+)
+tries(
+  tfdistribute_fit(
+    Matrix::Matrix(diag(4), sparse = TRUE, dimnames = list(NULL, 1:4)),
+    1:4,
+    hidden_units = 2
+  ),
+  {
+    x <- Matrix::Matrix(diag(4), sparse = TRUE)
+    dense <- as.matrix(x)
+    column_embedding(feature_columns(~x, list(x = x)), dimension = 2)
+    dnn_regressor(2, column_numeric("x"))
+    dnn_classifier(2, column_numeric("x"))
+  }
+)
+tries(
+  train(tabular_regressor(), y ~ x, list(x = Matrix::Matrix(diag(4), sparse = TRUE), y = data$y)),
+  {
+    x <- Matrix::Matrix(diag(4), sparse = TRUE)
+    dense <- as.matrix(x)
+    column_embedding(feature_columns(~x, list(x = x)), dimension = 2)
+    dnn_regressor(2, column_numeric("x"))
+    dnn_classifier(2, column_numeric("x"))
+  }
+)
+tries(
   install_tfdistribute("unused", requirements = file.path(path, "none"), gpu = FALSE, ask = FALSE),
   {
     withr::local_dir(dirname(path))

@@ -315,3 +315,63 @@ test_that("the mode of quantiles predicts ordered columns", {
   expect_true(all(found[, 1] <= found[, 2] & found[, 2] <= found[, 3]))
   expect_gt(mean(mtcars$mpg <= found[, 3]), mean(mtcars$mpg <= found[, 1]) + 0.3)
 })
+
+# sparsevctrs, or columns with a mark in place of its vectors, which look like other numbers.
+local_sparsevctrs <- function(frame = parent.frame()) {
+  code <- c(
+    "is_sparse_numeric <- function(x) isTRUE(attr(x, 'sparse'))",
+    "coerce_to_sparse_matrix <- function(x) Matrix::Matrix(as.matrix(x), sparse = TRUE)",
+    "coerce_to_sparse_data_frame <- function(x) {",
+    "  columns <- lapply(as.data.frame(as.matrix(x)), structure, sparse = TRUE)",
+    "  as.data.frame(columns, optional = TRUE)",
+    "}"
+  )
+  local_package("sparsevctrs", code, frame = frame)
+  loadNamespace("sparsevctrs")
+}
+
+sparse_predictors <- function() {
+  withr::local_seed(4)
+  x <- Matrix::rsparsematrix(80, 6, density = 0.3)
+  colnames(x) <- letters[1:6]
+  list(x = x, size = seq_len(80) / 10, y = as.vector(x %*% 1:6) + seq_len(80) / 20 + 5)
+}
+
+test_that("a linear model reads sparse predictors as one sparse matrix", {
+  skip_if_no_tensorflow()
+  local_parsnip()
+  local_sparsevctrs()
+  rows <- sparse_predictors()
+  x <- sparsevctrs::coerce_to_sparse_data_frame(rows$x)
+  x$size <- rows$size
+  fitted <- fit_engine("linear_reg", "regression", list(), list(), x, rows$y)
+  expect_identical(fitted$fit$predictors, c("size", ".sparse"))
+  expect_identical(fitted$fit$sparse, letters[1:6])
+  found <- predict_engine(fitted, x, "numeric")
+  expect_equal(found, rows$y, tolerance = 0.05)
+  coefficients <- generics::tidy(fitted$fit)
+  expect_identical(coefficients$term, c("(Intercept)", "size", letters[1:6]))
+  expect_equal(coefficients$estimate, c(5, 0.5, 1:6), tolerance = 0.05)
+  # parsnip predicts from one sparse matrix of all predictors, in any order.
+  all <- cbind(size = rows$size, rows$x[, 6:1])
+  expect_equal(predict(fitted$fit, all), found, tolerance = 1e-6)
+  expect_equal(predict(fitted$fit, as.matrix(all)), found, tolerance = 1e-6)
+  expect_equal(predict(fitted$fit, all[7, , drop = FALSE]), found[[7]], tolerance = 1e-6)
+})
+
+test_that("a sparse matrix is enough, with a validation part, for classes", {
+  skip_if_no_tensorflow()
+  rows <- sparse_predictors()
+  y <- factor(ifelse(rows$y > stats::median(rows$y), "high", "low"))
+  fitted <- tfdistribute_fit(rows$x, y, validation = 0.2, seed = 1)
+  expect_gt(mean(predict(fitted, rows$x) == y), 0.7)
+  expect_named(predict(fitted, rows$x, "prob"), levels(y))
+})
+
+test_that("what sparse predictors cannot do has a remedy", {
+  local_reproducible_output(width = 100)
+  rows <- sparse_predictors()
+  expect_snapshot(tfdistribute_fit(rows$x, rows$y, hidden_units = 5), error = TRUE)
+  fitted <- structure(list(sparse = letters[1:6]), class = "tfdistribute_fit")
+  expect_snapshot(predict(fitted, rows$x[, -2]), error = TRUE)
+})

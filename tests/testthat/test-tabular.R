@@ -24,7 +24,7 @@ test_that("a formula and a data frame with missing values are enough", {
   cars <- tabular_cars()
   model <- small_tabular()
   history <- train(model, mpg ~ ., data = cars)
-  expect_match(history$notes, "because of the losses on 20% of the rows", all = FALSE)
+  expect_match(history$notes, "because of the losses on the validation rows", all = FALSE)
   predicted <- predict(model, cars)$predictions
   expect_gt(cor(predicted, cars$mpg), 0.8)
   # A row is predicted alike in any company, and needs no response.
@@ -118,4 +118,37 @@ test_that("what a tabular model cannot do has a remedy", {
   expect_snapshot(tabular_regressor(quantiles = c(0.9, 0.1)), error = TRUE)
   counts <- small_tabular(loss = "poisson")
   expect_snapshot(train(counts, I(mpg - 20) ~ wt, data = mtcars), error = TRUE)
+})
+
+test_that("a data frame chooses the end, here and in the processes of a cluster", {
+  skip_if_no_tensorflow()
+  withr::local_seed(5)
+  cars <- mtcars[sample(32), ]
+  own <- cars[1:24, ]
+  judges <- cars[25:32, ]
+  # The training computes the mean, and the validation uses it.
+  formula <- mpg ~ wt + I(hp - mean(hp)) + factor(cyl)
+  alone <- small_tabular(dropout = 0, batch_size = 8)
+  history <- train(alone, formula, own, validation = judges)
+  expect_match(history$notes, "because of the losses on the validation rows", all = FALSE)
+  # The model itself is the one with the least loss on these rows.
+  losses <- unlist(summary(alone)$length$losses)
+  expect_equal(evaluate(alone, judges)$average_loss, min(losses), tolerance = 1e-3)
+  config <- run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2))
+  together <- small_tabular(dropout = 0, batch_size = 8, config = config)
+  # An input has the same columns.
+  train(together, mpg ~ wt + hp, own, validation = input_fn(mpg ~ wt + hp, judges))
+  expect_gt(length(summary(together)$length$losses), 1)
+  again <- small_tabular(dropout = 0, batch_size = 8)
+  train(again, mpg ~ wt + hp, data = own, validation = judges)
+  expect_identical(summary(again)$length$end, summary(together)$length$end)
+  predicted <- lapply(list(again, together), function(model) predict(model, cars)$predictions)
+  expect_equal(predicted[[2]], predicted[[1]], tolerance = 1e-3)
+})
+
+test_that("a validation that cannot choose has a remedy", {
+  local_reproducible_output(width = 100)
+  linear <- linear_regressor(feature_columns(column_numeric("wt")))
+  expect_snapshot(train(linear, mpg ~ wt, data = mtcars, validation = mtcars), error = TRUE)
+  expect_snapshot(train(small_tabular(), mpg ~ wt, mtcars, validation = 0.2), error = TRUE)
 })

@@ -114,6 +114,30 @@ def check_that_it_was_healed(state: dict[str, Any]) -> None:
     assert killed[2] == "chief 0"
 
 
+@pytest.mark.slow
+def test_a_killed_tabular_training_ends_with_the_same_weights(
+    tensorflow: ModuleType, tmp_path: Path
+) -> None:
+    options = {"models": ["tabular"], "verb": "train"}
+    answer = cluster_task.train(tmp_path / "alone", "tabular", options)
+    assert "value" in answer, answer
+    expected = variables(tmp_path / "alone" / "tabular" / "model")
+    stops = ["chief-0 save-20", "chief-0 save-30"]
+    model_dir = str(tmp_path / "job" / "tabular" / "model")
+    options |= {"stops": stops, "config": MULTI_WORKER}
+    with fault_job(tmp_path / "job", options, model_dir=model_dir) as job:
+        job.await_stop(0)
+        job.kill("worker 0")
+        job.go_on(0)
+        job.await_stop(1)
+        job.kill("chief 0")
+        state = job.end()
+    assert (state["state"], state["restarts"], state["failure"]) == ("done", 2, None), job.logs()
+    found = variables(job.model_dir)
+    assert found["global_step"] == expected["global_step"] == 40
+    assert_alike(found, expected, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.full
 def test_a_killed_parameter_server_restarts_alone(tensorflow: ModuleType, tmp_path: Path) -> None:
     stops = [f"chief-0 {place}" for place in ("begin", "step-14", "save-20")]

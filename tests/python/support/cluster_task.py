@@ -237,6 +237,13 @@ MODELS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "keras 3": lambda directory: {"kind": "keras", "function": keras_3_model},
     "dropping": lambda directory: {"kind": "keras", "function": dropping_model},
     "loop": lambda directory: loop(),
+    "tabular": lambda directory: {
+        "kind": "tabular_regressor",
+        "hidden_units": [8],
+        "batch_size": BATCH,
+        "epochs": 5,
+        "dropout": 0.0,
+    },
     # Different tasks read different numbers of table rows.
     "sparse": lambda directory: {
         "kind": "linear_regressor",

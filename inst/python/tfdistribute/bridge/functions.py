@@ -43,10 +43,11 @@ def _train(
     hooks: Hooks = None,
     listener: Listener = None,
     page: str | None = None,
+    validation: Input | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     model, settings = read_estimator(estimator)
-    options |= {"hooks": hooks or (), "listener": listener}
+    options |= {"hooks": hooks or (), "listener": listener, "validation": validation}
     return _history(_shown(training.train, page)(model, settings, input, **options), model)
 
 

@@ -63,8 +63,9 @@ def _with_fields(input: Wire, **fields: Any) -> Wire:  # noqa: A002
 def complete_tabular(
     estimator: Wire,
     input: Input,  # noqa: A002 - the project's word, in both languages
+    validation: Input | None = None,
     listener: Callable[..., Any] | None = None,
 ) -> str | None:
     """Return what a tabular model has learned from the rows, with the end of its training."""
     model, settings = read_estimator(estimator)
-    return complete(model, settings, input, listener=listener).learned
+    return complete(model, settings, input, listener=listener, validation=validation).learned

@@ -28,6 +28,7 @@ def train(
     hooks: Sequence[Any] = (),
     saving_listeners: Sequence[Any] = (),
     listener: Listener | None = None,
+    validation: Input | None = None,
 ) -> History:
     """Train until the steps are done or the input ends.
 
@@ -39,6 +40,7 @@ def train(
         max_steps: Global step to stop at; None for no limit. Not together with steps.
         saving_listeners: tf.estimator.CheckpointSaverListener objects.
         listener: Called with the progress, at most ten times a second.
+        validation: Rows by which a tabular model chooses its end; None for a share of its own rows.
 
     Returns:
         Losses by step and the speed, as this process saw them.
@@ -56,7 +58,7 @@ def train(
     notes: tuple[str, ...] = ()
     if isinstance(model, Tabular):
         model = complete_tabular(
-            model, settings, source, steps, max_steps, listener, member is None
+            model, settings, source, steps, max_steps, listener, member is None, validation
         )
         assert model.table is not None
         source, max_steps = source.repeated(model.table.batch_size), model.table.end
@@ -78,6 +80,7 @@ def complete_tabular(
     max_steps: int | None = None,
     listener: Listener | None = None,
     alone: bool = True,
+    validation: Input | None = None,
 ) -> Tabular:
     """Complete a tabular model, as in ``choose_end``; ArgumentError if a caller wants to choose the end, too."""
     given = {"steps": steps, "max_steps": max_steps}
@@ -89,7 +92,7 @@ def complete_tabular(
                 argument=name,
                 value=str(value),
             )
-    return choose_end(model, settings, source, _train_here, evaluate, listener, alone)
+    return choose_end(model, settings, source, _train_here, evaluate, listener, alone, validation)
 
 
 def _train_here(training: Training) -> History:

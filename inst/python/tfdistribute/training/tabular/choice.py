@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from tfdistribute import engine
-from tfdistribute.errors import ModelError
+from tfdistribute.errors import ArgumentError, ModelError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model, Tabular
 from tfdistribute.run_config import RunSettings
@@ -34,14 +34,19 @@ def choose_end(
     evaluate: Evaluate,
     listener: Listener | None = None,
     alone: bool = True,
+    validation: Input | None = None,
 ) -> Tabular:
     """Complete a model from its directory or from the rows, with the step at which its training ends.
 
-    A model in a temporary directory trains on a part of the rows, first as a linear model, then one cycle of the rate
-    after the other, until a cycle ends worse than one before. ``alone`` is whether this process may do that.
+    A model in a temporary directory trains on a part of the rows, or with rows for ``validation`` on all of them, first
+    as a linear model, then one cycle of the rate after the other, until a cycle ends worse than one before. ``alone``
+    is whether this process may do that.
 
-    Raises InputError if the rows are not in memory, and ModelError if this process is a task of a cluster.
+    Raises InputError if the rows are not in memory, ArgumentError if the model does not choose its end by
+    ``validation``, and ModelError if this process is a task of a cluster.
     """
+    if validation is not None and not model.validates:
+        raise _no_choice(model)
     known: Model = model.complete_from_signature(ModelDirectory(model.model_dir).structure)
     completed = known.complete_from_input(source.facts())
     assert isinstance(completed, Tabular)
@@ -57,23 +62,30 @@ def choose_end(
             argument="epochs",
             value="NULL",
         )
-    return _choose(completed, settings, source, train, evaluate, listener)
+    parts = _parts(completed, settings, source) if validation is None else (source, validation)
+    return _choose(completed, settings, parts, train, evaluate, listener)
+
+
+def _parts(model: Tabular, settings: RunSettings, source: Input) -> tuple[Input, Input]:
+    facts, table = source.facts(), model.table
+    assert table is not None and facts.label is not None and facts.rows is not None
+    classes = None if facts.values is None or table.limits else facts.values(facts.label.name)
+    trained, held = split(facts.rows, model.validation, settings.seed or 0, classes)
+    return source.subset(trained), source.subset(held)
 
 
 def _choose(
     model: Tabular,
     settings: RunSettings,
-    source: Input,
+    parts: tuple[Input, Input],
     train: Train,
     evaluate: Evaluate,
     listener: Listener | None,
 ) -> Tabular:
-    facts, table = source.facts(), model.table
-    assert table is not None and facts.label is not None and facts.rows is not None
-    classes = None if facts.values is None or table.limits else facts.values(facts.label.name)
-    trained, held = split(facts.rows, model.validation, settings.seed or 0, classes)
-    part, judges = source.subset(trained).repeated(table.batch_size), source.subset(held)
-    steps = model.steps_of(len(trained))
+    table, rows = model.table, parts[0].facts().rows
+    assert table is not None and rows is not None
+    part, judges = parts[0].repeated(table.batch_size), parts[1]
+    steps = model.steps_of(rows)
     ends = engine.tabular.ends_of_cycles(steps)
     losses: list[float] = []
     clock = _Clock(model.time_limit_s, ends, table.steps / steps)
@@ -89,6 +101,15 @@ def _choose(
     best = losses.index(min(losses))
     end = engine.tabular.ends_of_cycles(table.steps)[best]
     return model.with_table(end=end, losses=tuple(losses))
+
+
+def _no_choice(model: Tabular) -> ArgumentError:
+    own = "`validation` 0" if model.epochs is None else f"`epochs` {model.epochs}"
+    return ArgumentError(
+        f"`validation` of train() chooses the end of the training, but the model has {own}.",
+        "Leave it out, or give the model neither `epochs` nor validation = 0.",
+        argument="validation",
+    )
 
 
 def _loss(metrics: dict[str, float]) -> float:
@@ -134,6 +155,6 @@ def steps_note(model: Tabular) -> str:
         return f"{length}."
     shown = ", ".join(f"{loss:.4g}" for loss in table.losses)
     return (
-        f"{length}, because of the losses on {model.validation:.0%} of the rows after {len(table.losses)} of "
+        f"{length}, because of the losses on the validation rows after {len(table.losses)} of "
         f"{len(engine.tabular.ends_of_cycles(table.steps))} cycles: {shown}."
     )
