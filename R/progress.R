@@ -190,7 +190,7 @@ progress_lines <- function(clock = Sys.time) {
         show(state$last)
       }
       # A verb may train several times, and each training has a speed of its own.
-      state$first <- state$last <- state$shown_at <- state$shown_step <- NULL
+      rlang::env_unbind(state, intersect(c("first", "last", "shown_at"), names(state)))
       invisible()
     }
   )

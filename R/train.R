@@ -40,8 +40,8 @@
 #'   estimator's [run_config()]. NULL trains in this process.
 #' @param strategy A strategy such as [strategy_mirrored()], in place of the strategy in the [run_config()]. With NULL,
 #'   the cluster chooses: see [run_config()].
-#' @param validation Rows that choose the end of a [tabular_regressor()] or [tabular_classifier()] in place of a share of
-#'   the training rows, which then all train: a data frame for the formula, or an input with the same columns as
+#' @param validation Rows that choose the end of a [tabular_regressor()] or [tabular_classifier()] in place of a share
+#'   of the training rows, which then all train: a data frame for the formula, or an input with the same columns as
 #'   `input_fn`. NULL uses the model's `validation`.
 #' @param ... With a formula, `data` and other arguments of [input_fn()], such as `batch_size` and `epochs`, or
 #'   `staging` for data in Spark. Otherwise must be empty.
