@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,8 @@ import numpy.typing as npt
 
 from tfdistribute.columns import ARROW_TYPES, AcceptedValues, ColumnFacts
 from tfdistribute.errors import InputError
-from tfdistribute.inputs.packed.layout import Layout, Matrices, check_columns
+from tfdistribute.inputs.packed.layout import ColumnSlot, Layout, Matrices, check_columns
+from tfdistribute.inputs.tables.numbers import choose_plain, numbers_of, put_columns
 from tfdistribute.storage.buckets import arrow_module
 
 # Bytes copied from Arrow's columns at once; small enough for the processor's cache.
@@ -77,7 +80,7 @@ class TableColumns:
     def names(self) -> list[str]:
         return list(self.layout.slots)
 
-    @property
+    @cached_property
     def row_bytes(self) -> int:
         strings = sum(facts.type == "string" for facts in self.layout.facts.values())
         return self.layout.row_bytes + strings * _STRING_BYTES
@@ -88,33 +91,81 @@ class TableColumns:
         together = 1 + len(self.layout.slots) // _MANY_COLUMNS
         return max(1, BATCH_BYTES * together // max(1, self.row_bytes))
 
-    def read(self, table: Any, locate: Callable[[int], str]) -> Matrices:
-        """Turn a ``pyarrow.Table`` into matrices, which are only to be read.
+    @cached_property
+    def _scalars(self) -> list[dict[str, int]]:
+        """Columns of one number per row, and their places, in each matrix; the response is checked on its own."""
+        found: list[dict[str, int]] = [{} for _ in self.layout.dtypes]
+        for name, slot in self.layout.slots.items():
+            if slot.facts.shape == () and name not in (self.response, *self.layout.tables):
+                found[slot.matrix][name] = slot.start
+        return [dict(sorted(each.items(), key=lambda item: item[1])) for each in found]
+
+    def read(self, batch: Any, locate: Callable[[int], str]) -> Iterator[Matrices]:
+        """Turn a ``pyarrow.RecordBatch`` into matrices of parts of it, which are only to be read.
 
         ``locate`` returns the place of a row, such as 'line 7 of "a.csv"'.
 
         Raises InputError for a value that is missing without a replacement, does not fit its type, or is not accepted.
         """
-        matrices = list(self.layout.empty(table.num_rows))
-        with np.errstate(over="raise"):
-            for name, slot in self.layout.slots.items():
-                values, missing = self._values(table.column(name), slot.facts, locate)
-                if missing is not None:
-                    values = self._fill(values, missing, slot.facts, locate)
-                target = slot.of(matrices)
-                values = values.reshape(target.shape)
-                try:
-                    if target.shape == matrices[slot.matrix].shape:
-                        # A column that is a whole matrix may stay in Arrow's memory.
-                        matrices[slot.matrix] = values.astype(target.dtype, copy=False)
-                    else:
-                        target[...] = values
-                except FloatingPointError:
-                    raise _too_large(name, values, locate) from None
-                if name == self.response and slot.facts.type == "float":
-                    _check_finite(name, slot.of(matrices), locate)
-        check_columns(self.layout, tuple(matrices), self.accepted, locate)
-        return tuple(matrices)
+        # One column may stay in Arrow's memory.
+        plain = [
+            choose_plain(batch, names if len(names) > 1 else (), dtype)
+            for names, dtype in zip(self._scalars, self.layout.dtypes, strict=True)
+        ]
+        rows = max(1, BATCH_BYTES // max(1, self.row_bytes))
+        for first in range(0, batch.num_rows, rows):
+            part = batch.slice(first, rows)
+
+            def locate_here(row: int, first: int = first) -> str:
+                return locate(first + row)
+
+            matrices = list(self.layout.empty(part.num_rows))
+            with np.errstate(over="raise"):
+                done = self._read_plain([each.slice(first, rows) for each in plain], matrices)
+                for name, slot in self.layout.slots.items():
+                    if name not in done:
+                        self._read_column(part.column(name), slot, matrices, locate_here)
+            check_columns(self.layout, tuple(matrices), self.accepted, locate_here)
+            yield tuple(matrices)
+
+    def _read_plain(self, plain: list[Any], matrices: list[npt.NDArray[Any]]) -> set[str]:
+        """Return the names of the columns that were read; the others have a value that is missing or too large."""
+        done = set[str]()
+        for columns, places, matrix in zip(plain, self._scalars, matrices, strict=True):
+            names = columns.schema.names
+            if not names:
+                continue
+            values = numbers_of(columns)
+            try:
+                put_columns(matrix, [places[name] for name in names], values)
+            except FloatingPointError:
+                continue
+            done.update(compress(names, ~np.isnan(values.min(axis=0))))
+        return done
+
+    def _read_column(
+        self,
+        column: Any,
+        slot: ColumnSlot,
+        matrices: list[npt.NDArray[Any]],
+        locate: Callable[[int], str],
+    ) -> None:
+        name, target = slot.facts.name, slot.of(matrices)
+        column = arrow_module("pyarrow").chunked_array([column])
+        values, missing = self._values(column, slot.facts, locate)
+        if missing is not None:
+            values = self._fill(values, missing, slot.facts, locate)
+        values = values.reshape(target.shape)
+        try:
+            if target.shape == matrices[slot.matrix].shape:
+                # A column that is a whole matrix may stay in Arrow's memory.
+                matrices[slot.matrix] = values.astype(target.dtype, copy=False)
+            else:
+                target[...] = values
+        except FloatingPointError:
+            raise _too_large(name, values, locate) from None
+        if name == self.response and slot.facts.type == "float":
+            _check_finite(name, slot.of(matrices), locate)
 
     def _values(
         self, column: Any, facts: ColumnFacts, locate: Callable[[int], str]

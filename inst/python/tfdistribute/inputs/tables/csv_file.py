@@ -202,7 +202,11 @@ class _CsvFiles(TableFiles):
         if table.num_rows != block.rows:
             raise changed_error(reader.file.path)
 
-        def locate(row: int) -> str:
-            return f'line {(lines or reader.lines(span))[start + row]} of "{reader.file.path}"'
+        first = start
+        for batch in table.slice(start, stop - start).to_batches():
 
-        yield self.columns.read(table.slice(start, stop - start), locate)
+            def locate(row: int, first: int = first) -> str:
+                return f'line {(lines or reader.lines(span))[first + row]} of "{reader.file.path}"'
+
+            yield from self.columns.read(batch, locate)
+            first += batch.num_rows
