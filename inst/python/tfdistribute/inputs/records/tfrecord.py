@@ -158,40 +158,45 @@ class _Messages:
         self._last_read[block] = None
         span = self._spans[block]
         content = read_bytes(self.files[block.file].path, span.offset, span.size)
+        starts, lengths = _find_messages(content, block.rows)
         records = np.empty((stop - start, 1), dtype=object)
-        lengths, checksums = list[bytes](), list[tuple[int, int]]()
-        position = 0
-        for row in range(stop):
-            first = position + _HEADER.size
-            length, of_length = _HEADER.unpack_from(content, position)
-            last = first + length
-            if row >= start:
-                records[row - start, 0] = content[first:last]
-                lengths.append(content[position : position + _LENGTH_BYTES])
-                checksums.append((of_length, _FOOTER.unpack_from(content, last)[0]))
-            position = last + _FOOTER.size
+        ends = (starts + lengths)[start:stop].tolist()
+        records[:, 0] = [
+            content[first:last]
+            for first, last in zip(starts[start:stop].tolist(), ends, strict=True)
+        ]
         if self._verify:
-            self._check(block, start, [lengths, records[:, 0].tolist()], checksums)
+            self._check(block, content, starts[start:stop], records[:, 0].tolist(), start)
         return records
 
     def _check(
         self,
         block: Block,
+        content: bytes,
+        starts: npt.NDArray[np.int64],
+        messages: list[bytes],
         start: int,
-        parts: Sequence[list[bytes]],
-        checksums: list[tuple[int, int]],
     ) -> None:
-        for each, stored in zip(parts, np.array(checksums, np.uint64).T, strict=True):
-            crcs: Any = np.fromiter(map(partial(crc32c(), 0), each), np.uint64, len(each))
-            wrong = np.flatnonzero(masked(crcs) != stored)
-            if len(wrong):
-                path, record = self.files[block.file].path, block.first + start + int(wrong[0]) + 1
-                raise InputError(
-                    f'Record {record} of "{path}" is damaged: its checksum does not match its content.',
-                    "Write the file again; verify = FALSE reads it as it is.",
-                    argument="paths",
-                    value=path,
-                )
+        memory = np.frombuffer(content, np.uint8)
+
+        def stored(places: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+            return memory[places[:, np.newaxis] + np.arange(4)].view(np.uint32)[:, 0]
+
+        # Few lengths belong to many messages.
+        sizes = np.fromiter(map(len, messages), np.int64, len(messages))
+        of_sizes, which = np.unique(sizes, return_inverse=True)
+        texts = [int(size).to_bytes(_LENGTH_BYTES, "little") for size in of_sizes]
+        wrong = (_crcs(texts)[which] != stored(starts - _HEADER.size + _LENGTH_BYTES)) | (
+            _crcs(messages) != stored(starts + sizes)
+        )
+        if wrong.any():
+            path, record = self.files[block.file].path, block.first + start + int(wrong.argmax())
+            raise InputError(
+                f'Record {record + 1} of "{path}" is damaged: its checksum does not match its content.',
+                "Write the file again; verify = FALSE reads it as it is.",
+                argument="paths",
+                value=path,
+            )
 
     def fault(self, finite: str | None = None) -> InputError | None:
         for block in reversed(list(self._last_read)):
@@ -208,6 +213,29 @@ class _Messages:
                     value=path,
                 )
         return None
+
+
+def _find_messages(
+    content: bytes, rows: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the places and lengths of a block's messages."""
+    around = _HEADER.size + _FOOTER.size
+    lengths = np.full(rows, len(content) // rows - around)
+    if len(content) % rows == 0:
+        headers = np.frombuffer(content, np.uint8).reshape(rows, -1)[:, :_LENGTH_BYTES]
+        if (np.ascontiguousarray(headers).view(np.int64)[:, 0] == lengths).all():
+            return np.arange(rows) * (lengths + around) + _HEADER.size, lengths
+    position = 0
+    for row in range(rows):
+        length = _HEADER.unpack_from(content, position)[0]
+        lengths[row] = length
+        position += length + around
+    return np.cumsum(lengths + around) - lengths - _FOOTER.size, lengths
+
+
+def _crcs(texts: list[bytes]) -> npt.NDArray[np.uint64]:
+    crcs: Any = np.fromiter(map(partial(crc32c(), 0), texts), np.uint64, len(texts))
+    return masked(crcs)
 
 
 # Successive verbs often read the same files; a file that has changed is another key.
