@@ -42,6 +42,8 @@ _FOOTER = struct.Struct("<I")
 _LENGTH_BYTES = 8
 _SCAN_BYTES = 8 * 2**20
 
+_Places = npt.NDArray[np.int64]
+
 # Name of the parsing operation in TensorFlow's errors.
 _PARSING = re.compile(r"ParseExample|parse example", re.IGNORECASE)
 
@@ -158,37 +160,29 @@ class _Messages:
         self._last_read[block] = None
         span = self._spans[block]
         content = read_bytes(self.files[block.file].path, span.offset, span.size)
-        starts, lengths = _find_messages(content, block.rows)
+        places = [each[start:stop] for each in _find_messages(content, block.rows)]
+        spans = zip(places[0].tolist(), places[1].tolist(), strict=True)
         records = np.empty((stop - start, 1), dtype=object)
-        ends = (starts + lengths)[start:stop].tolist()
-        records[:, 0] = [
-            content[first:last]
-            for first, last in zip(starts[start:stop].tolist(), ends, strict=True)
-        ]
+        records[:, 0] = [content[first:last] for first, last in spans]
         if self._verify:
-            self._check(block, content, starts[start:stop], records[:, 0].tolist(), start)
+            self._check(block, start, content, places, records[:, 0].tolist())
         return records
 
     def _check(
-        self,
-        block: Block,
-        content: bytes,
-        starts: npt.NDArray[np.int64],
-        messages: list[bytes],
-        start: int,
+        self, block: Block, start: int, content: bytes, places: list[_Places], messages: list[bytes]
     ) -> None:
-        memory = np.frombuffer(content, np.uint8)
-
-        def stored(places: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
-            return memory[places[:, np.newaxis] + np.arange(4)].view(np.uint32)[:, 0]
-
+        memory, (begin, end) = np.frombuffer(content, np.uint8), places
         # Few lengths belong to many messages.
-        sizes = np.fromiter(map(len, messages), np.int64, len(messages))
-        of_sizes, which = np.unique(sizes, return_inverse=True)
-        texts = [int(size).to_bytes(_LENGTH_BYTES, "little") for size in of_sizes]
-        wrong = (_crcs(texts)[which] != stored(starts - _HEADER.size + _LENGTH_BYTES)) | (
-            _crcs(messages) != stored(starts + sizes)
-        )
+        lengths, which = np.unique(end - begin, return_inverse=True)
+
+        def crcs_of(texts: list[bytes]) -> Any:
+            crcs: Any = np.fromiter(map(partial(crc32c(), 0), texts), np.uint64, len(texts))
+            return masked(crcs)
+
+        crcs = crcs_of([int(each).to_bytes(_LENGTH_BYTES, "little") for each in lengths])[which]
+        stored = [memory[at[:, np.newaxis] + np.arange(4)] for at in (begin - _FOOTER.size, end)]
+        of_lengths, of_messages = (each.view(np.uint32)[:, 0] for each in stored)
+        wrong = (crcs != of_lengths) | (crcs_of(messages) != of_messages)
         if wrong.any():
             path, record = self.files[block.file].path, block.first + start + int(wrong.argmax())
             raise InputError(
@@ -215,27 +209,18 @@ class _Messages:
         return None
 
 
-def _find_messages(
-    content: bytes, rows: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the places and lengths of a block's messages."""
+def _find_messages(content: bytes, rows: int) -> tuple[_Places, _Places]:
+    """Return where the messages of a block begin and end."""
     around = _HEADER.size + _FOOTER.size
-    lengths = np.full(rows, len(content) // rows - around)
-    if len(content) % rows == 0:
-        headers = np.frombuffer(content, np.uint8).reshape(rows, -1)[:, :_LENGTH_BYTES]
-        if (np.ascontiguousarray(headers).view(np.int64)[:, 0] == lengths).all():
-            return np.arange(rows) * (lengths + around) + _HEADER.size, lengths
-    position = 0
-    for row in range(rows):
-        length = _HEADER.unpack_from(content, position)[0]
-        lengths[row] = length
-        position += length + around
-    return np.cumsum(lengths + around) - lengths - _FOOTER.size, lengths
-
-
-def _crcs(texts: list[bytes]) -> npt.NDArray[np.uint64]:
-    crcs: Any = np.fromiter(map(partial(crc32c(), 0), texts), np.uint64, len(texts))
-    return masked(crcs)
+    sizes, firsts = np.full(rows, len(content) // rows), np.arange(rows) * (len(content) // rows)
+    headers = np.frombuffer(content, np.uint8)[firsts[:, np.newaxis] + np.arange(_LENGTH_BYTES)]
+    if len(content) % rows or (headers.view(np.int64)[:, 0] + around != sizes).any():
+        position = 0
+        for row in range(rows):
+            sizes[row] = size = _HEADER.unpack_from(content, position)[0] + around
+            position += size
+    ends = np.cumsum(sizes)
+    return ends - sizes + _HEADER.size, ends - _FOOTER.size
 
 
 # Successive verbs often read the same files; a file that has changed is another key.

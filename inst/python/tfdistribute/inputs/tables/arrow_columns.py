@@ -29,6 +29,11 @@ LONGEST_DICTIONARY = 10_000
 # Approximate overhead of a string besides its pointer.
 _STRING_BYTES = 60
 
+# Returns the place of a row, such as 'line 7 of "a.csv"'.
+_Locate = Callable[[int], str]
+_Mask = npt.NDArray[np.bool_]
+_Masked = tuple[npt.NDArray[Any], _Mask | None]  # Values, and a mask of missing ones.
+
 _PER_SECOND: Mapping[str, float] = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
@@ -93,24 +98,22 @@ class TableColumns:
 
     @cached_property
     def _scalars(self) -> list[dict[str, int]]:
-        """Columns of one number per row, and their places, in each matrix; the response is checked on its own."""
+        """Return columns of one number per row, without the response, and their places, by matrix."""
         found: list[dict[str, int]] = [{} for _ in self.layout.dtypes]
-        for name, slot in self.layout.slots.items():
+        for name, slot in sorted(self.layout.slots.items(), key=lambda item: item[1].start):
             if slot.facts.shape == () and name not in (self.response, *self.layout.tables):
                 found[slot.matrix][name] = slot.start
-        return [dict(sorted(each.items(), key=lambda item: item[1])) for each in found]
+        return found
 
-    def read(self, batch: Any, locate: Callable[[int], str]) -> Iterator[Matrices]:
+    def read(self, batch: Any, locate: _Locate) -> Iterator[Matrices]:
         """Turn a ``pyarrow.RecordBatch`` into matrices of parts of it, which are only to be read.
-
-        ``locate`` returns the place of a row, such as 'line 7 of "a.csv"'.
 
         Raises InputError for a value that is missing without a replacement, does not fit its type, or is not accepted.
         """
         # One column may stay in Arrow's memory.
+        several = [names if len(names) > 1 else {} for names in self._scalars]
         plain = [
-            choose_plain(batch, names if len(names) > 1 else (), dtype)
-            for names, dtype in zip(self._scalars, self.layout.dtypes, strict=True)
+            choose_plain(batch, *each) for each in zip(several, self.layout.dtypes, strict=True)
         ]
         rows = max(1, BATCH_BYTES // max(1, self.row_bytes))
         for first in range(0, batch.num_rows, rows):
@@ -129,13 +132,10 @@ class TableColumns:
             yield tuple(matrices)
 
     def _read_plain(self, plain: list[Any], matrices: list[npt.NDArray[Any]]) -> set[str]:
-        """Return the names of the columns that were read; the others have a value that is missing or too large."""
+        """Return the names of the columns that were read: those without values that are missing or too large."""
         done = set[str]()
         for columns, places, matrix in zip(plain, self._scalars, matrices, strict=True):
-            names = columns.schema.names
-            if not names:
-                continue
-            values = numbers_of(columns)
+            names, values = columns.schema.names, numbers_of(columns)
             try:
                 put_columns(matrix, [places[name] for name in names], values)
             except FloatingPointError:
@@ -144,11 +144,7 @@ class TableColumns:
         return done
 
     def _read_column(
-        self,
-        column: Any,
-        slot: ColumnSlot,
-        matrices: list[npt.NDArray[Any]],
-        locate: Callable[[int], str],
+        self, column: Any, slot: ColumnSlot, matrices: list[Any], locate: _Locate
     ) -> None:
         name, target = slot.facts.name, slot.of(matrices)
         column = arrow_module("pyarrow").chunked_array([column])
@@ -167,9 +163,7 @@ class TableColumns:
         if name == self.response and slot.facts.type == "float":
             _check_finite(name, slot.of(matrices), locate)
 
-    def _values(
-        self, column: Any, facts: ColumnFacts, locate: Callable[[int], str]
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+    def _values(self, column: Any, facts: ColumnFacts, locate: _Locate) -> _Masked:
         if facts.name in self.layout.tables:
             return _codes_of(column, len(self.layout.tables[facts.name]), locate)
         try:
@@ -182,11 +176,7 @@ class TableColumns:
             ) from error
 
     def _fill(
-        self,
-        values: npt.NDArray[Any],
-        missing: npt.NDArray[np.bool_],
-        facts: ColumnFacts,
-        locate: Callable[[int], str],
+        self, values: npt.NDArray[Any], missing: _Mask, facts: ColumnFacts, locate: _Locate
     ) -> npt.NDArray[Any]:
         if facts.name not in self.fill_values:
             raise InputError(
@@ -204,9 +194,7 @@ class TableColumns:
         return filled
 
 
-def values_of(
-    column: Any, facts: ColumnFacts
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+def values_of(column: Any, facts: ColumnFacts) -> _Masked:
     """Return a column's values, and a mask of missing values or None."""
     pyarrow = arrow_module("pyarrow")
     if pyarrow.types.is_dictionary(column.type):
@@ -226,9 +214,7 @@ def values_of(
     return values, missing
 
 
-def _codes_of(
-    column: Any, labels: int, locate: Callable[[int], str]
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_] | None]:
+def _codes_of(column: Any, labels: int, locate: _Locate) -> _Masked:
     missing = column.is_null().to_numpy() if column.null_count else None
     chunks = [chunk.indices.fill_null(0).to_numpy() for chunk in column.chunks]
     codes = np.concatenate(chunks).astype(np.int32, copy=False)
@@ -275,9 +261,7 @@ def without_overflows(numbers: Any, texts: Any) -> Any:
     return compute.if_else(compute.and_kleene(compute.is_inf(numbers), written), largest, numbers)
 
 
-def _lists(
-    column: Any, facts: ColumnFacts, missing: npt.NDArray[np.bool_] | None
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+def _lists(column: Any, facts: ColumnFacts, missing: _Mask | None) -> _Masked:
     pyarrow = arrow_module("pyarrow")
     width = facts.width
     # flatten() would leave out missing lists; .values ignores the slice of the table.
@@ -302,7 +286,7 @@ def _remedy_for_missing(facts: ColumnFacts, response: str | None) -> str:
     )
 
 
-def _too_large(name: str, values: Any, locate: Callable[[int], str]) -> InputError:
+def _too_large(name: str, values: Any, locate: _Locate) -> InputError:
     rows = values.reshape(len(values), -1)
     beyond = (np.isfinite(rows) & (np.abs(rows) > np.finfo(np.float32).max)).any(axis=1)
     return InputError(
@@ -313,7 +297,7 @@ def _too_large(name: str, values: Any, locate: Callable[[int], str]) -> InputErr
     )
 
 
-def _check_finite(name: str, target: Any, locate: Callable[[int], str]) -> None:
+def _check_finite(name: str, target: Any, locate: _Locate) -> None:
     infinite = np.isinf(target).any(axis=1)
     if infinite.any():
         raise InputError(

@@ -116,11 +116,9 @@ class _ArrowFiles(TableFiles):
 
     @cached_property
     def _options(self) -> list[Any]:
-        fields = (
-            sorted(schema.get_field_index(name) for name in self.columns.names)
-            for schema in self.schemas
-        )
-        return [arrow_module("pyarrow.ipc").IpcReadOptions(included_fields=each) for each in fields]
+        options, names = arrow_module("pyarrow.ipc").IpcReadOptions, self.columns.names
+        fields = [sorted(map(each.get_field_index, names)) for each in self.schemas]
+        return [options(included_fields=each) for each in fields]
 
     def batches(self, block: Block) -> Iterator[Any]:
         file, ipc = self.files[block.file], arrow_module("pyarrow.ipc")

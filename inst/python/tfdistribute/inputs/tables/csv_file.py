@@ -202,11 +202,8 @@ class _CsvFiles(TableFiles):
         if table.num_rows != block.rows:
             raise changed_error(reader.file.path)
 
-        first = start
-        for batch in table.slice(start, stop - start).to_batches():
+        def locate(row: int) -> str:
+            return f'line {(lines or reader.lines(span))[start + row]} of "{reader.file.path}"'
 
-            def locate(row: int, first: int = first) -> str:
-                return f'line {(lines or reader.lines(span))[first + row]} of "{reader.file.path}"'
-
+        for batch in table.slice(start, stop - start).combine_chunks().to_batches():
             yield from self.columns.read(batch, locate)
-            first += batch.num_rows

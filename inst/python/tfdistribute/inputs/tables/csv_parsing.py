@@ -155,8 +155,7 @@ class RecordReader:
 def _with_infinities(table: Any) -> Iterator[str]:
     for batch in table.to_batches():
         floats = choose_plain(batch, table.column_names, np.dtype(np.float64))
-        if floats.num_columns:
-            yield from compress(floats.schema.names, np.isinf(numbers_of(floats)).any(axis=0))
+        yield from compress(floats.schema.names, np.isinf(numbers_of(floats)).any(axis=0))
 
 
 def _fitting_type(problem: str) -> str:

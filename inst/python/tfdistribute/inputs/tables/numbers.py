@@ -17,9 +17,8 @@ _AT_ONCE = 16
 def choose_plain(batch: Any, names: Iterable[str], dtype: np.dtype[Any]) -> Any:
     """Return the columns that hold a dtype; floats of both sizes count as one. No integers if one is missing."""
     pyarrow = arrow_module("pyarrow")
-    types = [] if dtype.hasobject else [pyarrow.from_numpy_dtype(dtype)]
-    if dtype.kind == "f":
-        types = [pyarrow.float32(), pyarrow.float64()]
+    alike = (np.float32, np.float64) if dtype.kind == "f" else (dtype,)
+    types = [] if dtype.hasobject else [pyarrow.from_numpy_dtype(each) for each in alike]
     places = dict(zip(batch.schema.names, enumerate(batch.schema.types), strict=True))
     columns = batch.select([places[name][0] for name in names if places[name][1] in types])
     is_whole = dtype.kind == "f" or all(each.null_count == 0 for each in columns.columns)
@@ -27,7 +26,9 @@ def choose_plain(batch: Any, names: Iterable[str], dtype: np.dtype[Any]) -> Any:
 
 
 def numbers_of(batch: Any) -> npt.NDArray[Any]:
-    """Return all columns, each contiguous, as a matrix; a missing value is NaN."""
+    """Return all columns, each contiguous, as a matrix, with NaN for missing values."""
+    if not batch.num_columns:
+        return np.empty((batch.num_rows, 0))
     if not hasattr(batch, "to_tensor"):
         return np.stack([each.to_numpy(zero_copy_only=False) for each in batch.columns]).T
     is_float = arrow_module("pyarrow").types.is_floating(batch.schema.types[0])

@@ -45,9 +45,8 @@ class TableFiles:
         path, first = self.files[block.file].path, 0
         for batch in self._good_batches(block) if self.skips else self.batches(block):
             begin = max(start - first, 0)
-            before = block.first + first + begin
 
-            def locate(row: int, before: int = before) -> str:
+            def locate(row: int, before: int = block.first + first + begin) -> str:
                 return f'row {before + row + 1} of "{path}"'
 
             yield from self.columns.read(batch.slice(begin, max(stop - first - begin, 0)), locate)
