@@ -1,4 +1,8 @@
-"""This package's Python module, with its defaults: ``package.py wide|columns|dropout|keras [STEPS-PER-INTERVAL]``."""
+"""This package's Python module, with its defaults: ``package.py KIND [STEPS-PER-INTERVAL]``.
+
+The kinds are wide, columns, dropout, keras, file and file-unmeasured, which does not measure how long steps wait for
+their input.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,12 @@ from keras_model import built
 from way import Intervals, examples_per_second, take_turns
 
 from tfdistribute import engine
-from tfdistribute.inputs import Column, InMemory
+from tfdistribute.inputs import Arrow, Column, InMemory, Input
 from tfdistribute.models import KerasModel, Model
 from tfdistribute.models.canned.dnn import DNNClassifier
 from tfdistribute.models.feature_columns.numeric import Numeric
 from tfdistribute.run_config import RunSettings
+from tfdistribute.storage.buckets import arrow_module
 from tfdistribute.training.train import train
 
 kind = sys.argv[1]
@@ -29,9 +34,24 @@ if kind == "columns":
 else:
     features = [Column("x", "float", lambda: X, (WIDTH,))]
     columns = (Numeric("x", (WIDTH,)),)
-source = InMemory(
-    (*features, Column("y", "integer", lambda: Y)), response="y", batch_size=BATCH, epochs=None
-)
+folder = tempfile.TemporaryDirectory()
+
+
+def described_rows() -> Input:
+    rows = {"response": "y", "batch_size": BATCH, "epochs": None}
+    if not kind.startswith("file"):
+        return InMemory((*features, Column("y", "integer", lambda: Y)), **rows)
+    pyarrow, ipc, path = arrow_module("pyarrow"), arrow_module("pyarrow.ipc"), f"{folder.name}/rows"
+    x = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(X.reshape(-1)), WIDTH)
+    table = pyarrow.table({"x": x, "y": Y})
+    with ipc.new_file(path, table.schema) as file:
+        file.write_table(table, max_chunksize=2**14)
+    return Arrow((path,), **rows)
+
+
+source = described_rows()
+if kind == "file-unmeasured":
+    engine.hooks.input_wait.measured = lambda spec, batch: spec
 
 
 def described(directory: str) -> Model:

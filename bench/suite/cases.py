@@ -97,6 +97,7 @@ _KERAS_COMPILED = "Keras, jit_compile = True"
 _INTERVAL = "1200"
 # Keras is fastest with one of these.
 _STEPS_PER_EXECUTION = (10, 100, 1000)
+_MEASURED, _UNMEASURED = "steps that measure their wait for rows", "steps that do not"
 _OLD, _NEW = "TensorFlow 2.15", "TensorFlow 2.21"
 _OLD_R, _NEW_R = "TensorFlow 2.15, in R", "TensorFlow 2.21, in R"
 _ONE = "one process on one core"
@@ -259,6 +260,17 @@ CASES = (
         ),
     ),
     *(_of_table(kind) for kind in _TABLES),
+    Case(
+        "input-wait",
+        "The small model from an Arrow file, and what it costs to measure how long steps wait",
+        "examples per second",
+        (
+            Way(_UNMEASURED, (_SMALL + "package.py", "file-unmeasured"), 6000, NEWEST),
+            Way(_MEASURED, (_SMALL + "package.py", "file"), 6000, NEWEST),
+        ),
+        (Goal(_MEASURED, _UNMEASURED, 0.98),),
+        repeats=5,
+    ),
     Case(
         "keras-3",
         "The small model in Keras 3, with TensorFlow 2.21",

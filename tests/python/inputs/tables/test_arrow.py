@@ -17,7 +17,7 @@ from tfdistribute.descriptions import read
 from tfdistribute.errors import BackendError
 from tfdistribute.inputs import Input, audit_sharding
 from tfdistribute.inputs.sharding_audit import read_batches
-from tfdistribute.inputs.tables import arrow_columns
+from tfdistribute.inputs.tables import arrow_columns, numbers
 from tfdistribute.storage import buckets
 
 pa = pytest.importorskip("pyarrow")
@@ -326,6 +326,56 @@ def test_an_error_in_a_later_part_names_its_row(
     values = [None if row == 88 else float(row) for row in range(100)]
     error = refusal_when_read(tensorflow, table_input(kind, made({"x": values}, unit=40)))
     assert "missing value in row 89 of" in error.problem
+
+
+def test_columns_without_missing_values_are_not_read_one_by_one(
+    kind: str, made: Callable[..., Path], tensorflow: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(arrow_columns.TableColumns, "_read_column", None)
+    path = made({"a": [1.5, 2.5], "b": [3, 4], "c": [5.0, 6.0], "d": [7, 8]})
+    found = rows_of(tensorflow, table_input(kind, path))
+    assert found == {"a": [1.5, 2.5], "b": [3, 4], "c": [5, 6], "d": [7, 8]}
+
+
+@pytest.mark.parametrize("has_tensors", [True, False])
+def test_many_columns_are_read_as_each_of_them(
+    has_tensors: bool,
+    kind: str,
+    made: Callable[..., Path],
+    tensorflow: Any,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Columns of one type are not adjacent, and two thirds of the parts have a missing value."""
+    monkeypatch.setattr(arrow_columns, "BATCH_BYTES", 4 * 500)
+    if not has_tensors:
+        # An old pyarrow.
+        monkeypatch.setattr(numbers, "hasattr", lambda *_: False, raising=False)
+    random, columns = np.random.default_rng(1), {}
+    for number in range(60):
+        values = random.random(20)
+        columns[f"c{number:03}"] = (
+            pa.array(values, pa.float32()),
+            pa.array(values),
+            pa.array(values > 0.5),
+            pa.array((values * 2**31).astype(np.int32)),
+            pa.array(2**53 + (values * 2**60).astype(np.int64)),
+            pa.array(np.where(values > 0.9, None, values), pa.float64(), from_pandas=True),
+        )[number % 6]
+    impute = {f"c{number:03}": 7.0 for number in range(5, 60, 6)}
+    path = made(columns, "numbers")
+    found = rows_of(tensorflow, table_input(kind, path, impute=impute))
+    for name, column in columns.items():
+        is_float = pa.types.is_floating(column.type)
+        wanted = column.fill_null(7.0).cast(pa.float32()) if is_float else column
+        assert found[name] == [
+            float(each) if is_float else int(each) for each in wanted.to_pylist()
+        ]
+    error = refusal_when_read(tensorflow, table_input(kind, path))
+    assert error.problem.startswith("The column `c011` has a missing value in row 2 of")
+    columns["c025"] = pa.array([0.0] * 14 + [1e39] + [0.0] * 5)
+    large = made(columns, "large")
+    error = refusal_when_read(tensorflow, table_input(kind, large, impute=impute))
+    assert "`c025` has a value beyond 3.4e38, the largest 32-bit number, in row 15 of" in str(error)
 
 
 @pytest.mark.slow

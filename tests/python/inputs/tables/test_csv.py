@@ -13,6 +13,7 @@ from support.table_inputs import refusal, refusal_when_read, rows_of, written
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ArgumentError, InputError
 from tfdistribute.inputs import Input, audit_sharding
+from tfdistribute.inputs.files.files import file_at
 from tfdistribute.inputs.tables import csv_records
 
 ROWS = 7
@@ -112,6 +113,21 @@ def test_many_blocks_are_read_as_one_file(
     assert found["s"] == [text.encode() for _, text, _ in rows]
     assert found["x"] == [x for _, _, x in rows]
     assert sorted(rows_of(tensorflow, source, "train")["k"]) == list(range(500))
+
+
+def test_wide_tables_have_larger_blocks(
+    tmp_path: Path, tensorflow: Any, monkeypatch: pytest.MonkeyPatch
+):
+    """Each column of a block takes time, however few rows it has."""
+    monkeypatch.setattr(csv_records, "TEXT_BYTES", 2000)
+    for columns, times in ((20, 1), (300, 3), (3000, 8)):
+        names = [f"x{number}" for number in range(columns)]
+        rows = [",".join([str(row % 10)] * columns) for row in range(60000 // columns)]
+        path = written(tmp_path, "\n".join([",".join(names), *rows]), f"{columns}.csv")
+        sizes = [span.size for span in csv_records.find_spans(file_at(str(path)), ",")][2:-1]
+        assert sizes and all(abs(size - times * 2000) <= 2 * columns for size in sizes)
+        found = rows_of(tensorflow, csv_input(path))
+        assert found["x7"] == [row % 10 for row in range(60000 // columns)]
 
 
 def test_missing_values_are_refused_by_column_and_line(tmp_path: Path, tensorflow: Any):

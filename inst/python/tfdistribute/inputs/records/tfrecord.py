@@ -42,6 +42,8 @@ _FOOTER = struct.Struct("<I")
 _LENGTH_BYTES = 8
 _SCAN_BYTES = 8 * 2**20
 
+_Places = npt.NDArray[np.int64]
+
 # Name of the parsing operation in TensorFlow's errors.
 _PARSING = re.compile(r"ParseExample|parse example", re.IGNORECASE)
 
@@ -158,40 +160,37 @@ class _Messages:
         self._last_read[block] = None
         span = self._spans[block]
         content = read_bytes(self.files[block.file].path, span.offset, span.size)
+        places = [each[start:stop] for each in _find_messages(content, block.rows)]
+        spans = zip(places[0].tolist(), places[1].tolist(), strict=True)
         records = np.empty((stop - start, 1), dtype=object)
-        lengths, checksums = list[bytes](), list[tuple[int, int]]()
-        position = 0
-        for row in range(stop):
-            first = position + _HEADER.size
-            length, of_length = _HEADER.unpack_from(content, position)
-            last = first + length
-            if row >= start:
-                records[row - start, 0] = content[first:last]
-                lengths.append(content[position : position + _LENGTH_BYTES])
-                checksums.append((of_length, _FOOTER.unpack_from(content, last)[0]))
-            position = last + _FOOTER.size
+        records[:, 0] = [content[first:last] for first, last in spans]
         if self._verify:
-            self._check(block, start, [lengths, records[:, 0].tolist()], checksums)
+            self._check(block, start, content, places, records[:, 0].tolist())
         return records
 
     def _check(
-        self,
-        block: Block,
-        start: int,
-        parts: Sequence[list[bytes]],
-        checksums: list[tuple[int, int]],
+        self, block: Block, start: int, content: bytes, places: list[_Places], messages: list[bytes]
     ) -> None:
-        for each, stored in zip(parts, np.array(checksums, np.uint64).T, strict=True):
-            crcs: Any = np.fromiter(map(partial(crc32c(), 0), each), np.uint64, len(each))
-            wrong = np.flatnonzero(masked(crcs) != stored)
-            if len(wrong):
-                path, record = self.files[block.file].path, block.first + start + int(wrong[0]) + 1
-                raise InputError(
-                    f'Record {record} of "{path}" is damaged: its checksum does not match its content.',
-                    "Write the file again; verify = FALSE reads it as it is.",
-                    argument="paths",
-                    value=path,
-                )
+        memory, (begin, end) = np.frombuffer(content, np.uint8), places
+        # Few lengths belong to many messages.
+        lengths, which = np.unique(end - begin, return_inverse=True)
+
+        def crcs_of(texts: list[bytes]) -> Any:
+            crcs: Any = np.fromiter(map(partial(crc32c(), 0), texts), np.uint64, len(texts))
+            return masked(crcs)
+
+        crcs = crcs_of([int(each).to_bytes(_LENGTH_BYTES, "little") for each in lengths])[which]
+        stored = [memory[at[:, np.newaxis] + np.arange(4)] for at in (begin - _FOOTER.size, end)]
+        of_lengths, of_messages = (each.view(np.uint32)[:, 0] for each in stored)
+        wrong = (crcs != of_lengths) | (crcs_of(messages) != of_messages)
+        if wrong.any():
+            path, record = self.files[block.file].path, block.first + start + int(wrong.argmax())
+            raise InputError(
+                f'Record {record + 1} of "{path}" is damaged: its checksum does not match its content.',
+                "Write the file again; verify = FALSE reads it as it is.",
+                argument="paths",
+                value=path,
+            )
 
     def fault(self, finite: str | None = None) -> InputError | None:
         for block in reversed(list(self._last_read)):
@@ -208,6 +207,20 @@ class _Messages:
                     value=path,
                 )
         return None
+
+
+def _find_messages(content: bytes, rows: int) -> tuple[_Places, _Places]:
+    """Return where the messages of a block begin and end."""
+    around = _HEADER.size + _FOOTER.size
+    sizes, firsts = np.full(rows, len(content) // rows), np.arange(rows) * (len(content) // rows)
+    headers = np.frombuffer(content, np.uint8)[firsts[:, np.newaxis] + np.arange(_LENGTH_BYTES)]
+    if len(content) % rows or (headers.view(np.int64)[:, 0] + around != sizes).any():
+        position = 0
+        for row in range(rows):
+            sizes[row] = size = _HEADER.unpack_from(content, position)[0] + around
+            position += size
+    ends = np.cumsum(sizes)
+    return ends - sizes + _HEADER.size, ends - _FOOTER.size
 
 
 # Successive verbs often read the same files; a file that has changed is another key.

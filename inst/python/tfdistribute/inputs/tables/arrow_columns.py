@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,8 @@ import numpy.typing as npt
 
 from tfdistribute.columns import ARROW_TYPES, AcceptedValues, ColumnFacts
 from tfdistribute.errors import InputError
-from tfdistribute.inputs.packed.layout import Layout, Matrices, check_columns
+from tfdistribute.inputs.packed.layout import ColumnSlot, Layout, Matrices, check_columns
+from tfdistribute.inputs.tables.numbers import choose_plain, numbers_of, put_columns
 from tfdistribute.storage.buckets import arrow_module
 
 # Bytes copied from Arrow's columns at once; small enough for the processor's cache.
@@ -25,6 +28,11 @@ LONGEST_DICTIONARY = 10_000
 
 # Approximate overhead of a string besides its pointer.
 _STRING_BYTES = 60
+
+# Returns the place of a row, such as 'line 7 of "a.csv"'.
+_Locate = Callable[[int], str]
+_Mask = npt.NDArray[np.bool_]
+_Masked = tuple[npt.NDArray[Any], _Mask | None]  # Values, and a mask of missing ones.
 
 _PER_SECOND: Mapping[str, float] = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
@@ -77,7 +85,7 @@ class TableColumns:
     def names(self) -> list[str]:
         return list(self.layout.slots)
 
-    @property
+    @cached_property
     def row_bytes(self) -> int:
         strings = sum(facts.type == "string" for facts in self.layout.facts.values())
         return self.layout.row_bytes + strings * _STRING_BYTES
@@ -88,37 +96,74 @@ class TableColumns:
         together = 1 + len(self.layout.slots) // _MANY_COLUMNS
         return max(1, BATCH_BYTES * together // max(1, self.row_bytes))
 
-    def read(self, table: Any, locate: Callable[[int], str]) -> Matrices:
-        """Turn a ``pyarrow.Table`` into matrices, which are only to be read.
+    @cached_property
+    def _scalars(self) -> list[dict[str, int]]:
+        """Return columns of one number per row, without the response, and their places, by matrix."""
+        found: list[dict[str, int]] = [{} for _ in self.layout.dtypes]
+        for name, slot in sorted(self.layout.slots.items(), key=lambda item: item[1].start):
+            if slot.facts.shape == () and name not in (self.response, *self.layout.tables):
+                found[slot.matrix][name] = slot.start
+        return found
 
-        ``locate`` returns the place of a row, such as 'line 7 of "a.csv"'.
+    def read(self, batch: Any, locate: _Locate) -> Iterator[Matrices]:
+        """Turn a ``pyarrow.RecordBatch`` into matrices of parts of it, which are only to be read.
 
         Raises InputError for a value that is missing without a replacement, does not fit its type, or is not accepted.
         """
-        matrices = list(self.layout.empty(table.num_rows))
-        with np.errstate(over="raise"):
-            for name, slot in self.layout.slots.items():
-                values, missing = self._values(table.column(name), slot.facts, locate)
-                if missing is not None:
-                    values = self._fill(values, missing, slot.facts, locate)
-                target = slot.of(matrices)
-                values = values.reshape(target.shape)
-                try:
-                    if target.shape == matrices[slot.matrix].shape:
-                        # A column that is a whole matrix may stay in Arrow's memory.
-                        matrices[slot.matrix] = values.astype(target.dtype, copy=False)
-                    else:
-                        target[...] = values
-                except FloatingPointError:
-                    raise _too_large(name, values, locate) from None
-                if name == self.response and slot.facts.type == "float":
-                    _check_finite(name, slot.of(matrices), locate)
-        check_columns(self.layout, tuple(matrices), self.accepted, locate)
-        return tuple(matrices)
+        # One column may stay in Arrow's memory.
+        several = [names if len(names) > 1 else {} for names in self._scalars]
+        plain = [
+            choose_plain(batch, *each) for each in zip(several, self.layout.dtypes, strict=True)
+        ]
+        rows = max(1, BATCH_BYTES // max(1, self.row_bytes))
+        for first in range(0, batch.num_rows, rows):
+            part = batch.slice(first, rows)
 
-    def _values(
-        self, column: Any, facts: ColumnFacts, locate: Callable[[int], str]
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+            def locate_here(row: int, first: int = first) -> str:
+                return locate(first + row)
+
+            matrices = list(self.layout.empty(part.num_rows))
+            with np.errstate(over="raise"):
+                done = self._read_plain([each.slice(first, rows) for each in plain], matrices)
+                for name, slot in self.layout.slots.items():
+                    if name not in done:
+                        self._read_column(part.column(name), slot, matrices, locate_here)
+            check_columns(self.layout, tuple(matrices), self.accepted, locate_here)
+            yield tuple(matrices)
+
+    def _read_plain(self, plain: list[Any], matrices: list[npt.NDArray[Any]]) -> set[str]:
+        """Return the names of the columns that were read: those without values that are missing or too large."""
+        done = set[str]()
+        for columns, places, matrix in zip(plain, self._scalars, matrices, strict=True):
+            names, values = columns.schema.names, numbers_of(columns)
+            try:
+                put_columns(matrix, [places[name] for name in names], values)
+            except FloatingPointError:
+                continue
+            done.update(compress(names, ~np.isnan(values.min(axis=0))))
+        return done
+
+    def _read_column(
+        self, column: Any, slot: ColumnSlot, matrices: list[Any], locate: _Locate
+    ) -> None:
+        name, target = slot.facts.name, slot.of(matrices)
+        column = arrow_module("pyarrow").chunked_array([column])
+        values, missing = self._values(column, slot.facts, locate)
+        if missing is not None:
+            values = self._fill(values, missing, slot.facts, locate)
+        values = values.reshape(target.shape)
+        try:
+            if target.shape == matrices[slot.matrix].shape:
+                # A column that is a whole matrix may stay in Arrow's memory.
+                matrices[slot.matrix] = values.astype(target.dtype, copy=False)
+            else:
+                target[...] = values
+        except FloatingPointError:
+            raise _too_large(name, values, locate) from None
+        if name == self.response and slot.facts.type == "float":
+            _check_finite(name, slot.of(matrices), locate)
+
+    def _values(self, column: Any, facts: ColumnFacts, locate: _Locate) -> _Masked:
         if facts.name in self.layout.tables:
             return _codes_of(column, len(self.layout.tables[facts.name]), locate)
         try:
@@ -131,11 +176,7 @@ class TableColumns:
             ) from error
 
     def _fill(
-        self,
-        values: npt.NDArray[Any],
-        missing: npt.NDArray[np.bool_],
-        facts: ColumnFacts,
-        locate: Callable[[int], str],
+        self, values: npt.NDArray[Any], missing: _Mask, facts: ColumnFacts, locate: _Locate
     ) -> npt.NDArray[Any]:
         if facts.name not in self.fill_values:
             raise InputError(
@@ -153,9 +194,7 @@ class TableColumns:
         return filled
 
 
-def values_of(
-    column: Any, facts: ColumnFacts
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+def values_of(column: Any, facts: ColumnFacts) -> _Masked:
     """Return a column's values, and a mask of missing values or None."""
     pyarrow = arrow_module("pyarrow")
     if pyarrow.types.is_dictionary(column.type):
@@ -175,9 +214,7 @@ def values_of(
     return values, missing
 
 
-def _codes_of(
-    column: Any, labels: int, locate: Callable[[int], str]
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_] | None]:
+def _codes_of(column: Any, labels: int, locate: _Locate) -> _Masked:
     missing = column.is_null().to_numpy() if column.null_count else None
     chunks = [chunk.indices.fill_null(0).to_numpy() for chunk in column.chunks]
     codes = np.concatenate(chunks).astype(np.int32, copy=False)
@@ -224,9 +261,7 @@ def without_overflows(numbers: Any, texts: Any) -> Any:
     return compute.if_else(compute.and_kleene(compute.is_inf(numbers), written), largest, numbers)
 
 
-def _lists(
-    column: Any, facts: ColumnFacts, missing: npt.NDArray[np.bool_] | None
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+def _lists(column: Any, facts: ColumnFacts, missing: _Mask | None) -> _Masked:
     pyarrow = arrow_module("pyarrow")
     width = facts.width
     # flatten() would leave out missing lists; .values ignores the slice of the table.
@@ -251,7 +286,7 @@ def _remedy_for_missing(facts: ColumnFacts, response: str | None) -> str:
     )
 
 
-def _too_large(name: str, values: Any, locate: Callable[[int], str]) -> InputError:
+def _too_large(name: str, values: Any, locate: _Locate) -> InputError:
     rows = values.reshape(len(values), -1)
     beyond = (np.isfinite(rows) & (np.abs(rows) > np.finfo(np.float32).max)).any(axis=1)
     return InputError(
@@ -262,7 +297,7 @@ def _too_large(name: str, values: Any, locate: Callable[[int], str]) -> InputErr
     )
 
 
-def _check_finite(name: str, target: Any, locate: Callable[[int], str]) -> None:
+def _check_finite(name: str, target: Any, locate: _Locate) -> None:
     infinite = np.isinf(target).any(axis=1)
     if infinite.any():
         raise InputError(

@@ -114,12 +114,16 @@ def _common_tables(scans: list[_Scan]) -> Tables:
 class _ArrowFiles(TableFiles):
     schemas: tuple[Any, ...]
 
+    @cached_property
+    def _options(self) -> list[Any]:
+        options, names = arrow_module("pyarrow.ipc").IpcReadOptions, self.columns.names
+        fields = [sorted(map(each.get_field_index, names)) for each in self.schemas]
+        return [options(included_fields=each) for each in fields]
+
     def batches(self, block: Block) -> Iterator[Any]:
         file, ipc = self.files[block.file], arrow_module("pyarrow.ipc")
-        schema = self.schemas[block.file]
-        fields = sorted(schema.get_field_index(name) for name in self.columns.names)
         with explain_arrow_errors(file, _KIND, _REMEDY), open_for_arrow(file) as opened:
-            reader = ipc.open_file(opened, options=ipc.IpcReadOptions(included_fields=fields))
+            reader = ipc.open_file(opened, options=self._options[block.file])
             yield reader.get_batch(self.positions[block])
 
 

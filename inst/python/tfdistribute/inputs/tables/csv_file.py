@@ -205,4 +205,5 @@ class _CsvFiles(TableFiles):
         def locate(row: int) -> str:
             return f'line {(lines or reader.lines(span))[start + row]} of "{reader.file.path}"'
 
-        yield self.columns.read(table.slice(start, stop - start), locate)
+        for batch in table.slice(start, stop - start).combine_chunks().to_batches():
+            yield from self.columns.read(batch, locate)

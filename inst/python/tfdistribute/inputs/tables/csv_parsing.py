@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
+
+import numpy as np
 
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.files.files import File, check_unchanged, read_bytes
 from tfdistribute.inputs.tables.arrow_columns import TableColumns, without_overflows
 from tfdistribute.inputs.tables.bad_rows import drop_bad_rows
 from tfdistribute.inputs.tables.csv_records import Span, lines_of_records
+from tfdistribute.inputs.tables.numbers import choose_plain, numbers_of
 from tfdistribute.storage.buckets import arrow_module
 
 _MOST_IN_THREADS = 1000
@@ -149,13 +153,9 @@ class RecordReader:
 
 
 def _with_infinities(table: Any) -> Iterator[str]:
-    compute, is_floating = (
-        arrow_module("pyarrow.compute"),
-        arrow_module("pyarrow").types.is_floating,
-    )
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if is_floating(column.type) and compute.any(compute.is_inf(column)).as_py():
-            yield name
+    for batch in table.to_batches():
+        floats = choose_plain(batch, table.column_names, np.dtype(np.float64))
+        yield from compress(floats.schema.names, np.isinf(numbers_of(floats)).any(axis=0))
 
 
 def _fitting_type(problem: str) -> str:

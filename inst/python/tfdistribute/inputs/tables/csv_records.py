@@ -16,8 +16,9 @@ import numpy.typing as npt
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.files.files import File, changed_error, open_file
 
-# Bytes of text parsed at once.
+# Bytes of text parsed at once. Each column takes time of its own, so wide tables have larger blocks.
 TEXT_BYTES = 2**20
+_WIDE_COLUMNS, _MOST_TIMES = 128, 8
 # A longer record is reported as an unclosed quote.
 LONGEST_RECORD = 16 * 2**20
 _HEADER_BYTES = 2**16
@@ -40,6 +41,7 @@ class Span:
 
 def find_spans(file: File, delimiter: str, first: bool = False) -> Iterator[Span]:
     """Cut a file into spans of about ``TEXT_BYTES`` (RFC 4180); the first holds only the first filled record."""
+    size = TEXT_BYTES
     with open_file(file.path) as stream:
         cursor = _Cursor(file, delimiter, stream.read(_HEADER_BYTES))
         header_found = at_end = False
@@ -49,15 +51,17 @@ def find_spans(file: File, delimiter: str, first: bool = False) -> Iterator[Span
                 filled = np.flatnonzero(_mark_filled(cursor.data, ends))
                 if len(filled):
                     header_found = True
+                    columns = cursor.data[: ends[filled[0]]].count(delimiter.encode())
+                    size *= min(1 + columns // _WIDE_COLUMNS, _MOST_TIMES)
                     yield cursor.cut(ends[: filled[0] + 1])
                     if first:
                         return
                     continue
-            elif len(ends) and (len(cursor.data) >= TEXT_BYTES or at_end):
+            elif len(ends) and (len(cursor.data) >= size or at_end):
                 yield cursor.cut(ends)
             if at_end:
                 return
-            read = stream.read(TEXT_BYTES)
+            read = stream.read(size)
             at_end = not read
             cursor.add(read)
 

@@ -42,15 +42,14 @@ class TableFiles:
         raise NotImplementedError
 
     def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
-        step, path, first = self.columns.batch_rows, self.files[block.file].path, 0
+        path, first = self.files[block.file].path, 0
         for batch in self._good_batches(block) if self.skips else self.batches(block):
-            for begin in range(max(start - first, 0), min(stop - first, batch.num_rows), step):
-                part = batch.slice(begin, min(step, stop - first - begin))
+            begin = max(start - first, 0)
 
-                def locate(row: int, before: int = block.first + first + begin) -> str:
-                    return f'row {before + row + 1} of "{path}"'
+            def locate(row: int, before: int = block.first + first + begin) -> str:
+                return f'row {before + row + 1} of "{path}"'
 
-                yield self.columns.read(_as_table(part), locate)
+            yield from self.columns.read(batch.slice(begin, max(stop - first - begin, 0)), locate)
             first += batch.num_rows
             if first >= stop:
                 return
