@@ -1,7 +1,5 @@
 """Base classes of inputs and their reading order."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import math
@@ -50,7 +48,7 @@ class Input(Description):
     def content(self) -> Mapping[str, Any]:
         return vars(self.facts())
 
-    def accepting(self, accepted: AcceptedValues) -> Input:
+    def accepting(self, accepted: AcceptedValues) -> "Input":
         """Return the same rows, with an error at any value that a model cannot use.
 
         Rows in memory are checked here (InputError); rows of tables and generators, as they are read. An input of
@@ -58,14 +56,14 @@ class Input(Description):
         """
         return self
 
-    def with_defaults(self, numbers: Mapping[str, tuple[float, ...]]) -> Input:
+    def with_defaults(self, numbers: Mapping[str, tuple[float, ...]]) -> "Input":
         """Return the same rows, in which a record without a column has these numbers, one for all or one per value.
 
         Only records can lack a column. Any other input returns itself.
         """
         return self
 
-    def reading(self, types: Mapping[str, str]) -> Input:
+    def reading(self, types: Mapping[str, str]) -> "Input":
         """Return the same rows, in which these columns are read in other types if they hold doubles.
 
         Args:
@@ -74,7 +72,7 @@ class Input(Description):
         """
         return self
 
-    def with_codes(self, compute: ComputeCodes) -> Input:
+    def with_codes(self, compute: ComputeCodes) -> "Input":
         """Return an input that also has columns of whole numbers, if its rows are in memory; else itself.
 
         Args:
@@ -83,15 +81,15 @@ class Input(Description):
         """
         return self
 
-    def starting_at(self, row: int, done: int) -> Input:
+    def starting_at(self, row: int, done: int) -> "Input":
         """Return the input whose training began at a row of all epochs, if it knows them, and read ``done`` rows."""
         return self
 
-    def repeated(self, batch_size: int) -> Input:
+    def repeated(self, batch_size: int) -> "Input":
         """Return the same rows in batches of a size, without end; itself if a function makes the batches."""
         return self
 
-    def subset(self, rows: npt.NDArray[np.integer[Any]]) -> Input:
+    def subset(self, rows: npt.NDArray[np.integer[Any]]) -> "Input":
         """Return some of the rows, by their numbers, which only rows in memory have."""
         raise NotImplementedError
 
@@ -126,7 +124,7 @@ class Input(Description):
     def shard_order(self) -> ShardOrder:
         raise NotImplementedError
 
-    def in_large_batches(self, pipelines: int = 1) -> Input:
+    def in_large_batches(self, pipelines: int = 1) -> "Input":
         """Return the same rows in batches that are predicted faster, if the size of batches is free; else itself.
 
         Each of ``pipelines`` that share the rows gets a batch if there are rows enough.
@@ -156,7 +154,7 @@ class ReadingOrder:
         seed: int | None = None,
         first: int = 0,
         done: int = 0,
-    ) -> ReadingOrder:
+    ) -> "ReadingOrder":
         if purpose == "predict":
             return cls(1, None, None, response)
         shuffled = shuffle if isinstance(shuffle, bool) else purpose == "train"
@@ -182,19 +180,19 @@ class RowInput(Input):
         read = self.read_rows if purpose == "train" else (0, 0)
         return ReadingOrder.of(purpose, self.response, self.epochs, self.shuffle, own_seed, *read)
 
-    def starting_at(self, row: int, done: int) -> RowInput:
+    def starting_at(self, row: int, done: int) -> "RowInput":
         # Not dataclasses.replace(), which would read the rows again.
         started = copy.copy(self)
         object.__setattr__(started, "read_rows", (row, done))
         return started
 
-    def repeated(self, batch_size: int) -> RowInput:
+    def repeated(self, batch_size: int) -> "RowInput":
         repeated = copy.copy(self)
         object.__setattr__(repeated, "batch_size", batch_size)
         object.__setattr__(repeated, "epochs", None)
         return repeated
 
-    def in_large_batches(self, pipelines: int = 1) -> RowInput:
+    def in_large_batches(self, pipelines: int = 1) -> "RowInput":
         facts = self.facts()
         row_bytes = sum(_VALUE_BYTES * each.width for each in (facts.features or {}).values())
         rows = min(PREDICTED_ROWS, PREDICTED_BYTES // max(1, row_bytes))

@@ -8,8 +8,6 @@ system caches. A directory holds ``columns.json`` (the columns and the strings b
 per dtype. No file contains code.
 """
 
-from __future__ import annotations
-
 import copy
 import errno
 import json
@@ -69,18 +67,18 @@ class PackedInput(RowInput):
     def content(self) -> Mapping[str, Any]:
         return {**super().content(), "values": self.packed.checksum()}
 
-    def accepting(self, accepted: AcceptedValues) -> PackedInput:
+    def accepting(self, accepted: AcceptedValues) -> "PackedInput":
         self.packed.check(accepted)
         return self
 
-    def with_codes(self, compute: ComputeCodes) -> PackedInput:
+    def with_codes(self, compute: ComputeCodes) -> "PackedInput":
         codes = compute(self.packed.rows, self.packed.values, self.response)
         return self._with_packed(self.packed.with_columns(codes))
 
-    def subset(self, rows: npt.NDArray[np.integer[Any]]) -> PackedInput:
+    def subset(self, rows: npt.NDArray[np.integer[Any]]) -> "PackedInput":
         return self._with_packed(self.packed.subset(rows))
 
-    def _with_packed(self, packed: PackedColumns) -> PackedInput:
+    def _with_packed(self, packed: PackedColumns) -> "PackedInput":
         # Not dataclasses.replace(), which would read the rows again.
         made = copy.copy(self)
         object.__setattr__(made, "packed", packed)
@@ -190,7 +188,7 @@ class InMemory(PackedInput, kind="in_memory"):
         object.__setattr__(self, "columns", ())
         return packed
 
-    def reading(self, types: Mapping[str, str]) -> InMemory:
+    def reading(self, types: Mapping[str, str]) -> "InMemory":
         columns = tuple(read_as(self.columns, types))
         return self if columns == self.columns else replace(self, columns=columns)
 

@@ -1,7 +1,5 @@
 """Position of a training in the rows of all epochs, kept in model_dir for the training that continues it."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from dataclasses import dataclass

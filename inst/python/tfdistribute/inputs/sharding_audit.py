@@ -3,8 +3,6 @@
 ``read_batches`` reads the batches of an input in a session as an Estimator would.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

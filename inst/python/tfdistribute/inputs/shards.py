@@ -1,7 +1,5 @@
 """Sharded files, and their index, which is written last: files without an index are incomplete."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
@@ -46,7 +44,7 @@ class ShardIndex:
         return json.dumps(asdict(self), ensure_ascii=False, indent=1)
 
     @classmethod
-    def from_json(cls, text: bytes) -> ShardIndex:
+    def from_json(cls, text: bytes) -> "ShardIndex":
         fields: Any = parse_json(text)
         try:
             format, rows, digest = fields["format"], fields["rows"], fields["digest"]  # noqa: A001

@@ -3,8 +3,6 @@
 The functions use SQL in text, which DataFrames of a classic session and of Spark Connect understand alike.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import math

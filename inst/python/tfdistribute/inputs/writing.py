@@ -4,8 +4,6 @@ Writers need the number of rows and all strings in advance, but a function revea
 not in memory are therefore first written to temporary files, packed, which are then mapped into memory.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

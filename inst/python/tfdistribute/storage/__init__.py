@@ -4,8 +4,6 @@ Local files need Python only, and remote ones pyarrow. A remote file appears who
 be appended to it, and renaming it copies it. Each failure, on remote storage too, is an ``OSError`` with its reason.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -4,8 +4,6 @@ Credentials are read from the environment and the files in which the tools of ea
 contains them: addresses in errors lose their queries, and the errors of pyarrow are not chained.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import errno

@@ -1,7 +1,5 @@
 """Deadlines for storage that does not answer, whose clients try again for minutes."""
 
-from __future__ import annotations
-
 import errno
 import threading
 import time

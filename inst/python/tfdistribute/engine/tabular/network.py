@@ -5,8 +5,6 @@ Source:
     Data".
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ A linear model learns at first. Then the layers learn in its place, in four cycl
 the one before. The rate is 0 at the end of each cycle, so that the model can be judged there.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -14,8 +14,6 @@ blocks are put into random order, and the places of the rows in each window are 
 Besides the current window, memory holds the next one, or several of up to ``WINDOW_BYTES``, for files of any size.
 """
 
-from __future__ import annotations
-
 import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -112,7 +110,7 @@ class RowStream:
     def finish(self) -> None:
         check_unchanged(self._files)
 
-    def _following_window(self) -> _Window:
+    def _following_window(self) -> "_Window":
         if self._current is not None and self._current.ends_epoch:
             self.finish()
         window = self._ahead.popleft()
@@ -141,7 +139,7 @@ def _rows_of(size: int, source: Source) -> int:
     return max(1, size // max(1, source.row_bytes))
 
 
-def _windows_from_first(source: Source, plan: RangePlan, seed: int | None) -> Iterator[_Window]:
+def _windows_from_first(source: Source, plan: RangePlan, seed: int | None) -> "Iterator[_Window]":
     epoch = plan.first // plan.rows
     skipped = plan.own_rows_before(plan.first) - plan.own_rows_before(epoch * plan.rows)
     for window in _all_windows(source, plan, seed, epoch):
@@ -154,7 +152,7 @@ def _windows_from_first(source: Source, plan: RangePlan, seed: int | None) -> It
 
 def _all_windows(
     source: Source, plan: RangePlan, seed: int | None, epoch: int
-) -> Iterator[_Window]:
+) -> "Iterator[_Window]":
     rows = _rows_of(WINDOW_BYTES // (_MOST_AHEAD if seed is None else 1), source)
     while plan.examples is None or epoch * plan.rows < plan.first + plan.examples:
         parts, order = _parts(source.blocks, *plan.range_of(epoch)), None

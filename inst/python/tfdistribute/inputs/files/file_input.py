@@ -1,7 +1,5 @@
 """Base class of file inputs: reading order, and errors from reader threads."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """File search by path or pattern, on this machine or on remote storage."""
 
-from __future__ import annotations
-
 import glob
 import os
 from collections.abc import Iterable, Sequence

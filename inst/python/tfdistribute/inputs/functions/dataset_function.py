@@ -1,7 +1,5 @@
 """User functions that return a ``tf.data.Dataset``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, cast

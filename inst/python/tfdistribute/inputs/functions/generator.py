@@ -1,7 +1,5 @@
 """User functions that return one batch at a time."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -35,7 +33,7 @@ class Generator(Input, kind="generator"):
     epochs: Count | None = 1
 
     @cached_property
-    def _batches(self) -> _Batches:
+    def _batches(self) -> "_Batches":
         return _Batches(self)
 
     @cached_property
@@ -47,11 +45,11 @@ class Generator(Input, kind="generator"):
         label = None if self.response is None else columns.pop(self.response)
         return InputFacts(features=columns, label=label, epochs=self.epochs)
 
-    def accepting(self, accepted: AcceptedValues) -> Generator:
+    def accepting(self, accepted: AcceptedValues) -> "Generator":
         self._batches.accept(accepted)
         return self
 
-    def reading(self, types: Mapping[str, str]) -> Generator:
+    def reading(self, types: Mapping[str, str]) -> "Generator":
         self._batches.types = types
         return self
 

@@ -1,7 +1,5 @@
 """Datasets of a session, sent to every process as their graphs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any

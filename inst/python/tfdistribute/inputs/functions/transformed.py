@@ -1,7 +1,5 @@
 """Weights and user functions applied to another input."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -61,20 +59,20 @@ class Transformed(Input, kind="transformed"):
         """Return the facts after the transformation; starts TensorFlow if there is a function."""
         return self._facts
 
-    def accepting(self, accepted: AcceptedValues) -> Transformed:
+    def accepting(self, accepted: AcceptedValues) -> "Transformed":
         if self.transform is not None:
             return self
         return replace(self, source=self.source.accepting(accepted))
 
-    def with_defaults(self, numbers: Mapping[str, tuple[float, ...]]) -> Transformed:
+    def with_defaults(self, numbers: Mapping[str, tuple[float, ...]]) -> "Transformed":
         if self.transform is not None:
             return self
         return replace(self, source=self.source.with_defaults(numbers))
 
-    def starting_at(self, row: int, done: int) -> Transformed:
+    def starting_at(self, row: int, done: int) -> "Transformed":
         return replace(self, source=self.source.starting_at(row, done))
 
-    def reading(self, types: Mapping[str, str]) -> Transformed:
+    def reading(self, types: Mapping[str, str]) -> "Transformed":
         if self.transform is not None:
             return self
         return replace(self, source=self.source.reading(types))

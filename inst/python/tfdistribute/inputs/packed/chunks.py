@@ -5,8 +5,6 @@ microseconds per element, a third of a small step. Both therefore happen once pe
 unpack the features of a chunk and then cut it into batches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -4,8 +4,6 @@ Gathering a batch is then one contiguous copy per row instead of one cache miss 
 handful of tensors, however many columns there are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -46,7 +44,7 @@ class Layout:
     tables: Tables = field(default_factory=dict[str, npt.NDArray[np.object_]])
 
     @classmethod
-    def of(cls, columns: Iterable[ColumnFacts], tables: Tables | None = None) -> Layout:
+    def of(cls, columns: Iterable[ColumnFacts], tables: Tables | None = None) -> "Layout":
         """Lay columns out: one matrix per dtype, scalars before arrays, each sorted by name."""
         columns, tables = list(columns), tables or {}
         dtypes = {column.name: _dtype(column, column.name in tables) for column in columns}
@@ -62,7 +60,7 @@ class Layout:
         in_order = {column.name: slots[column.name] for column in columns}
         return cls(tuple(matrices), tuple(widths), in_order, tables)
 
-    def join(self, other: Layout) -> Layout:
+    def join(self, other: "Layout") -> "Layout":
         """Return a layout with the matrices of another one after its own, whose columns replace columns of one name."""
         count = len(self.dtypes)
         slots = {

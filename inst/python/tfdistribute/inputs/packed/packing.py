@@ -1,7 +1,5 @@
 """Packing of columns from R, whose numbers are read in R's memory; strings are stored as codes into a table."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -70,7 +68,7 @@ class PackedColumns:
         values = slot.of(self.matrices)[rows].reshape(-1, *slot.facts.shape)
         return values if table is None else table[values]
 
-    def with_columns(self, numbers: Mapping[str, npt.NDArray[Any]]) -> PackedColumns:
+    def with_columns(self, numbers: Mapping[str, npt.NDArray[Any]]) -> "PackedColumns":
         """Add or replace columns by numbers of shape [rows], in matrices of their own."""
         own = Layout.of(
             [ColumnFacts(name, TYPES_OF_DTYPES[each.dtype.name]) for name, each in numbers.items()]
@@ -84,7 +82,7 @@ class PackedColumns:
         """Copy rows by numbers of shape [batches, examples] into arrays of shape [batches, examples, columns]."""
         return tuple(np.take(matrix, rows, axis=0) for matrix in self.matrices)
 
-    def subset(self, rows: npt.NDArray[np.integer[Any]]) -> PackedColumns:
+    def subset(self, rows: npt.NDArray[np.integer[Any]]) -> "PackedColumns":
         matrices = self.layout.empty(len(rows))
         for matrix, copied in zip(self.matrices, matrices, strict=True):
             np.take(matrix, rows, axis=0, out=copied)

@@ -1,7 +1,5 @@
 """Parsing of ``tf.train.Example`` messages into features and label."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """TFRecord files of ``tf.train.Example`` messages, read in blocks and parsed a batch at a time."""
 
-from __future__ import annotations
-
 import copy
 import re
 import struct
@@ -56,7 +54,7 @@ class TFRecord(FileInput, kind="tfrecord"):
 
     _defaults: ClassVar[Mapping[str, tuple[float, ...]]] = {}
 
-    def with_defaults(self, numbers: Mapping[str, tuple[float, ...]]) -> TFRecord:
+    def with_defaults(self, numbers: Mapping[str, tuple[float, ...]]) -> "TFRecord":
         completed = copy.copy(self)
         # Both read the same files, and keep their errors in one place.
         shared = {"_source": self._source, "_failures": self._failures}

@@ -1,7 +1,5 @@
 """Faults in records, by file and record, which TensorFlow's errors do not name."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Conversion of Arrow columns to types and matrices."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Arrow files (IPC, Feather 2), read by record batch, and written uncompressed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Files as pyarrow reads them, and its errors."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

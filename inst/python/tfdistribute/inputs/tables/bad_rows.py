@@ -1,7 +1,5 @@
 """Removal of unusable rows from Arrow tables."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """CSV files, read in blocks of text that pyarrow parses."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections import Counter
@@ -82,7 +80,7 @@ class Csv(TableInput, kind="csv"):
         types = {**given, **dict.fromkeys(strings, arrow_type_of("string"))}
         return _with_types(reader, types).read(span, wanted)
 
-    def _count_rows(self, files: _CsvFiles) -> _CsvFiles:
+    def _count_rows(self, files: "_CsvFiles") -> "_CsvFiles":
         reasons: list[str] = []
         blocks: dict[Block, Span] = {}
         for number, reader in enumerate(files.readers):

@@ -1,7 +1,5 @@
 """Parsing of CSV records into Arrow tables, optionally dropping unusable records."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

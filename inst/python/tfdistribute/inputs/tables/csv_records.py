@@ -5,8 +5,6 @@ the quotes before the cut are known, which takes one pass over the file. Quotes 
 here: pyarrow would read them as part of a value, or read the rest of the file as one value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Many columns of numbers in a record batch as one matrix, without work for each of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

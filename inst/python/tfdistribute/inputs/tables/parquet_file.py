@@ -1,7 +1,5 @@
 """Parquet files, read by row group."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Base class of sources that read files as Arrow record batches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Base class of table file inputs: selection of columns and types."""
 
-from __future__ import annotations
-
 import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -42,17 +40,17 @@ class TableInput(FileInput):
     def skips(self) -> bool:
         return self.on_bad_row == "skip"
 
-    def accepting(self, accepted: AcceptedValues) -> TableInput:
+    def accepting(self, accepted: AcceptedValues) -> "TableInput":
         return self._with_columns(accepted=accepted)
 
-    def _with_columns(self, **fields: Any) -> TableInput:
+    def _with_columns(self, **fields: Any) -> "TableInput":
         source: Any = self._source
         columns, changed = replace(source.columns, **fields), copy.copy(self)
         # Readers of both keep their errors in one place.
         changed.__dict__.update(_source=replace(source, columns=columns), _failures=self._failures)
         return changed
 
-    def reading(self, types: Mapping[str, str]) -> TableInput:
+    def reading(self, types: Mapping[str, str]) -> "TableInput":
         layout = self._source.layout
         facts = [
             replace(each, type=types[each.name])

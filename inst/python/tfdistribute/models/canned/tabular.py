@@ -1,7 +1,5 @@
 """Tabular models, which learn their columns and the length of their training from the data."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping
@@ -84,7 +82,7 @@ class Tabular(Canned):
     def _members(self, rows: int) -> int:
         return self.ensemble or (_ENSEMBLE if rows <= _MOST_ROWS_OF_ENSEMBLES else 1)
 
-    def with_table(self, **changes: Any) -> Tabular:
+    def with_table(self, **changes: Any) -> "Tabular":
         assert self.table is not None
         return replace(self, learned=replace(self.table, **changes).as_text())
 
@@ -284,7 +282,7 @@ class TabularClassifier(Tabular, Classifier, kind="tabular_classifier"):
             object.__setattr__(self, "label_vocabulary", table.label_vocabulary)
         super().__post_init__()
 
-    def _with_classes(self, facts: InputFacts) -> TabularClassifier:
+    def _with_classes(self, facts: InputFacts) -> "TabularClassifier":
         label = facts.label
         if label is None or facts.values is None or label.type == "logical":
             return self

@@ -1,7 +1,5 @@
 """Layers of tabular models as statements of Keras. ``engine/tabular/network.py`` has the same layers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,12 +27,12 @@ class TabularLayers:
     """
 
     features: Features
-    numbers: Sequence[FeatureColumn]
+    numbers: "Sequence[FeatureColumn]"
     constants: Mapping[str, Any]
     units: int
     members: int
 
-    def linear(self, categories: Sequence[FeatureColumn]) -> Result:
+    def linear(self, categories: "Sequence[FeatureColumn]") -> Result:
         """Return the logits of the linear model, the same for each member."""
         program, parts = self.features.program, []
         if self.numbers:
@@ -49,7 +47,7 @@ class TabularLayers:
         return program.op("repeat", one, self.members, axis=1)
 
     def deep(
-        self, categories: Sequence[FeatureColumn], hidden_units: Sequence[int], activation: str
+        self, categories: "Sequence[FeatureColumn]", hidden_units: Sequence[int], activation: str
     ) -> Result:
         program, parts = self.features.program, []
         if self.numbers:

@@ -1,7 +1,5 @@
 """A training's exclusive use of its model directory, local or remote, and its end after SIGTERM."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import warnings

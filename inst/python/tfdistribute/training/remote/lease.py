@@ -8,8 +8,6 @@ A lease that was not renewed for ``EXPIRE_S`` on the clock of the storage, or wh
 is taken over. A restarted chief takes over the lease of its own job.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os

@@ -1,7 +1,5 @@
 """The choice of a tabular model's end: on a part of the rows, before the training on all of them."""
 
-from __future__ import annotations
-
 import math
 import tempfile
 import time

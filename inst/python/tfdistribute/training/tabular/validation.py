@@ -1,7 +1,5 @@
 """The rows that a training sets apart to choose its end."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
