@@ -12,8 +12,8 @@
 #' @inheritParams input_parquet
 #' @param paths Paths, strings: the directory that [write_arrow()] wrote, files, or patterns such as
 #'   `"data/part-*.arrow"`. The paths are on this machine or in a bucket, such as `"s3://bucket/data"`; see
-#'   `vignette("model-dir-in-the-cloud")`. A directory without an index stands for its files in the order of their names,
-#'   without files that begin with `.` or `_`.
+#'   `vignette("model-dir-in-the-cloud")`. A directory without an index stands for its files in the order of their
+#'   names, without files that begin with `.` or `_`.
 #' @inherit input_fn return
 #' @inheritSection input_parquet Types
 #' @inheritSection input_parquet Errors

@@ -9,8 +9,8 @@
 #'
 #' @param x Predictors: a data frame, or a matrix with column names. Numbers are standardized with their own mean and
 #'   standard deviation. A linear model also takes a sparse matrix of the package Matrix, or sparse columns as in
-#'   sparsevctrs, and standardizes neither. Factors and strings become indicators of all their labels, so dummy variables
-#'   are not needed. `predict()` raises an error for a label that was not in the training data. In a recipe,
+#'   sparsevctrs, and standardizes neither. Factors and strings become indicators of all their labels, so dummy
+#'   variables are not needed. `predict()` raises an error for a label that was not in the training data. In a recipe,
 #'   `recipes::step_novel()` prepares for such labels.
 #' @param y Outcome: numbers for regression (standardized while training), or a factor for classification.
 #' @param weights A weight for each row, numbers. NULL for equal weights.
