@@ -63,8 +63,8 @@
 #' A sparse matrix of the package Matrix, such as a `dgCMatrix`, is one feature of a list or a data frame, as in `y ~ x`
 #' with `list(x = x, y = y)`. Linear models read it with the column that [feature_columns()] creates for it, with the
 #' weights of the dense matrix. For layers, give this column to [column_embedding()] with `combiner = "sum"`, because
-#' TensorFlow leaves out negative values with other combiners. Functions get two features: the numbers of the columns
-#' that are not 0, from 0, as `x`, and their values, as `x_values`. Both have as many numbers per row as the row with
+#' TensorFlow leaves out negative values with other combiners. Functions get two features, `x` with the numbers of the
+#' columns that are not 0, from 0, and `x_values` with their values. Both have as many numbers per row as the row with
 #' the most of them, with -1 and 0 at the end of the others, and a matrix with missing values is an error. The columns
 #' are read by position, and are not standardized. `sparsevctrs::coerce_to_sparse_matrix()` converts the sparse columns
 #' of a tibble.

@@ -1,4 +1,4 @@
-# Sparse matrices of the package Matrix as features, which models read as weighted categories: the numbers of columns.
+# Sparse matrices of the package Matrix as features. Models read the numbers of their columns as weighted categories.
 
 is_sparse <- function(x) {
   isS4(x) && inherits(x, "sparseMatrix")

@@ -87,8 +87,7 @@ class _InputNames:
 
 
 def _names(values: Any) -> frozenset[str]:
-    tensors = tf.nest.flatten(values, expand_composites=True)
-    return frozenset(tensor.name for tensor in tensors if isinstance(tensor, tf.Tensor))
+    return frozenset(tensor.name for tensor in walk.tensors_in(values))
 
 
 def _broadcast(operation: Any) -> Iterator[tuple[Any, Any]]:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from typing import Any, TypeVar
 
+import tensorflow as tf
+
 Node = TypeVar("Node", bound=Hashable)
 Predicate = Callable[[Any], bool]
 NEVER: Predicate = frozenset[Any]().__contains__
@@ -21,6 +23,12 @@ def reach(begin: Iterable[Node], follow: Callable[[Node], Iterable[Node]]) -> It
             seen.add(node)
             yield node
             waiting.extend(follow(node))
+
+
+def tensors_in(values: Any) -> list[Any]:
+    """List the tensors in a nested structure, with the parts of composite ones."""
+    leaves = tf.nest.flatten(values, expand_composites=True)
+    return [leaf for leaf in leaves if isinstance(leaf, tf.Tensor)]
 
 
 def sources(operation: Any, control: bool = True) -> list[Any]:

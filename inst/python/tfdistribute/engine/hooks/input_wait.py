@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfdistribute.engine.graph import walk
 from tfdistribute.engine.hooks.step_requirements import no_steps_required
 
 raw = tf.raw_ops
@@ -41,8 +42,7 @@ def measured(spec: Any, batch: Any) -> Any:
     with tf.name_scope(scope), tf.device("/cpu:0"):
         begun = tf.timestamp()
         # A batch may lack labels, and an input function may return Python's numbers.
-        leaves = tf.nest.flatten(batch, expand_composites=True)
-        with tf.control_dependencies([each for each in leaves if isinstance(each, tf.Tensor)]):
+        with tf.control_dependencies(walk.tensors_in(batch)):
             received = tf.timestamp()
         variable = raw.VarHandleOp(dtype=tf.float64, shape=[], shared_name=scope)
         zero = tf.zeros([], tf.float64)

@@ -59,7 +59,7 @@ class AccumulatedStep:
             self._begin = self._state.read()
             self.index, self._scale = tf.identity(tf.constant(0)), tf.identity(self._begin[0])
         self.features, self.labels = first
-        self._inputs = [*_tensors(first), self.index, self._scale]
+        self._inputs = [*walk.tensors_in(first), self.index, self._scale]
         self._input_names = _names(tensor.op for tensor in self._inputs)
         setattr(self._graph, _INPUTS, self._input_names | getattr(self._graph, _INPUTS, set()))
 
@@ -231,7 +231,7 @@ class AccumulatedStep:
         batch, state = self._batch, self._state
 
         def body(index: Any, scale: Any, totals: list[Any]) -> Any:
-            inputs = [*_tensors(batch.micro_batch(index)), index, scale[0]]
+            inputs = [*walk.tensors_in(batch.micro_batch(index)), index, scale[0]]
             inputs_by_name = {
                 own.name: value for own, value in zip(self._inputs, inputs, strict=True)
             }
@@ -337,11 +337,6 @@ def _error(reason: str, remedy: str) -> ModelError:
 
 def _identity(leaf: Any) -> Any:
     return tf.identity(leaf) if isinstance(leaf, tf.Tensor) else leaf
-
-
-def _tensors(values: Any) -> list[Any]:
-    leaves = tf.nest.flatten(values, expand_composites=True)
-    return [leaf for leaf in leaves if isinstance(leaf, tf.Tensor)]
 
 
 def _names(operations: Iterable[Any]) -> set[str]:

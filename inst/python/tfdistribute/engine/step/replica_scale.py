@@ -189,8 +189,7 @@ def current() -> ReplicaScale | None:
 @contextlib.contextmanager
 def scaling(rows: Any, batch: Any, in_losses: bool, is_whole: bool, is_sum: bool) -> Iterator[None]:
     """Scale the losses of a model function that is called inside the block."""
-    leaves = tf.nest.flatten(batch, expand_composites=True)
-    inputs = tuple(each for each in leaves if isinstance(each, tf.Tensor))
+    inputs = tuple(walk.tensors_in(batch))
     scale = ReplicaScale(rows, ops.get_default_graph(), inputs, in_losses, is_whole, is_sum)
     token = _current.set(scale)
     try:
