@@ -9,23 +9,25 @@
 #' A missing number counts as the median and sets an indicator. Missing labels are a level of their own. The first
 #' training learns medians, scales, levels and the scale of the response from its rows, and `model_dir` keeps them.
 #' @section Training:
-#' Rows must be in memory. `train()` accepts no `steps`, `epochs` and `batch_size`.
+#' Rows are a data frame, a Spark table, or files of [input_parquet()], [input_arrow()] or [input_csv()], for which
+#' there must be room in memory. `train()` accepts no `steps`, `epochs` and `batch_size`.
 #' A model on the rows that are not in the validation part first learns as a linear model. Then its layers learn in four
-#' cycles of the learning rate, each twice as long as the one before. The validation part chooses the linear model or
-#' the best end of a cycle, and the model itself trains on all rows to that end. With a cluster, this session chooses
-#' the end, and the processes of the cluster train on all rows. A message and the notes of the history report the
-#' choice.
+#' cycles of the learning rate, each twice as long as the one before, until one is less than 0.5 percent better. The
+#' validation part chooses the linear model or the best end of a cycle, and the model itself trains on all rows to that
+#' end. The temperature that divides the logits of classes has the least loss on the validation part, too. With a
+#' cluster, this session chooses, and the processes of the cluster train on all rows. A message and the notes of the
+#' history report the choice.
 #' @param hidden_units Units of each hidden layer, counts.
 #' @param ensemble Networks that train together and whose mean is the model, a count. NULL for 4 up to 10,000 rows, and
 #'   else 1.
 #' @param dropout Share of units that each training step omits at first, a number below 1. It falls to 0.
 #' @param weight_decay Factor by which weights shrink in a step, relative to the learning rate, a number.
 #' @param learning_rate Number at which the learning rate peaks. NULL for 0.2 (numbers) or 0.04 (classes), because
-#' weights are
-#'   divided by the root of the width of their layer.
-#' @param batch_size Rows of a step over all replicas, a count. NULL for 256.
-#' @param epochs Epochs of the training, a count, without a validation. NULL for at most 256 epochs and 20,000 steps, of
-#'   which the validation chooses the end.
+#'   weights are divided by the root of the width of their layer.
+#' @param batch_size Rows of a step over all replicas, a count. NULL for 256, or 512 from 100,000 rows, or 1,024 from
+#'   200,000.
+#' @param epochs Epochs of the training, a count, without a validation. NULL for at most as many as read 2,097,152 rows,
+#'   but at most 256 and at least 16, of which the validation chooses the end.
 #' @param validation Share of the rows that choose the end, a number below 1. They depend on the `seed` of
 #'   [run_config()], and have the same share of each class. 0 trains to the end of the last cycle. To choose the rows
 #'   yourself, give them to [train()] as `validation`.
@@ -41,7 +43,7 @@
 #'   `tfdistribute_tabular_classifier_estimator`, and `tfdistribute_estimator`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
-#' * `tfdistribute_input_error`, from [train()], if the rows are not in memory.
+#' * `tfdistribute_input_error`, from [train()], if the rows are not those of a table.
 #' @references Holzmüller, Grinsztajn and Steinwart (2024), Better by Default: Strong Pre-Tuned MLPs and Boosted Trees
 #'   on Tabular Data, <https://arxiv.org/abs/2407.04491>, whose RealMLP has these layers.
 #' @seealso [estimators]

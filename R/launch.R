@@ -236,13 +236,14 @@ with_chosen_end <- function(object, verb, arguments) {
   alone["config"] <- list(config)
   progress <- new_progress(show = shows_progress(hooks_of(arguments)))
   on.exit(progress$finish())
-  object["learned"] <- list(call_backend(
+  learned <- call_backend(
     "complete_tabular",
     estimator = alone,
     input = arguments$input_fn,
     validation = arguments$validation,
     listener = progress$listener
-  ))
+  )
+  object[names(learned)] <- learned
   object
 }
 

@@ -11,9 +11,9 @@
 #'   variables.
 #' * `global_step`: a count, 0 before the training.
 #' * `classes`: the names of a trained classifier's classes, strings. Of two, the last is the positive class.
-#' * `length`: of a tabular model, a list with `end` (the last step), `batch_size` and `losses` of the validation
-#' part at
-#'   the ends of the linear model and of cycles. NULL for other models.
+#' * `length`: of a tabular model, a list with `end` (the last step), `batch_size`, `losses` of the validation part at
+#'   the ends of the linear model and of cycles, and `temperature`, which divides the logits of classes. NULL for other
+#'   models.
 #' * `evaluation`: the metrics of the last evaluation without a `name`, a named list.
 #' @references The generic function is part of base R.
 #' @seealso [training_history()], [variable_value()]
@@ -39,7 +39,7 @@ summary.tfdistribute_estimator <- function(object, ...) {
       global_step = as.integer(facts$global_step),
       evaluation = lapply(facts$evaluation, function(value) value %||% NaN),
       classes = as.character(facts$classes),
-      length = facts$learned[c("end", "batch_size", "losses")],
+      length = facts$learned[c("end", "batch_size", "losses", "temperature")],
       model_dir = object$model_dir
     ),
     class = "tfdistribute_model_summary"
@@ -76,7 +76,10 @@ format.tfdistribute_model_summary <- function(x, ...) {
       losses <- vapply(unlist(x$length$losses), format_number, "")
       paste0(
         interpolate("  trained: {x$length$end} step{?s} of {x$length$batch_size} rows"),
-        if (length(losses) > 0) paste0(", losses of the validation: ", toString(losses))
+        if (length(losses) > 0) paste0(", losses of the validation: ", toString(losses)),
+        if (!is.null(x$length$temperature)) {
+          paste0(", temperature: ", format_number(x$length$temperature))
+        }
       )
     },
     if (length(x$classes) > 0) {

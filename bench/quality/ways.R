@@ -60,7 +60,7 @@ complete_table <- function(table) {
   table
 }
 
-# LightGBM, scikit-learn or RealMLP with their defaults, in the Python that PEERS_PYTHON names.
+# LightGBM, XGBoost, scikit-learn or RealMLP with their defaults, in the Python that PEERS_PYTHON names.
 fit_by_python <- function(kind) {
   force(kind)
   function(table, seed) {
@@ -90,6 +90,7 @@ ways <- list(
   tabular = fit_tabular,
   linear = fit_linear,
   lightgbm = fit_by_python("lightgbm"),
+  xgboost = fit_by_python("xgboost"),
   sklearn_gbm = fit_by_python("sklearn_gbm"),
   sklearn_mlp = fit_by_python("sklearn_mlp"),
   realmlp = fit_by_python("realmlp")

@@ -55,6 +55,19 @@ test_that("the processes of a cluster train to the end that the session chooses"
   train(together, mpg ~ ., data = cars)
   predicted <- lapply(list(alone, together), function(model) predict(model, cars)$predictions)
   expect_equal(predicted[[2]], predicted[[1]], tolerance = 1e-4)
+  counts <- lapply(list(run_config(), config), function(config) {
+    model <- small_tabular(
+      loss = "poisson",
+      dropout = 0,
+      batch_size = 16,
+      epochs = 8,
+      learning_rate = 0.02,
+      config = config
+    )
+    train(model, carb ~ wt + hp, data = mtcars)
+    predict(model, mtcars)$predictions
+  })
+  expect_equal(counts[[2]], counts[[1]], tolerance = 1e-4)
   chosen <- small_tabular(batch_size = 16, config = config)
   train(chosen, mpg ~ ., data = cars)
   found <- summary(chosen)
@@ -118,6 +131,24 @@ test_that("what a tabular model cannot do has a remedy", {
   expect_snapshot(tabular_regressor(quantiles = c(0.9, 0.1)), error = TRUE)
   counts <- small_tabular(loss = "poisson")
   expect_snapshot(train(counts, I(mpg - 20) ~ wt, data = mtcars), error = TRUE)
+})
+
+test_that("files train the model that their rows in a data frame train, also with a cluster", {
+  skip_if_no_tensorflow()
+  cars <- cbind(mtcars[c("mpg", "wt", "hp")], kind = paste("kind", mtcars$cyl))
+  path <- withr::local_tempfile(fileext = ".csv")
+  utils::write.csv(cars, path, row.names = FALSE)
+  files <- input_csv(path, response = "mpg")
+  config <- run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2))
+  here <- small_tabular(batch_size = 16)
+  there <- small_tabular(batch_size = 16)
+  together <- small_tabular(batch_size = 16, epochs = 30, config = config)
+  train(here, mpg ~ ., data = cars)
+  train(there, files)
+  train(together, files)
+  predicted <- lapply(list(here, there, together), function(model) predict(model, cars)$predictions)
+  expect_equal(predicted[[2]], predicted[[1]], tolerance = 1e-5)
+  expect_gt(cor(predicted[[3]], cars$mpg), 0.8)
 })
 
 test_that("a data frame chooses the end, here and in the processes of a cluster", {

@@ -11,56 +11,36 @@ import pytest
 from support.inputs import Factor, from_function, in_memory
 from support.models import model
 from support.strategies import settings
+from support.tabular import (
+    CITIES,
+    CITY,
+    PRICE,
+    RANDOM,
+    ROWS,
+    SEED,
+    SMALL,
+    X,
+    learned,
+    prices,
+    regressor,
+    rows,
+    stop_at,
+)
 
 from tfdistribute import engine
 from tfdistribute.columns import ColumnFacts
 from tfdistribute.errors import ArgumentError, InputError, ModelError
-from tfdistribute.inputs import Input
 from tfdistribute.models import Tabular
 from tfdistribute.models.canned.table import Category, Number, Table
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training import concatenate, export_savedmodel, predict
 from tfdistribute.training.evaluate import evaluate
-from tfdistribute.training.model_directory import ModelDirectory, global_step
+from tfdistribute.training.model_directory import global_step
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.tabular import choice
-from tfdistribute.training.tabular.validation import split
 from tfdistribute.training.train import train
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
 from tfdistribute.training.variables import variable_value
-
-ROWS = 200
-RANDOM = np.random.default_rng(4)
-X = RANDOM.normal(size=ROWS).astype("float32")
-Z = RANDOM.normal(size=ROWS).astype("float32")
-Z[::9] = np.nan
-CITY = RANDOM.integers(0, 12, size=ROWS)
-CITIES = [f"city {each}" for each in range(12)]
-PRICE = (200_000 + 30_000 * X + 5_000 * CITY + 20_000 * np.isnan(Z)).astype("float32")
-SEED = RunSettings(seed=3)
-SMALL: dict[str, Any] = {"hidden_units": [16, 16], "batch_size": 64}
-
-
-def rows(response: Any = PRICE, **columns: Any) -> Input:
-    data = {"x": X, "z": Z, "city": Factor(CITY, CITIES), "y": response, **columns}
-    return in_memory({name: each for name, each in data.items() if each is not None})
-
-
-def regressor(directory: Path, **fields: Any) -> Any:
-    return model("tabular_regressor", directory, **{**SMALL, **fields})
-
-
-def prices(described: Any, source: Input | None = None) -> Any:
-    found = predict(described, RunSettings(), source or rows())
-    return concatenate(found)["predictions"][:, 0]
-
-
-def learned(directory: Path) -> Table:
-    found = model("tabular_regressor", directory).complete_from_signature(
-        ModelDirectory(str(directory)).structure
-    )
-    assert found.table is not None
-    return found.table
 
 
 @pytest.mark.versions
@@ -131,68 +111,12 @@ def test_the_linear_model_learns_first(tensorflow: Any, tmp_path: Path) -> None:
     described = regressor(tmp_path, epochs=50)
     steps = 50 * math.ceil(ROWS / 64)
     first = engine.tabular.ends_of_cycles(steps)[0]
-    train(described, SEED, rows(), hooks=[_stop_at(tensorflow, first)])
+    train(described, SEED, rows(), hooks=[stop_at(tensorflow, first)])
     assert global_step(str(tmp_path)) == first
     assert np.all(variable_value(str(tmp_path), "tabular/weight_3") == 0)
     assert np.all(variable_value(str(tmp_path), "tabular/linear_weights") != 0)
     # The checkpoint at its end predicts as the linear model.
     assert prices(described).std() > 0.1 * PRICE.std()
-
-
-def test_an_interrupted_training_continues_to_the_end_that_was_chosen(
-    tensorflow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    exact: dict[str, Any] = {"dropout": 0}
-    train(regressor(whole, **exact), SEED, rows())
-    train(regressor(parts, **exact), SEED, rows(), hooks=[_stop_at(tensorflow, 20)])
-    assert global_step(str(parts)) == 20
-    # The second training chooses nothing.
-    monkeypatch.setattr(choice, "_choose", None)
-    train(regressor(parts, **exact), SEED, rows())
-    assert global_step(str(parts)) == learned(whole).end == learned(parts).end
-    np.testing.assert_allclose(prices(regressor(parts)), prices(regressor(whole)), rtol=1e-5)
-
-
-def test_a_worse_cycle_ends_the_choice(tmp_path: Path) -> None:
-    steps = iter([5.0, 3.0, 4.0, 1.0])
-    trained: list[int] = []
-
-    def train_to(training: Any) -> None:
-        assert training.model.model_dir != str(tmp_path)
-        trained.append(training.train.max_steps)
-
-    chosen = choice.choose_end(
-        regressor(tmp_path), SEED, rows(), train_to, lambda *_: {"average_loss": next(steps)}
-    )
-    assert chosen.table is not None
-    assert chosen.table.losses == (5.0, 3.0, 4.0)
-    assert chosen.table.end == engine.tabular.ends_of_cycles(chosen.table.steps)[1]
-    assert trained == engine.tabular.ends_of_cycles(chosen.steps_of(ROWS - 40))[:3]
-
-
-def test_a_time_limit_ends_the_choice_after_its_first_part(tmp_path: Path) -> None:
-    losses = iter([5.0, 4.0, 3.0])
-    chosen = choice.choose_end(
-        regressor(tmp_path, time_limit_s=1e-9),
-        SEED,
-        rows(),
-        lambda *_, **__: None,
-        lambda *_: {"average_loss": next(losses)},
-    )
-    assert chosen.table is not None
-    assert chosen.table.losses == (5.0,)
-
-
-def test_the_validation_part_has_the_same_share_of_each_class() -> None:
-    classes = np.repeat(["a", "b", "c"], [150, 49, 1])
-    trained, held = split(200, 0.2, 7, classes)
-    assert sorted([*trained, *held]) == list(range(200))
-    # The only row of a class trains.
-    assert [np.sum(classes[held] == each) for each in "abc"] == [30, 10, 0]
-    assert split(200, 0.2, 7, classes)[1].tolist() == held.tolist()
-    assert split(200, 0.2, 8, classes)[1].tolist() != held.tolist()
-    assert len(split(2, 0.1, 1)[1]) == 1
 
 
 def test_numbers_are_described_by_their_known_values() -> None:
@@ -209,7 +133,9 @@ def test_numbers_are_described_by_their_known_values() -> None:
 
 def test_a_table_survives_as_text() -> None:
     number = Number("x", 1.5, 2.0, 1.0, 0.5, True, (7.0,))
-    table = Table((number,), (Category("c", ("a", "b")),), (0.0, 9.5), 256, 4, 100, 50, (2.0, 1.0))
+    table = Table(
+        (number,), (Category("c", ("a", "b")),), (0.0, 9.5), 256, 4, 100, 50, (2.0, 1.0), 1.5
+    )
     assert Table.from_text(table.as_text()) == table
 
 
@@ -273,9 +199,9 @@ def test_rows_of_weight_0_teach_every_member_nothing(tensorflow: Any, tmp_path: 
 def test_heads_average_the_probabilities_of_members(tensorflow: Any) -> None:
     logits = RANDOM.normal(size=(4, 5, 3)).astype("float32")
     with tensorflow.Graph().as_default(), tensorflow.compat.v1.Session() as session:
-        several = engine.heads.MeanMultiClassHead(n_classes=3)
+        several = engine.heads.MeanMultiClassHead(1.0, n_classes=3)
         classes = session.run(tensorflow.nn.softmax(several.mean_logits(logits)))
-        binary = engine.heads.MeanBinaryHead().mean_logits(logits[..., :1])
+        binary = engine.heads.MeanBinaryHead(1.0).mean_logits(logits[..., :1])
         share = session.run(tensorflow.sigmoid(binary))
     each = np.exp(logits) / np.exp(logits).sum(axis=2, keepdims=True)
     np.testing.assert_allclose(classes, each.mean(axis=0), rtol=1e-5)
@@ -343,7 +269,7 @@ def test_what_a_tabular_model_cannot_do_is_an_error(tmp_path: Path) -> None:
     specs = TrainSpec(rows(), 10), EvalSpec(rows())
     with pytest.raises(ArgumentError, match="does not train tabular models"):
         train_and_evaluate(regressor(tmp_path), SEED, *specs)
-    with pytest.raises(InputError, match="learns its columns from rows in memory"):
+    with pytest.raises(InputError, match="learns its columns from a table"):
         train(regressor(tmp_path), SEED, from_function(lambda: None))
     with pytest.raises(InputError, match="`pair` has 2 values per row"):
         train(regressor(tmp_path), SEED, rows(pair=np.zeros((ROWS, 2), "float32")))
@@ -361,15 +287,3 @@ def test_what_a_tabular_model_cannot_do_is_an_error(tmp_path: Path) -> None:
     assert isinstance(known, Tabular)
     assert known.table is not None
     assert known.table.end == 4 * math.ceil(ROWS / 64)
-
-
-def _stop_at(tensorflow: Any, step: int) -> Any:
-    class Stop(tensorflow.estimator.SessionRunHook):
-        def before_run(self, run_context: Any) -> Any:
-            return tensorflow.estimator.SessionRunArgs(tensorflow.compat.v1.train.get_global_step())
-
-        def after_run(self, run_context: Any, run_values: Any) -> None:
-            if run_values.results >= step - 1:
-                run_context.request_stop()
-
-    return Stop()

@@ -65,7 +65,9 @@ def complete_tabular(
     input: Input,  # noqa: A002 - the project's word, in both languages
     validation: Input | None = None,
     listener: Callable[..., Any] | None = None,
-) -> str | None:
-    """Return what a tabular model has learned from the rows, with the end of its training."""
+) -> dict[str, Any]:
+    """Return the fields that a tabular model has learned from the rows, with the end of its training."""
     model, settings = read_estimator(estimator)
-    return complete(model, settings, input, listener=listener, validation=validation).learned
+    completed = complete(model, settings, input, listener=listener, validation=validation)
+    fields = {name: getattr(completed, name, None) for name in ("learned", "response_scale")}
+    return {name: each for name, each in fields.items() if each is not None}

@@ -89,6 +89,10 @@ class Input(Description):
         """Return the same rows in batches of a size, without end; itself if a function makes the batches."""
         return self
 
+    def in_memory(self) -> "Input":
+        """Return the same rows in memory if they are a table's, for which there must be room; else itself."""
+        return self
+
     def subset(self, rows: npt.NDArray[np.integer[Any]]) -> "Input":
         """Return some of the rows, by their numbers, which only rows in memory have."""
         raise NotImplementedError

@@ -73,12 +73,12 @@ class PackedInput(RowInput):
 
     def with_codes(self, compute: ComputeCodes) -> "PackedInput":
         codes = compute(self.packed.rows, self.packed.values, self.response)
-        return self._with_packed(self.packed.with_columns(codes))
+        return self.of(self.packed.with_columns(codes))
 
     def subset(self, rows: npt.NDArray[np.integer[Any]]) -> "PackedInput":
-        return self._with_packed(self.packed.subset(rows))
+        return self.of(self.packed.subset(rows))
 
-    def _with_packed(self, packed: PackedColumns) -> "PackedInput":
+    def of(self, packed: PackedColumns) -> "PackedInput":
         # Not dataclasses.replace(), which would read the rows again.
         made = copy.copy(self)
         object.__setattr__(made, "packed", packed)

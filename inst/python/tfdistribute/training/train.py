@@ -57,6 +57,8 @@ def train(
     member = enter_cluster(settings.cluster, settings.protocol)
     notes: tuple[str, ...] = ()
     if isinstance(model, Tabular):
+        # Files would be read once an epoch. The tasks of a cluster read their own parts.
+        source = source.in_memory() if member is None else source
         model = complete_tabular(
             model, settings, source, steps, max_steps, listener, member is None, validation
         )

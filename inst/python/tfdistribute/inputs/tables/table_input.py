@@ -3,7 +3,7 @@
 import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -12,15 +12,22 @@ import numpy.typing as npt
 from tfdistribute.columns import AcceptedValues, ColumnFacts, Type, list_columns
 from tfdistribute.descriptions.constraints import Fact, MayDiffer
 from tfdistribute.errors import InputError
-from tfdistribute.inputs.files.blocks import Source
+from tfdistribute.inputs.description import RowInput
+from tfdistribute.inputs.files.blocks import RowStream, Source
 from tfdistribute.inputs.files.file_input import FileInput
 from tfdistribute.inputs.files.files import File
+from tfdistribute.inputs.memory import PackedInput
 from tfdistribute.inputs.packed.layout import Layout, Tables
+from tfdistribute.inputs.packed.packing import Column, PackedColumns, pack
 from tfdistribute.inputs.tables.arrow_columns import TableColumns, column_facts
 from tfdistribute.inputs.tables.table_files import TableFiles
+from tfdistribute.sharding import RangePlan, Shard
 
 # Every column takes time of its own at each step; more have to be one column with many values per row.
 MOST_FEATURES = 100_000
+
+# Rows that are copied into memory at once.
+_ROWS_AT_ONCE = 2**16
 
 # A file's columns by name; None for types that TensorFlow does not support.
 _FileColumns = Mapping[str, ColumnFacts | None]
@@ -39,6 +46,22 @@ class TableInput(FileInput):
     @property
     def skips(self) -> bool:
         return self.on_bad_row == "skip"
+
+    def in_memory(self) -> PackedInput:
+        source, rows = self._source, self.facts().rows
+        assert rows is not None
+        matrices = source.layout.empty(rows)
+        stream, first = RowStream(source, RangePlan(rows, 1, rows, Shard.of(None)), None), 0
+        while first < rows:
+            pieces = stream.take(min(_ROWS_AT_ONCE, rows - first))
+            for whole, piece in zip(matrices, pieces, strict=True):
+                whole[first : first + len(piece)] = piece
+            first += len(pieces[0])
+        stream.finish()
+        read = PackedColumns(matrices, source.layout)
+        return PackedInput(**{each.name: getattr(self, each.name) for each in fields(RowInput)}).of(
+            pack([_column(read, facts) for facts in source.layout.facts.values()])
+        )
 
     def accepting(self, accepted: AcceptedValues) -> "TableInput":
         return self._with_columns(accepted=accepted)
@@ -162,6 +185,20 @@ def _prefer_indexed(facts: ColumnFacts, indexed: ColumnFacts | None) -> ColumnFa
 
 def _with_label(table: npt.NDArray[np.object_], label: str | None) -> npt.NDArray[np.object_]:
     return table if label is None or label in table else np.append(table, label)
+
+
+def _column(read: PackedColumns, facts: ColumnFacts) -> Column:
+    """Return a column as R would send it."""
+
+    def values() -> Any:
+        found = read.values(facts.name, slice(None))
+        if facts.type != "string":
+            return found
+        labels, codes = np.unique(found.reshape(-1), return_inverse=True)
+        texts = [each.decode() if isinstance(each, bytes) else each for each in labels]
+        return {"codes": codes.reshape(found.shape), "labels": texts}
+
+    return Column(facts.name, facts.type, values, facts.shape, facts.levels, facts.as_labels)
 
 
 def _columns_of(schema: Any) -> _FileColumns:

@@ -91,6 +91,7 @@ class Table:
         steps: Steps after which the last cycle of the rate would end.
         end: Step at which the training ends; None if it is not chosen yet.
         losses: Loss of the validation part at the ends of cycles.
+        temperature: What divides the logits of classes; None if it is not chosen yet, and for numbers.
         n_classes, label_vocabulary: Classes; None for numbers.
     """
 
@@ -102,6 +103,7 @@ class Table:
     steps: int
     end: int | None = None
     losses: tuple[float, ...] = ()
+    temperature: float | None = None
     n_classes: int | None = None
     label_vocabulary: tuple[str, ...] | None = None
 
@@ -142,9 +144,9 @@ def learn_columns(
     """Learn the features of rows in memory, except ``others``; InputError for rows elsewhere, or several numbers."""
     if facts.features is None or facts.values is None:
         raise InputError(
-            "A tabular model learns its columns from rows in memory, and these rows are not.",
-            "Read the file into a data frame, or use dnn_regressor() or dnn_classifier(), which read files. "
-            "Give weights as `weight_column` of the model.",
+            "A tabular model learns its columns from a table, and these rows are from a function or from records.",
+            "Give a data frame or files that input_parquet(), input_arrow() or input_csv() reads, or use "
+            "dnn_regressor() or dnn_classifier(). Give weights as `weight_column` of the model.",
             argument="input_fn",
         )
     numbers: list[Number] = []

@@ -28,8 +28,10 @@ from tfdistribute.models.conversion.tabular import TabularLayers
 from tfdistribute.models.description import Model
 from tfdistribute.models.feature_columns.description import FeatureColumn
 
-# Unless they are given. More steps improve large tables little.
-_EPOCHS, _MOST_STEPS, _BATCH = 256, 20_000, 256
+# Epochs, unless they are given, and the rows of all of them between these limits.
+_LEAST_EPOCHS, _MOST_EPOCHS, _ROWS_OF_EPOCHS = 16, 256, 2**21
+# By the least rows of a table.
+_BATCHES = {200_000: 1024, 100_000: 512, 0: 256}
 # An ensemble improves small tables most, and costs least there.
 _ENSEMBLE, _MOST_ROWS_OF_ENSEMBLES = 4, 10_000
 
@@ -69,15 +71,18 @@ class Tabular(Canned):
     def validates(self) -> bool:
         return self.epochs is None and self.validation > 0
 
-    def steps_of(self, rows: int) -> int:
+    def _steps(self, rows: int) -> int:
         """Return the steps of all cycles of the rate for a number of rows."""
         of_epoch = math.ceil(rows / self._batch(rows))
         if self.epochs is not None:
             return of_epoch * self.epochs
-        return engine.tabular.with_linear_steps(min(of_epoch * _EPOCHS, _MOST_STEPS))
+        epochs = min(max(_LEAST_EPOCHS, _ROWS_OF_EPOCHS // rows), _MOST_EPOCHS)
+        return engine.tabular.with_linear_steps(of_epoch * epochs)
 
     def _batch(self, rows: int) -> int:
-        return self.batch_size or min(_BATCH, rows)
+        # Large batches take less time per row, but small tables need many steps.
+        usual = next((size for least, size in _BATCHES.items() if rows >= least), 0)
+        return self.batch_size or min(usual, rows)
 
     def _members(self, rows: int) -> int:
         return self.ensemble or (_ENSEMBLE if rows <= _MOST_ROWS_OF_ENSEMBLES else 1)
@@ -164,10 +169,10 @@ class Tabular(Canned):
         rows, limits = facts.rows or 1, None
         if isinstance(self, Regressor) and facts.label is not None and facts.label.type != "string":
             limits = facts.label_range
-        steps = self.steps_of(rows)
+        steps = self._steps(rows)
         table = Table(numbers, categories, limits, self._batch(rows), self._members(rows), steps)
         if not self.validates:
-            table = replace(table, end=steps)
+            table = replace(table, end=steps, temperature=1.0)
         return replace(completed, learned=table.as_text())
 
     def complete_from_signature(self, signature: Mapping[str, Any] | None) -> Model:
@@ -253,18 +258,21 @@ class TabularRegressor(Tabular, Regressor, kind="tabular_regressor"):
 class TabularClassifier(Tabular, Classifier, kind="tabular_classifier"):
     def head(self, arguments: Mapping[str, Any], table: Table) -> Any:
         if self.n_classes > 2:
-            return engine.heads.MeanMultiClassHead(**arguments)
+            return engine.heads.MeanMultiClassHead(table.temperature, **arguments)
         binary = {name: each for name, each in arguments.items() if name != "n_classes"}
-        return engine.heads.MeanBinaryHead(**binary)
+        return engine.heads.MeanBinaryHead(table.temperature, **binary)
 
     def mean_logits(self, program: Program, logits: Result) -> Result:
         if self.n_classes > 2:
-            return program.op("logsumexp", program.op("log_softmax", logits), axis=1)
-        yes, no = (
-            program.op("logsumexp", program.op("log_sigmoid", each), axis=1)
-            for each in (logits, program.op("negative", logits))
-        )
-        return program.op("subtract", yes, no)
+            mean = program.op("logsumexp", program.op("log_softmax", logits), axis=1)
+        else:
+            yes, no = (
+                program.op("logsumexp", program.op("log_sigmoid", each), axis=1)
+                for each in (logits, program.op("negative", logits))
+            )
+            mean = program.op("subtract", yes, no)
+        temperature = self.table and self.table.temperature
+        return program.op("divide", mean, temperature or 1.0)
 
     def complete_from_input(self, facts: InputFacts) -> Model:
         known = self if self.learned is not None else self._with_classes(facts)

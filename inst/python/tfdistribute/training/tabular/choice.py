@@ -10,13 +10,15 @@ from typing import Any
 from tfdistribute import engine
 from tfdistribute.errors import ArgumentError, ModelError
 from tfdistribute.inputs import Input
-from tfdistribute.models import Model, Tabular
+from tfdistribute.models import Tabular
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import Listener
 from tfdistribute.training.model_directory import ModelDirectory
 from tfdistribute.training.specs import Training, TrainSpec
 from tfdistribute.training.tabular.validation import split
 
+# The next cycle, which takes as long as all before it, follows a loss that is lower by this share.
+_GAIN = 0.005
 # The checkpoint at the end of each training is enough.
 _RARELY_S = 86_400.0
 
@@ -37,17 +39,18 @@ def choose_end(
     """Complete a model from its directory or from the rows, with the step at which its training ends.
 
     A model in a temporary directory trains on a part of the rows, or with rows for ``validation`` on all of them, first
-    as a linear model, then one cycle of the rate after the other, until a cycle ends worse than one before. ``alone``
-    is whether this process may do that.
+    as a linear model, then one cycle of the rate after the other, until a cycle ends hardly better than one before. A
+    temperature of class probabilities is chosen with the end. ``alone`` is whether this process may do that.
 
     Raises InputError if the rows are not in memory, ArgumentError if the model does not choose its end by
     ``validation``, and ModelError if this process is a task of a cluster.
     """
     if validation is not None and not model.validates:
         raise _no_choice(model)
-    known: Model = model.complete_from_signature(ModelDirectory(model.model_dir).structure)
+    known: Any = model.complete_from_signature(ModelDirectory(model.model_dir).structure)
+    if known.table is None or known.table.end is None:
+        source = source.in_memory()
     completed = known.complete_from_input(source.facts())
-    assert isinstance(completed, Tabular)
     completed.check(source.facts())
     table = completed.table
     assert table is not None
@@ -61,7 +64,7 @@ def choose_end(
             value="NULL",
         )
     parts = _parts(completed, settings, source) if validation is None else (source, validation)
-    return _choose(completed, settings, parts, train, evaluate, listener)
+    return _choose(completed, settings, source, parts, train, evaluate, listener)
 
 
 def _parts(model: Tabular, settings: RunSettings, source: Input) -> tuple[Input, Input]:
@@ -75,30 +78,36 @@ def _parts(model: Tabular, settings: RunSettings, source: Input) -> tuple[Input,
 def _choose(
     model: Tabular,
     settings: RunSettings,
+    source: Input,
     parts: tuple[Input, Input],
     train: Train,
     evaluate: Evaluate,
     listener: Listener | None,
 ) -> Tabular:
-    table, rows = model.table, parts[0].facts().rows
-    assert table is not None and rows is not None
+    table, rows, of = model.table, parts[0].facts().rows, source.facts().rows
+    assert table is not None and rows is not None and of is not None
     part, judges = parts[0].repeated(table.batch_size), parts[1]
-    steps = model.steps_of(rows)
+    # As many epochs as on all rows.
+    steps = math.ceil(table.steps * rows / of)
     ends = engine.tabular.ends_of_cycles(steps)
     losses: list[float] = []
+    temperatures: list[float | None] = []
     clock = _Clock(model.time_limit_s, ends, table.steps / steps)
     with tempfile.TemporaryDirectory(prefix="tfdistribute-validation-") as directory:
         candidate = replace(model.with_table(steps=steps), model_dir=directory)
         for end in ends:
             spec = TrainSpec(part, end)
             train(Training("train", candidate, _quiet(settings), spec, listener=listener))
-            losses.append(_loss(evaluate(candidate, _quiet(settings), judges)))
+            loss, temperature = _judge(evaluate(candidate, _quiet(settings), judges))
+            losses.append(loss)
+            temperatures.append(temperature)
             # The layers may need more than one cycle to be better than the linear model, which is the first.
-            if losses[-1] > min(losses[1:] or losses) or not clock.allows_another(len(losses)):
+            before = min(losses[1:-1], default=math.inf)
+            if losses[-1] > (1 - _GAIN) * before or not clock.allows_another(len(losses)):
                 break
     best = losses.index(min(losses))
     end = engine.tabular.ends_of_cycles(table.steps)[best]
-    return model.with_table(end=end, losses=tuple(losses))
+    return model.with_table(end=end, losses=tuple(losses), temperature=temperatures[best])
 
 
 def _no_choice(model: Tabular) -> ArgumentError:
@@ -110,9 +119,12 @@ def _no_choice(model: Tabular) -> ArgumentError:
     )
 
 
-def _loss(metrics: dict[str, float]) -> float:
-    loss = metrics["average_loss"]
-    return loss if math.isfinite(loss) else math.inf
+def _judge(metrics: dict[str, float]) -> tuple[float, float | None]:
+    """Return the least loss, and the temperature that it needs."""
+    losses = engine.heads.losses_at_temperatures(metrics)
+    temperature = min(losses, key=losses.__getitem__, default=None)
+    loss = metrics["average_loss"] if temperature is None else losses[temperature]
+    return loss if math.isfinite(loss) else math.inf, temperature
 
 
 def _quiet(settings: RunSettings) -> RunSettings:
@@ -152,7 +164,12 @@ def steps_note(model: Tabular) -> str:
     if not table.losses:
         return f"{length}."
     shown = ", ".join(f"{loss:.4g}" for loss in table.losses)
+    at = (
+        ""
+        if table.temperature is None
+        else f" The temperature of its logits is {table.temperature:.3g}."
+    )
     return (
         f"{length}, because of the losses on the validation rows after {len(table.losses)} of "
-        f"{len(engine.tabular.ends_of_cycles(table.steps))} cycles: {shown}."
+        f"{len(engine.tabular.ends_of_cycles(table.steps))} cycles: {shown}.{at}"
     )

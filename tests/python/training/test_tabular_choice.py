@@ -1,0 +1,205 @@
+"""The length, the temperature and the rows of a tabular training."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.inputs import Factor, in_memory
+from support.models import model
+from support.tabular import (
+    CITIES,
+    CITY,
+    PRICE,
+    RANDOM,
+    ROWS,
+    SEED,
+    SMALL,
+    X,
+    learned,
+    prices,
+    regressor,
+    rows,
+    stop_at,
+)
+
+from tfdistribute import engine
+from tfdistribute.descriptions import read
+from tfdistribute.inputs import Input
+from tfdistribute.run_config import RunSettings
+from tfdistribute.storage.buckets import arrow_module
+from tfdistribute.training import concatenate, predict
+from tfdistribute.training.evaluate import evaluate
+from tfdistribute.training.model_directory import SIGNATURE, global_step
+from tfdistribute.training.tabular import choice
+from tfdistribute.training.tabular.validation import split
+from tfdistribute.training.train import train
+
+
+def test_an_interrupted_training_continues_to_the_end_that_was_chosen(
+    tensorflow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    exact: dict[str, Any] = {"dropout": 0}
+    train(regressor(whole, **exact), SEED, rows())
+    train(regressor(parts, **exact), SEED, rows(), hooks=[stop_at(tensorflow, 20)])
+    assert global_step(str(parts)) == 20
+    # The second training chooses nothing.
+    monkeypatch.setattr(choice, "_choose", None)
+    train(regressor(parts, **exact), SEED, rows())
+    assert global_step(str(parts)) == learned(whole).end == learned(parts).end
+    np.testing.assert_allclose(prices(regressor(parts)), prices(regressor(whole)), rtol=1e-5)
+
+
+def test_a_worse_cycle_ends_the_choice(tmp_path: Path) -> None:
+    steps = iter([5.0, 3.0, 4.0, 1.0])
+    trained: list[int] = []
+
+    def train_to(training: Any) -> None:
+        assert training.model.model_dir != str(tmp_path)
+        trained.append(training.train.max_steps)
+
+    chosen = choice.choose_end(
+        regressor(tmp_path), SEED, rows(), train_to, lambda *_: {"average_loss": next(steps)}
+    )
+    assert chosen.table is not None
+    assert chosen.table.losses == (5.0, 3.0, 4.0)
+    assert chosen.table.end == engine.tabular.ends_of_cycles(chosen.table.steps)[1]
+    # As many epochs on 80 percent of the rows.
+    part = math.ceil(0.8 * chosen.table.steps)
+    assert trained == engine.tabular.ends_of_cycles(part)[:3]
+
+
+@pytest.mark.parametrize(
+    ("losses", "best"), [((5.0, 4.0, 3.99), 2), ((5.0, 4.0, 3.9, 4.0), 2), ((5.0, 6.0, 7.0), 0)]
+)
+def test_the_choice_ends_after_a_cycle_that_is_hardly_better(
+    tmp_path: Path, losses: tuple[float, ...], best: int
+) -> None:
+    following = iter((*losses, 0.0))
+    chosen = choice.choose_end(
+        regressor(tmp_path),
+        SEED,
+        rows(),
+        lambda *_, **__: None,
+        lambda *_: {"average_loss": next(following)},
+    )
+    assert chosen.table is not None
+    assert chosen.table.losses == losses
+    assert chosen.table.end == engine.tabular.ends_of_cycles(chosen.table.steps)[best]
+
+
+@pytest.mark.parametrize(
+    ("count", "batch_size", "epochs"),
+    [(100, 100, 256), (8_192, 256, 256), (2**16, 256, 32), (2**17, 512, 16), (300_000, 1024, 16)],
+)
+def test_large_tables_train_for_fewer_epochs_in_larger_batches(
+    tmp_path: Path, count: int, batch_size: int, epochs: int
+) -> None:
+    described = model("tabular_regressor", tmp_path)
+    columns = {"x": np.arange(count, dtype="float32"), "y": np.zeros(count, "float32")}
+    table = described.complete_from_input(in_memory(columns).facts()).table
+    assert table.batch_size == batch_size
+    steps = math.ceil(count / batch_size) * epochs
+    assert table.steps == engine.tabular.with_linear_steps(steps)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_files_train_the_model_of_a_data_frame(tensorflow: Any, tmp_path: Path, kind: str) -> None:
+    names = np.array(CITIES)[CITY]
+    path = str(tmp_path / f"rows.{kind}")
+    write = (
+        arrow_module("pyarrow.csv").write_csv
+        if kind == "csv"
+        else arrow_module("pyarrow.parquet").write_table
+    )
+    write(arrow_module("pyarrow").table({"x": X, "city": names, "y": PRICE}), path)
+    files = read(Input, {"kind": kind, "paths": [path], "response": "y"})
+    levels = sorted(CITIES)
+    here = rows(z=None, city=Factor(np.array([levels.index(each) for each in names]), levels))
+    found = []
+    for name, source in (("here", here), ("files", files)):
+        described = regressor(tmp_path / name, epochs=4)
+        train(described, SEED, source)
+        found.append(prices(described, here))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-5)
+
+
+def test_a_time_limit_ends_the_choice_after_its_first_part(tmp_path: Path) -> None:
+    losses = iter([5.0, 4.0, 3.0])
+    chosen = choice.choose_end(
+        regressor(tmp_path, time_limit_s=1e-9),
+        SEED,
+        rows(),
+        lambda *_, **__: None,
+        lambda *_: {"average_loss": next(losses)},
+    )
+    assert chosen.table is not None
+    assert chosen.table.losses == (5.0,)
+
+
+def test_the_validation_part_has_the_same_share_of_each_class() -> None:
+    classes = np.repeat(["a", "b", "c"], [150, 49, 1])
+    trained, held = split(200, 0.2, 7, classes)
+    assert sorted([*trained, *held]) == list(range(200))
+    # The only row of a class trains.
+    assert [np.sum(classes[held] == each) for each in "abc"] == [30, 10, 0]
+    assert split(200, 0.2, 7, classes)[1].tolist() == held.tolist()
+    assert split(200, 0.2, 8, classes)[1].tolist() != held.tolist()
+    assert len(split(2, 0.1, 1)[1]) == 1
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_temperature_has_the_least_loss_on_the_validation_rows(
+    tensorflow: Any, tmp_path: Path, classes: int
+) -> None:
+    # Labels that the features do not explain, of which a model without regularization is too sure.
+    labels = RANDOM.integers(0, classes, ROWS).astype("int32")
+    fields = {**SMALL, "dropout": 0, "weight_decay": 0}
+    described = model("tabular_classifier", tmp_path / "found", **fields)
+    history = train(described, SEED, rows(labels))
+    table = learned(tmp_path / "found")
+    assert table.temperature is not None and table.temperature > 1
+    assert f"temperature of its logits is {table.temperature:.3g}" in history.notes[0]
+    # Softened probabilities are those of the same model at temperature 1.
+    soft, sure = (
+        np.log(concatenate(predict(each, RunSettings(), rows(labels)))["probabilities"])
+        for each in (described, at_temperature(described, 1.0))
+    )
+    centered = [each - each.mean(axis=1, keepdims=True) for each in (soft, sure)]
+    np.testing.assert_allclose(centered[0] * table.temperature, centered[1], rtol=1e-3, atol=1e-4)
+
+
+def test_a_head_without_a_temperature_reports_the_losses_at_several(
+    tensorflow: Any, tmp_path: Path
+) -> None:
+    labels = np.digitize(X, [-0.5, 0.5]).astype("int32")
+    described = model("tabular_classifier", tmp_path, epochs=2, **SMALL)
+    train(described, SEED, rows(labels))
+    logits = np.log(concatenate(predict(described, RunSettings(), rows(labels)))["probabilities"])
+    weights = {"w": np.repeat([2, 1], 100).astype("float32")}
+    undecided = replace(at_temperature(described, None), weight_column="w")
+    metrics = evaluate(undecided, RunSettings(), rows(labels, **weights))
+    losses = engine.heads.losses_at_temperatures(metrics)
+    assert min(losses) < 1 < max(losses)
+    for temperature, loss in losses.items():
+        scaled = logits / temperature
+        of_rows = np.log(np.exp(scaled).sum(axis=1)) - scaled[np.arange(ROWS), labels]
+        assert loss == pytest.approx(np.average(of_rows, weights=weights["w"]), rel=1e-4)
+
+
+def at_temperature(described: Any, temperature: float | None) -> Any:
+    """Return the trained model in a copy of its directory, with another temperature."""
+    copied = f"{described.model_dir}-at-{temperature}"
+    shutil.copytree(described.model_dir, copied)
+    noted = Path(copied, SIGNATURE)
+    signed = json.loads(noted.read_text(encoding="utf-8"))
+    signed["model"]["learned"]["temperature"] = temperature
+    noted.write_text(json.dumps(signed), encoding="utf-8")
+    return replace(described, model_dir=copied)
