@@ -1,8 +1,12 @@
-"""LightGBM, XGBoost, scikit-learn and RealMLP with their defaults: peers.py KIND DIRECTORY SEED."""
+"""LightGBM, XGBoost, scikit-learn and RealMLP with their defaults: peers.py KIND DIRECTORY SEED.
+
+``PEERS_THREADS`` sets their threads, 1 by default.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +21,8 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier, XGBRegressor
+
+THREADS = int(os.environ.get("PEERS_THREADS", "1"))
 
 
 def main(kind: str, directory: Path, seed: int) -> None:
@@ -46,10 +52,10 @@ def main(kind: str, directory: Path, seed: int) -> None:
 
 def make(kind: str, classes: bool, seed: int, texts: list[str], features: list[str]) -> Any:
     if kind == "lightgbm":
-        return (LGBMClassifier if classes else LGBMRegressor)(random_state=seed, n_jobs=1)
+        return (LGBMClassifier if classes else LGBMRegressor)(random_state=seed, n_jobs=THREADS)
     if kind == "xgboost":
         boosting = XGBClassifier if classes else XGBRegressor
-        return boosting(random_state=seed, n_jobs=1, enable_categorical=True)
+        return boosting(random_state=seed, n_jobs=THREADS, enable_categorical=True)
     if kind == "sklearn_gbm":
         boosting = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
         return boosting(random_state=seed, categorical_features="from_dtype")
@@ -58,7 +64,7 @@ def make(kind: str, classes: bool, seed: int, texts: list[str], features: list[s
         from pytabkit import RealMLP_TD_Classifier, RealMLP_TD_Regressor  # noqa: PLC0415
 
         network = RealMLP_TD_Classifier if classes else RealMLP_TD_Regressor
-        return network(device="cpu", random_state=seed, n_cv=1, n_threads=1)
+        return network(device="cpu", random_state=seed, n_cv=1, n_threads=THREADS)
     numbers = [name for name in features if name not in texts]
     prepared = make_column_transformer(
         (make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), numbers),

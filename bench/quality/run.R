@@ -21,6 +21,7 @@ fits <- fits[
 ]
 fits$score <- NA_real_
 fits$seconds <- NA_real_
+fits$wall <- NA_real_
 for (row in seq_len(nrow(fits))) {
   table <- read_table(fits$table[[row]])
   began <- proc.time()
@@ -32,12 +33,14 @@ for (row in seq_len(nrow(fits))) {
     spent[c("user.self", "sys.self", "user.child", "sys.child")],
     na.rm = TRUE
   )
+  fits$wall[[row]] <- spent[["elapsed"]]
   cat(sprintf(
-    "%-9s %-12s seed %d  %.4f  %.1f s\n",
+    "%-9s %-12s seed %d  %.4f  %.1f s, %.1f s of the processor\n",
     fits$table[[row]],
     fits$way[[row]],
     fits$seed[[row]],
     fits$score[[row]],
+    fits$wall[[row]],
     fits$seconds[[row]]
   ))
 }
@@ -46,5 +49,7 @@ cat("\nMean score (root mean squared error, or log loss; less is better)\n")
 print(signif(means, 4))
 cat("\nMean rank\n")
 print(sort(rowMeans(matrix(apply(means, 2, rank), nrow(means), dimnames = dimnames(means)))))
+cat("\nSeconds\n")
+print(round(tapply(fits$wall, fits[c("way", "table")], mean), 1))
 cat("\nSeconds of the processor\n")
 print(round(tapply(fits$seconds, fits[c("way", "table")], mean), 1))

@@ -34,11 +34,31 @@ read_flights <- function(folder) {
   flights <- utils::read.csv(unz(file.path(folder, "flights.csv.zip"), "flights.csv"))
   weather <- utils::read.csv(file.path(folder, "weather.csv"))
   known <- c("month", "day", "sched_dep_time", "dep_delay", "sched_arr_time", "carrier", "flight")
-  known <- c("arr_delay", known, "tailnum", "origin", "dest", "distance", "hour", "minute", "time_hour")
+  known <- c(
+    "arr_delay",
+    known,
+    "tailnum",
+    "origin",
+    "dest",
+    "distance",
+    "hour",
+    "minute",
+    "time_hour"
+  )
   flights <- flights[!is.na(flights$arr_delay), known]
   key <- function(data) paste(data$origin, data$month, data$day, data$hour)
   found <- match(key(flights), key(weather))
-  kinds <- c("temp", "dewp", "humid", "wind_dir", "wind_speed", "wind_gust", "precip", "pressure", "visib")
+  kinds <- c(
+    "temp",
+    "dewp",
+    "humid",
+    "wind_dir",
+    "wind_speed",
+    "wind_gust",
+    "precip",
+    "pressure",
+    "visib"
+  )
   flights <- cbind(flights, weather[found, kinds])
   formats <- c("%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S")
   flights$time_hour <- as.POSIXct(flights$time_hour, tz = "America/New_York", tryFormats = formats)
