@@ -52,6 +52,7 @@ def test_rows_that_are_kept_do_not_change(source: Arrow, seed: int | None):
     assert all(np.array_equal(*each) for each in zip(kept, copies, strict=True))
 
 
+@pytest.mark.usefixtures("tensorflow")
 def test_tensors_that_are_kept_do_not_change(source: Arrow):
     features: list[Any] = list(source.input_fn("train", 1)())
     rows = np.concatenate([each["x"].numpy()[:, 0] for each in features]).reshape(EPOCHS, ROWS)
