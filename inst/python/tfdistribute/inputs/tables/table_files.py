@@ -22,7 +22,7 @@ class TableFiles:
     columns: TableColumns
     positions: dict[Block, Any]
     skips: bool = False  # Blocks then count only the usable rows.
-    memory: WindowMemory = field(default_factory=WindowMemory, compare=False, repr=False)
+    memory: WindowMemory = field(default_factory=WindowMemory, init=False, compare=False)
 
     @property
     def layout(self) -> Layout:
