@@ -14,7 +14,7 @@ import pytest
 
 from tfdistribute.columns import ColumnFacts
 from tfdistribute.inputs.files import blocks
-from tfdistribute.inputs.files.blocks import Block, RowStream
+from tfdistribute.inputs.files.blocks import Block, RowStream, WindowMemory
 from tfdistribute.inputs.files.files import File
 from tfdistribute.inputs.packed.layout import Layout
 from tfdistribute.sharding import RangePlan, RowOrder
@@ -30,6 +30,7 @@ class Numbers:
 
     files: tuple[File, ...] = ()
     layout = Layout.of([ColumnFacts("row", "integer")])
+    memory = WindowMemory()
     row_bytes = 4
     block_rows = 2**18
 

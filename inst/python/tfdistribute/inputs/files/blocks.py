@@ -11,7 +11,8 @@ blocks are put into random order, and the places of the rows in each window are 
 - no row leaves its pipeline's range;
 - the order does not depend on the number of threads.
 
-Besides the current window, memory holds the next one, or several of up to ``WINDOW_BYTES``, for files of any size.
+Besides the current window, memory holds the next one, or several of up to ``WINDOW_BYTES``, and one whose last batches
+are still in use, for files of any size. It is kept for the windows after them.
 """
 
 import weakref
@@ -44,6 +45,26 @@ class Block:
     rows: int
 
 
+class WindowMemory:
+    """Memory for windows, which is lent again once no array is in it, since the system clears new pages."""
+
+    def __init__(self) -> None:
+        self._unused: deque[npt.NDArray[np.uint8]] = deque()
+
+    def lend(self, size: int) -> npt.NDArray[np.uint8]:
+        memory = np.empty(0, np.uint8)
+        while len(memory) < size:
+            try:
+                # What is too small is dropped.
+                memory = self._unused.popleft()
+            except IndexError:
+                memory = np.empty(size, np.uint8)
+        # Views of this array, and tensors in its memory, hold it. Those of a view of an array would hold that array.
+        lent = np.frombuffer(memory.data, np.uint8)
+        weakref.finalize(lent, self._unused.append, memory)
+        return lent[:size]
+
+
 class Source(Protocol):
     @property
     def files(self) -> tuple[File, ...]: ...
@@ -56,6 +77,9 @@ class Source(Protocol):
 
     @property
     def blocks(self) -> Sequence[Block]: ...
+
+    @property
+    def memory(self) -> WindowMemory: ...
 
     def read(self, block: Block, start: int, stop: int) -> Iterator[Matrices]:
         """Read part of a block, by rows relative to it; called on several threads at a time.
@@ -212,7 +236,7 @@ class _Window:
         return self.rows - self.taken
 
     def read(self, readers: ThreadPoolExecutor) -> None:
-        self._matrices = self._source.layout.empty(self.rows)
+        self._matrices = self._source.layout.empty(self.rows, self._source.memory.lend)
         first = 0
         for part in self._parts:
             self._reading.append(readers.submit(self._read, part, first))

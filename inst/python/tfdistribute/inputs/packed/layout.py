@@ -17,11 +17,17 @@ from tfdistribute.columns import Accepted, AcceptedValues, ColumnFacts
 Matrices = tuple[npt.NDArray[Any], ...]
 Tables = Mapping[str, npt.NDArray[np.object_]]
 
+Values = npt.NDArray[Any]
+
 # TensorFlow reads memory in place if it begins at a multiple of as many bytes.
 _ALIGNMENT = 64
 
 # Overhead of a TensorFlow string in bytes.
 _STRING_BYTES = 24
+
+
+def _allocate(size: int) -> Values:
+    return np.empty(size, np.uint8)
 
 
 @dataclass(frozen=True)
@@ -94,18 +100,21 @@ class Layout:
         )
         return self.row_bytes + strings
 
-    def empty(self, rows: int) -> Matrices:
+    def empty(self, rows: int, allocate: Callable[[int], Values] = _allocate) -> Matrices:
+        """Make matrices whose values are not set, in memory of at least as many bytes from ``allocate``."""
         return tuple(
-            _aligned(rows, width, dtype)
+            _aligned(rows, width, dtype, allocate)
             for dtype, width in zip(self.dtypes, self.widths, strict=True)
         )
 
 
-def _aligned(rows: int, width: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def _aligned(
+    rows: int, width: int, dtype: np.dtype[Any], allocate: Callable[[int], Values]
+) -> Values:
     if dtype.hasobject:
         return np.empty((rows, width), dtype)
     size = rows * width * dtype.itemsize
-    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    memory = allocate(size + _ALIGNMENT)
     first = -memory.ctypes.data % _ALIGNMENT
     return memory[first : first + size].view(dtype).reshape(rows, width)
 
@@ -114,9 +123,6 @@ def _dtype(column: ColumnFacts, as_codes: bool) -> np.dtype[Any]:
     if as_codes:
         return np.dtype(np.int32)
     return np.dtype(np.object_ if column.dtype == "string" else column.dtype)
-
-
-Values = npt.NDArray[Any]
 
 
 def check_columns(

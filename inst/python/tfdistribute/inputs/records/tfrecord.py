@@ -137,6 +137,7 @@ class _Messages:
 
     def __init__(self, files: tuple[File, ...], verify: bool) -> None:
         self.files = files
+        self.memory = blocks.WindowMemory()
         self._verify = verify
         self.parsed: Mapping[str, ColumnFacts] = {}
         self.optional: Collection[str] = ()

@@ -58,6 +58,8 @@ class _ParquetFiles(TableFiles):
         with explain_arrow_errors(file, _KIND, _REMEDY), open_for_arrow(file) as opened:
             # Open the file for each block: threads must not share a ParquetFile.
             reader = parquet.ParquetFile(opened, metadata=self.metadata[block.file])
+            names = self.columns.names
+            # The threads of pyarrow take turns in one column.
             yield from reader.iter_batches(
-                self.columns.batch_rows, [self.positions[block]], columns=self.columns.names
+                self.columns.batch_rows, [self.positions[block]], names, use_threads=len(names) > 1
             )

@@ -1,10 +1,10 @@
 """Base class of sources that read files as Arrow record batches."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from tfdistribute.inputs.files.blocks import Block
+from tfdistribute.inputs.files.blocks import Block, WindowMemory
 from tfdistribute.inputs.files.files import File
 from tfdistribute.inputs.packed.layout import Layout, Matrices
 from tfdistribute.inputs.tables.arrow_columns import TableColumns
@@ -22,6 +22,7 @@ class TableFiles:
     columns: TableColumns
     positions: dict[Block, Any]
     skips: bool = False  # Blocks then count only the usable rows.
+    memory: WindowMemory = field(default_factory=WindowMemory, init=False, compare=False)
 
     @property
     def layout(self) -> Layout:
