@@ -77,12 +77,19 @@ def test_a_worse_cycle_ends_the_choice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("losses", "best"), [((5.0, 4.0, 3.99), 2), ((5.0, 4.0, 3.9, 4.0), 2), ((5.0, 6.0, 7.0), 0)]
+    ("losses", "best"),
+    [
+        ((5.0, 4.0, 3.99), 2),
+        ((5.0, 4.0, 3.9, 4.0), 2),
+        ((5.0, 6.0, 7.0), 0),
+        # Poisson losses may be negative.
+        ((-5.0, -6.0, -5.99), 1),
+    ],
 )
 def test_the_choice_ends_after_a_cycle_that_is_hardly_better(
     tmp_path: Path, losses: tuple[float, ...], best: int
 ) -> None:
-    following = iter((*losses, 0.0))
+    following = iter((*losses, -9.0))
     chosen = choice.choose_end(
         regressor(tmp_path),
         SEED,

@@ -17,7 +17,7 @@ from tfdistribute.training.model_directory import ModelDirectory
 from tfdistribute.training.specs import Training, TrainSpec
 from tfdistribute.training.tabular.validation import split
 
-# The next cycle, which takes as long as all before it, follows a loss that is lower by this share.
+# The next cycle, which takes longer than all before it, follows a loss that is lower by this share.
 _GAIN = 0.005
 # The checkpoint at the end of each training is enough.
 _RARELY_S = 86_400.0
@@ -102,8 +102,9 @@ def _choose(
             losses.append(loss)
             temperatures.append(temperature)
             # The layers may need more than one cycle to be better than the linear model, which is the first.
-            before = min(losses[1:-1], default=math.inf)
-            if losses[-1] > (1 - _GAIN) * before or not clock.allows_another(len(losses)):
+            before = min(losses[1:-1], default=None)
+            is_hardly_better = before is not None and losses[-1] > before - _GAIN * abs(before)
+            if is_hardly_better or not clock.allows_another(len(losses)):
                 break
     best = losses.index(min(losses))
     end = engine.tabular.ends_of_cycles(table.steps)[best]
