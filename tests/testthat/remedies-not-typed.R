@@ -14,7 +14,7 @@ not_typed <- list(
     "Call train() with the rows of the training",
     "Remove such rows, or give the model loss",
     "Train it on an input_fn() with columns",
-    "Read the file into a data frame, or use dnn_regressor()",
+    "Give a data frame or files that input_parquet(), input_arrow() or input_csv() reads",
     "Use as_keras_model()",
     "Use `center` and `scale` of column_numeric()",
     "Train with `cluster` in run_config() from R"

