@@ -11,12 +11,12 @@
 #' @section Training:
 #' Rows are a data frame, a Spark table, or files of [input_parquet()], [input_arrow()] or [input_csv()], for which
 #' there must be room in memory. `train()` accepts no `steps`, `epochs` and `batch_size`.
-#' A model on the rows that are not in the validation part first learns as a linear model. Then its layers learn in four
-#' cycles of the learning rate, each twice as long as the one before, until one is less than 0.5 percent better. The
-#' validation part chooses the linear model or the best end of a cycle, and the model itself trains on all rows to that
-#' end. The temperature that divides the logits of classes has the least loss on the validation part, too. With a
-#' cluster, this session chooses, and the processes of the cluster train on all rows. A message and the notes of the
-#' history report the choice.
+#' Two models learn from the rows that are not in the validation part: a linear one, and then the layers, in four cycles
+#' of the learning rate, each twice as long as the one before, until one is less than 0.5 percent better. The validation
+#' part chooses the linear model or the best end of a cycle, and the model itself trains on all rows to that end. The
+#' temperature that divides the logits of classes has the least loss on the validation part, too. With a cluster, this
+#' session chooses, and the processes of the cluster train on all rows. A message and the notes of the history report
+#' the choice.
 #' @param hidden_units Units of each hidden layer, counts.
 #' @param ensemble Networks that train together and whose mean is the model, a count. NULL for 4 up to 10,000 rows, and
 #'   else 1.
@@ -32,8 +32,8 @@
 #'   [run_config()], and have the same share of each class. 0 trains to the end of the last cycle. To choose the rows
 #'   yourself, give them to [train()] as `validation`.
 #' @param new_levels `"error"` rejects labels that the training lacked, and `"ignore"` reads them as no label.
-#' @param time_limit_s Seconds that the training should take, a number. It is compared with the time of the cycles
-#'   so far, so the training takes at least the first of them. NULL sets no limit.
+#' @param time_limit_s Seconds that the training should take, a number. It is compared with the time of the steps
+#'   so far, so the training takes at least those of the linear model. NULL sets no limit.
 #' @param loss `"squared_error"`, or `"poisson"` for counts: predictions are then positive, and the layers learn their
 #'   logarithm.
 #' @param quantiles Quantiles to predict in place of the mean, increasing numbers between 0 and 1, or NULL. Predictions

@@ -12,7 +12,7 @@
 #' * `global_step`: a count, 0 before the training.
 #' * `classes`: the names of a trained classifier's classes, strings. Of two, the last is the positive class.
 #' * `length`: of a tabular model, a list with `end` (the last step), `batch_size`, `losses` of the validation part at
-#'   the ends of the linear model and of cycles, and `temperature`, which divides the logits of classes. NULL for other
+#'   the ends of a linear model and of cycles, and `temperature`, which divides the logits of classes. NULL for other
 #'   models.
 #' * `evaluation`: the metrics of the last evaluation without a `name`, a named list.
 #' @references The generic function is part of base R.

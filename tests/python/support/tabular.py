@@ -49,6 +49,17 @@ def learned(directory: Path) -> Table:
     return found.table
 
 
+def judged(training: Any) -> list[int]:
+    """Judge a model where its training would, and return the steps until the end."""
+    (hook,) = training.train.hooks
+    done: list[int] = []
+    for step in hook.steps:
+        done.append(step)
+        if hook.judge():
+            break
+    return done
+
+
 def stop_at(tensorflow: Any, step: int) -> Any:
     class Stop(tensorflow.estimator.SessionRunHook):
         def before_run(self, run_context: Any) -> Any:

@@ -24,7 +24,6 @@ from support.tabular import (
     prices,
     regressor,
     rows,
-    stop_at,
 )
 
 from tfdistribute import engine
@@ -40,7 +39,7 @@ from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.tabular import choice
 from tfdistribute.training.train import train
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
-from tfdistribute.training.variables import variable_value
+from tfdistribute.training.variables import variable_names, variable_value
 
 
 @pytest.mark.versions
@@ -107,16 +106,25 @@ def test_two_devices_train_the_same_weights_without_dropout(
     np.testing.assert_allclose(prices(two), prices(one), rtol=1e-4)
 
 
-def test_the_linear_model_learns_first(tensorflow: Any, tmp_path: Path) -> None:
-    described = regressor(tmp_path, epochs=50)
-    steps = 50 * math.ceil(ROWS / 64)
-    first = engine.tabular.ends_of_cycles(steps)[0]
-    train(described, SEED, rows(), hooks=[stop_at(tensorflow, first)])
-    assert global_step(str(tmp_path)) == first
-    assert np.all(variable_value(str(tmp_path), "tabular/weight_3") == 0)
-    assert np.all(variable_value(str(tmp_path), "tabular/linear_weights") != 0)
-    # The checkpoint at its end predicts as the linear model.
-    assert prices(described).std() > 0.1 * PRICE.std()
+@pytest.mark.parametrize("is_linear", [True, False])
+def test_a_better_linear_model_takes_the_place_of_the_layers(
+    tensorflow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_linear: bool
+) -> None:
+    losses = iter([2.0, 3.0, 4.0] if is_linear else [2.0, 1.0, 4.0])
+    monkeypatch.setattr(choice, "_judge", lambda _: (next(losses), None))
+    described = regressor(tmp_path)
+    history = train(described, SEED, rows())
+    table, weight = learned(tmp_path), ("linear_weights" if is_linear else "weight_3")
+    assert table.is_linear == is_linear
+    assert ("The linear model trains 200 steps" in history.notes[0]) == is_linear
+    assert global_step(str(tmp_path)) == table.end
+    # It has the variables of one of them only.
+    assert np.all(variable_value(str(tmp_path), f"tabular/{weight}") != 0)
+    names = variable_names(str(tmp_path))
+    assert is_linear == any("linear" in each for each in names)
+    assert is_linear != any("weight_3" in each for each in names)
+    residuals = prices(described) - PRICE
+    assert np.sqrt(np.mean(residuals**2)) < 0.6 * PRICE.std()
 
 
 def test_numbers_are_described_by_their_known_values() -> None:

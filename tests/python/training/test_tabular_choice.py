@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import shutil
@@ -22,6 +23,7 @@ from support.tabular import (
     SEED,
     SMALL,
     X,
+    judged,
     learned,
     prices,
     regressor,
@@ -40,6 +42,8 @@ from tfdistribute.training.model_directory import SIGNATURE, global_step
 from tfdistribute.training.tabular import choice
 from tfdistribute.training.tabular.validation import split
 from tfdistribute.training.train import train
+
+verb = importlib.import_module("tfdistribute.training.train")
 
 
 def test_an_interrupted_training_continues_to_the_end_that_was_chosen(
@@ -63,17 +67,39 @@ def test_a_worse_cycle_ends_the_choice(tmp_path: Path) -> None:
 
     def train_to(training: Any) -> None:
         assert training.model.model_dir != str(tmp_path)
-        trained.append(training.train.max_steps)
+        assert training.model.table.is_linear == (not trained)
+        trained.extend(judged(training))
 
     chosen = choice.choose_end(
         regressor(tmp_path), SEED, rows(), train_to, lambda *_: {"average_loss": next(steps)}
     )
     assert chosen.table is not None
     assert chosen.table.losses == (5.0, 3.0, 4.0)
-    assert chosen.table.end == engine.tabular.ends_of_cycles(chosen.table.steps)[1]
+    steps = chosen.table.steps
+    assert chosen.table.end == engine.tabular.ends_of_cycles(steps)[0]
+    assert not chosen.table.is_linear
     # As many epochs on 80 percent of the rows.
-    part = math.ceil(0.8 * chosen.table.steps)
-    assert trained == engine.tabular.ends_of_cycles(part)[:3]
+    linear, part = (math.ceil(0.8 * each) for each in (engine.tabular.linear_steps(steps), steps))
+    assert trained == [linear, *engine.tabular.ends_of_cycles(part)[:2]]
+
+
+def test_cycles_are_judged_at_their_ends_in_one_training(tensorflow: Any, tmp_path: Path) -> None:
+    seen: list[list[int]] = []
+
+    def train_here(training: Any) -> None:
+        seen.append([])
+        verb._train_here(training)
+
+    def judge(candidate: Any, *_: Any) -> dict[str, float]:
+        seen[-1].append(global_step(candidate.model_dir))
+        return {"average_loss": 10.0 - len(seen[-1])}
+
+    chosen = choice.choose_end(regressor(tmp_path), SEED, rows(), train_here, judge)
+    assert chosen.table is not None
+    linear, part = seen
+    steps = chosen.table.steps
+    assert linear == [math.ceil(0.8 * engine.tabular.linear_steps(steps))]
+    assert part == engine.tabular.ends_of_cycles(math.ceil(0.8 * steps))
 
 
 @pytest.mark.parametrize(
@@ -94,12 +120,15 @@ def test_the_choice_ends_after_a_cycle_that_is_hardly_better(
         regressor(tmp_path),
         SEED,
         rows(),
-        lambda *_, **__: None,
+        judged,
         lambda *_: {"average_loss": next(following)},
     )
-    assert chosen.table is not None
-    assert chosen.table.losses == losses
-    assert chosen.table.end == engine.tabular.ends_of_cycles(chosen.table.steps)[best]
+    table = chosen.table
+    assert table is not None
+    assert table.losses == losses
+    assert table.is_linear == (best == 0)
+    ends = [table.steps, *engine.tabular.ends_of_cycles(table.steps)]
+    assert table.end == ends[best]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +143,7 @@ def test_large_tables_train_for_fewer_epochs_in_larger_batches(
     table = described.complete_from_input(in_memory(columns).facts()).table
     assert table.batch_size == batch_size
     steps = math.ceil(count / batch_size) * epochs
-    assert table.steps == engine.tabular.with_linear_steps(steps)
+    assert table.steps == steps
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
@@ -144,7 +173,7 @@ def test_a_time_limit_ends_the_choice_after_its_first_part(tmp_path: Path) -> No
         regressor(tmp_path, time_limit_s=1e-9),
         SEED,
         rows(),
-        lambda *_, **__: None,
+        judged,
         lambda *_: {"average_loss": next(losses)},
     )
     assert chosen.table is not None

@@ -10,6 +10,7 @@ import pytest
 from support.inputs import in_memory
 from support.models import model
 from support.strategies import settings
+from support.tabular import judged
 
 from tfdistribute import engine
 from tfdistribute.errors import ArgumentError, InputError
@@ -51,22 +52,23 @@ def learned(directory: Path) -> Table:
 
 def test_the_rows_of_a_validation_choose_and_all_others_train(tmp_path: Path) -> None:
     trained: list[Any] = []
-    judged: list[Any] = []
+    sources: list[Any] = []
 
     def train_to(training: Any, **_: Any) -> None:
         trained.append(training.train.input.facts().rows)
+        judged(training)
 
     def judge(_model: Any, _settings: Any, source: Input) -> dict[str, float]:
-        judged.append(source)
-        return {"average_loss": [3.0, 2.0, 2.5][len(judged) - 1]}
+        sources.append(source)
+        return {"average_loss": [3.0, 2.0, 2.5][len(sources) - 1]}
 
     chosen = choice.choose_end(
         regressor(tmp_path), SEED, TRAINING, train_to, judge, validation=VALIDATION
     )
     assert chosen.table is not None
-    assert trained == [ROWS] * 3
-    assert judged == [VALIDATION] * 3
-    assert chosen.table.end == engine.tabular.ends_of_cycles(chosen.table.steps)[1]
+    assert trained == [ROWS] * 2
+    assert sources == [VALIDATION] * 3
+    assert chosen.table.end == engine.tabular.ends_of_cycles(chosen.table.steps)[0]
 
 
 @pytest.mark.slow
@@ -75,7 +77,7 @@ def test_two_devices_choose_the_same_end_and_train_the_same_weights(
     tensorflow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Rounding grows with the steps and with the rate.
-    monkeypatch.setattr(tabular, "_MOST_EPOCHS", 60)
+    monkeypatch.setattr(tabular, "_MOST_EPOCHS", 30)
     found = []
     for name, config in (("one", SEED), ("two", settings("mirrored", seed=3))):
         history = train(

@@ -103,7 +103,7 @@ def losses_at_temperatures(metrics: Mapping[str, float]) -> dict[float, float]:
 
 
 class _MeanHead(tf.estimator.Head):
-    """A head of several models, whose mean logits a temperature divides; None to report the losses at several.
+    """A head of several models, whose mean logits a temperature divides; None to report only the losses at several.
 
     Source:
         https://arxiv.org/abs/1706.04599, "On Calibration of Modern Neural Networks".
@@ -118,10 +118,9 @@ class _MeanHead(tf.estimator.Head):
         return self._mean(logits) / (self._temperature or 1.0)
 
     def metrics(self, regularization_losses: Any = None) -> Any:
-        found = super().metrics(regularization_losses)
         if self._temperature is None:
-            found.update({name: tf.keras.metrics.Mean(name=name) for name in _TEMPERATURES})
-        return found
+            return {name: tf.keras.metrics.Mean(name=name) for name in _TEMPERATURES}
+        return super().metrics(regularization_losses)
 
     def update_metrics(
         self,
@@ -131,15 +130,15 @@ class _MeanHead(tf.estimator.Head):
         labels: Any,
         regularization_losses: Any = None,
     ) -> Any:
-        found = super().update_metrics(
-            eval_metrics, features, logits, labels, regularization_losses
-        )
-        if self._temperature is None:
-            labels = self._processed_labels(logits, labels)
-            for name, each in _TEMPERATURES.items():
-                losses, weights = self._unweighted_loss_and_weights(logits / each, labels, features)
-                found[name].update_state(losses, sample_weight=weights)
-        return found
+        if self._temperature is not None:
+            return super().update_metrics(
+                eval_metrics, features, logits, labels, regularization_losses
+            )
+        labels = self._processed_labels(logits, labels)
+        for name, each in _TEMPERATURES.items():
+            losses, weights = self._unweighted_loss_and_weights(logits / each, labels, features)
+            eval_metrics[name].update_state(losses, sample_weight=weights)
+        return eval_metrics
 
 
 class MeanBinaryHead(_MeanHead, tf.estimator.BinaryClassHead):

@@ -122,7 +122,7 @@ def _resident_rows(
         columns.matrices,
         tuple(layout.tables.values()),
         unpack,
-        _row_numbers(columns.rows, plan, order.seed),
+        _row_numbers(columns, plan, order.seed),
         plan.replica_batch_size,
         len(plan.shard.own_replicas),
         lambda: engine.step.replica_scale.count_last(
@@ -155,15 +155,15 @@ def _chunks(
 
 
 def _row_numbers(
-    rows: int, plan: BatchPlan, seed: int | None
+    columns: PackedColumns, plan: BatchPlan, seed: int | None
 ) -> Callable[[], Iterator[npt.NDArray[np.integer[Any]]]]:
     batches = max(1, ROW_NUMBERS // plan.replica_batch_size)
-    dtype = np.int32 if rows <= np.iinfo(np.int32).max else np.int64
+    dtype = np.int32 if len(columns.matrices[0]) <= np.iinfo(np.int32).max else np.int64
 
     def row_numbers() -> Iterator[npt.NDArray[np.integer[Any]]]:
-        order = RowOrder(rows, seed)
+        order = RowOrder(columns.rows, seed)
         for positions in plan.chunks(batches):
-            yield order.at(positions).astype(dtype, copy=False)
+            yield columns.places(order.at(positions)).astype(dtype, copy=False)
 
     return row_numbers
 

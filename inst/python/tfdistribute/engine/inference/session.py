@@ -21,7 +21,7 @@ v1 = tf.compat.v1
 
 # Limits of a batch: the time around a run does not count in large ones, and their tensors take little memory.
 MOST_ROWS = 2**16
-MOST_BYTES = 2**24
+MOST_BYTES = 2**22
 
 # An operation that fills a table begins with this.
 _READS_FILE = "InitializeTableFromTextFile"

@@ -1,4 +1,4 @@
-"""Layers of a tabular model, and the linear model that competes with them.
+"""Layers of a tabular model, and the linear model that may take their place.
 
 Source:
     RealMLP: https://arxiv.org/abs/2407.04491, "Better by Default: Strong Pre-Tuned MLPs and Boosted Trees on Tabular
@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow_estimator.python.estimator.canned import linear
 
-from tfdistribute.engine.tabular.schedule import Cycles, Progress, TabularAdam
+from tfdistribute.engine.tabular.schedule import CYCLES, Schedule, TabularAdam
 
 v1 = tf.compat.v1
 # Numbers are clipped smoothly at this many robust scales.
@@ -38,6 +38,7 @@ class Network:
         incomplete: Positions of numbers that were missing in rows of the training.
         cycles: Position of a date, and the factor and the offset that turn its number into a phase.
         ensemble: Number of networks, which share the embeddings. They learn side by side, and the model is their mean.
+        is_linear: Whether a linear model takes the place of the layers. It has one member.
     """
 
     numbers: Sequence[Any]
@@ -54,6 +55,11 @@ class Network:
     weight_decay: float
     learning_rate: float
     steps: int
+    is_linear: bool
+
+    @property
+    def schedule(self) -> Schedule:
+        return Schedule(self.learning_rate, self.steps, 1 if self.is_linear else CYCLES)
 
 
 def make_model_fn(network: Network, head: Any, weights: str | None) -> Callable[..., Any]:
@@ -61,16 +67,19 @@ def make_model_fn(network: Network, head: Any, weights: str | None) -> Callable[
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
         training = mode == tf.estimator.ModeKeys.TRAIN
         step = v1.train.get_or_create_global_step()
-        # Afterwards, the model is what the last step trained.
-        progress = Progress(network.steps, tf.convert_to_tensor(step) - (0 if training else 1))
         with v1.variable_scope("tabular"):
-            logits = _logits(network, features, head.logits_dimension, progress, training)
+            if network.is_linear:
+                logits = _linear(network, features, head.logits_dimension)
+            else:
+                rate = network.dropout * network.schedule.regularization(step) if training else 0.0
+                logits = _layers(network, features, head.logits_dimension, rate)
         if training:
             # The networks of an ensemble learn alone, so each of them has the loss of each row.
-            logits = tf.concat(tf.unstack(logits), 0)
-            labels = tf.concat([labels] * network.ensemble, 0)
+            logits = tf.unstack(logits)
+            labels = tf.concat([labels] * len(logits), 0)
             if weights is not None:
-                features = {weights: tf.concat([features[weights]] * network.ensemble, 0)}
+                features = {weights: tf.concat([features[weights]] * len(logits), 0)}
+            logits = tf.concat(logits, 0)
         else:
             logits = head.mean_logits(logits)
         optimizer = _optimizer(network, step) if training else None
@@ -88,34 +97,37 @@ def make_model_fn(network: Network, head: Any, weights: str | None) -> Callable[
 
 def _optimizer(network: Network, step: Any) -> Any:
     factors = {**_FACTORS, "linear": _LINEAR_RATE / network.learning_rate}
-    rate = Cycles(network.learning_rate, network.steps)
-    optimizer = TabularAdam(rate, network.weight_decay, network.steps, factors)
+    optimizer = TabularAdam(network.schedule, network.weight_decay, factors)
     optimizer.iterations = step
     return optimizer
 
 
-def _logits(network: Network, features: Any, width: int, progress: Progress, training: bool) -> Any:
+def _linear(network: Network, features: Any, width: int) -> Any:
     logits: list[Any] = []
-    deep: list[Any] = []
     if network.numbers:
-        plain, clipped = _read_numbers(network, features)
+        plain, _ = _read_numbers(network, features)
         weights = _variable("linear_weights", [plain.shape[1], width], 0.0)
         bias = _variable("linear_bias", [width], 0.0)
         logits.append(tf.nn.bias_add(tf.matmul(plain, weights), bias))
-        deep.append(_embed(clipped))
     if network.categories:
-        deep.append(tf.keras.layers.DenseFeatures(network.categories)(features))
         logits.append(linear.LinearModel(network.linear, width, name="linear")(features))
-    hidden = tf.concat(deep, 1)
+    return tf.expand_dims(_sum_of_pairs(logits), 0)
+
+
+def _layers(network: Network, features: Any, width: int, dropout: Any) -> Any:
+    """Return the logits of the members; ``dropout`` is a share of their units, a tensor while they train."""
+    inputs: list[Any] = []
+    if network.numbers:
+        inputs.append(_embed(_read_numbers(network, features)[1]))
+    if network.categories:
+        inputs.append(tf.keras.layers.DenseFeatures(network.categories)(features))
+    hidden = tf.concat(inputs, 1)
     hidden *= _variable("scale", [network.ensemble, 1, hidden.shape[1]], 1.0)
-    rate = network.dropout * progress.regularization
-    for index, units in enumerate(network.hidden_units):
-        hidden = _activate(network, _dense(hidden, units, index + 1), index + 1)
-        if training and network.dropout > 0:
-            hidden = tf.nn.dropout(hidden, rate)
-    layers = _dense(hidden, width, len(network.hidden_units) + 1, is_last=True)
-    alone = tf.zeros_like(layers) + _sum_of_pairs(logits)
-    return tf.where(progress.is_linear, alone, layers)
+    for index, units in enumerate(network.hidden_units, 1):
+        hidden = _activate(network, _dense(hidden, units, index), index)
+        if network.dropout > 0 and tf.is_tensor(dropout):
+            hidden = tf.nn.dropout(hidden, dropout)
+    return _dense(hidden, width, len(network.hidden_units) + 1, is_last=True)
 
 
 def _read_numbers(network: Network, features: Any) -> tuple[Any, Any]:

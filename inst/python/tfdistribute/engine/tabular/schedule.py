@@ -1,7 +1,7 @@
 """Schedule of a tabular training: the rate, the weight decay and the dropout of a step.
 
-A linear model learns at first. Then the layers learn in its place, in four cycles of the rate, each twice as long as
-the one before. The rate is 0 at the end of each cycle, so that the model can be judged there.
+The layers learn in four cycles of the rate, each twice as long as the one before, and a linear model in one. The rate
+is 0 at the end of each cycle, so that the model can be judged there.
 """
 
 import math
@@ -12,70 +12,53 @@ import tensorflow as tf
 
 from tfdistribute.engine.optimizers import legacy, with_own_settings
 
-# Share of the steps in which the linear model learns, and the fewest that suffice.
-_LINEAR_SHARE, _LINEAR_STEPS = 1 / 16, 200
-_CYCLES = 4
-_PARTS = 2**_CYCLES - 1
+CYCLES = 4
+# Steps of the linear model per step of the layers, and the fewest that suffice.
+_LINEAR_SHARE, _LINEAR_STEPS = 1 / 15, 200
 BETA_2 = 0.95
 
 
 def ends_of_cycles(steps: int) -> list[int]:
-    """Return the steps at which the rate is 0: after the linear model, and after each cycle of the layers."""
-    first = _linear_steps(steps)
-    ends = [first + (steps - first) * (2**n - 1) / _PARTS for n in range(_CYCLES + 1)]
-    return sorted({max(1, round(end)) for end in ends})
+    """Return the steps at which the rate of the layers is 0."""
+    parts = 2**CYCLES - 1
+    return sorted({max(1, round(steps * (2**n - 1) / parts)) for n in range(1, CYCLES + 1)})
 
 
-def with_linear_steps(steps: int) -> int:
-    """Return the steps of a training whose cycles of the layers take ``steps``."""
-    return steps + max(_LINEAR_STEPS, round(steps * _LINEAR_SHARE / (1 - _LINEAR_SHARE)))
-
-
-def _linear_steps(steps: int) -> int:
-    return max(1, min(_LINEAR_STEPS, steps // 2), round(steps * _LINEAR_SHARE))
+def linear_steps(steps: int) -> int:
+    """Return the steps of a linear model in place of layers that train for ``steps``."""
+    return max(_LINEAR_STEPS, round(steps * _LINEAR_SHARE))
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far a training of ``steps`` is in the step that begins at the global ``step``."""
+class Schedule:
+    """The rate and the regularization of a training of ``steps`` in a number of cycles."""
 
+    learning_rate: float
     steps: int
-    step: Any
+    cycles: int
 
-    @property
-    def of_layers(self) -> Any:
-        """Return the share of the steps after the linear model's, from 0 to 1."""
-        first = _linear_steps(self.steps)
-        share = (tf.cast(self.step, tf.float32) - first) / max(1, self.steps - first)
-        return tf.clip_by_value(share, 0.0, 1.0)
+    def rate(self, step: Any) -> Any:
+        in_cycle = tf.math.log(1 + (2**self.cycles - 1) * self._share(step)) / math.log(2)
+        return self.learning_rate * 0.5 * (1 - tf.cos(2 * math.pi * in_cycle))
 
-    @property
-    def is_linear(self) -> Any:
-        return self.step < _linear_steps(self.steps)
-
-    @property
-    def rate(self) -> Any:
-        in_cycle = tf.math.log(1 + _PARTS * self.of_layers) / math.log(2)
-        alone = tf.cast(self.step, tf.float32) / _linear_steps(self.steps)
-        place = tf.where(self.is_linear, alone, in_cycle)
-        return 0.5 * (1 - tf.cos(2 * math.pi * place))
-
-    @property
-    def regularization(self) -> Any:
+    def regularization(self, step: Any) -> Any:
         """Return the factor of dropout and weight decay, which falls to 0 in the second half."""
-        late = tf.maximum(2 * self.of_layers - 1, 0.0)
+        late = tf.maximum(2 * self._share(step) - 1, 0.0)
         return 0.5 * (1 + tf.cos(math.pi * late))
 
+    def _share(self, step: Any) -> Any:
+        return tf.clip_by_value(tf.cast(step, tf.float32) / max(1, self.steps), 0.0, 1.0)
 
-class Cycles(tf.keras.optimizers.schedules.LearningRateSchedule):
-    def __init__(self, learning_rate: float, steps: int) -> None:
-        self._learning_rate, self._steps = learning_rate, steps
+
+class Rate(tf.keras.optimizers.schedules.LearningRateSchedule):
+    def __init__(self, schedule: Schedule) -> None:
+        self._schedule = schedule
 
     def __call__(self, step: Any) -> Any:
-        return self._learning_rate * Progress(self._steps, tf.cast(step, tf.int64)).rate
+        return self._schedule.rate(step)
 
     def get_config(self) -> dict[str, Any]:
-        return {"learning_rate": self._learning_rate, "steps": self._steps}
+        return {"schedule": self._schedule}
 
 
 class TabularAdam(legacy.Adam):
@@ -84,9 +67,9 @@ class TabularAdam(legacy.Adam):
     ``factors`` holds the factors by the first word of a variable's last name, as in "bias_1".
     """
 
-    def __init__(self, rate: Cycles, decay: float, steps: int, factors: dict[str, float]) -> None:
-        super().__init__(learning_rate=rate, beta_2=BETA_2, epsilon=1e-8, name="Adam")
-        self._decay_rate, self._steps, self._factors = decay, steps, factors
+    def __init__(self, schedule: Schedule, decay: float, factors: dict[str, float]) -> None:
+        super().__init__(learning_rate=Rate(schedule), beta_2=BETA_2, epsilon=1e-8, name="Adam")
+        self._decay_rate, self._schedule, self._factors = decay, schedule, factors
         with_own_settings(self)
 
     def _resource_apply_dense(self, grad: Any, var: Any, apply_state: Any = None) -> Any:
@@ -95,7 +78,7 @@ class TabularAdam(legacy.Adam):
         if factor is not None or self._decay_rate == 0:
             return adam
         rate = state[var.device, var.dtype.base_dtype]["lr_t"]
-        decay = self._decay_rate * Progress(self._steps, self.iterations).regularization
+        decay = self._decay_rate * self._schedule.regularization(self.iterations)
         with tf.control_dependencies([adam]):
             return var.assign_sub(rate * decay * var.read_value(), read_value=False)
 

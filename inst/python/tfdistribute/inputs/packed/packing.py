@@ -56,16 +56,25 @@ class Column(Description):
 
 @dataclass(frozen=True)
 class PackedColumns:
-    matrices: Matrices  # One C-order array of shape [rows, columns] per dtype.
+    """Columns of numbers and codes.
+
+    Args:
+        matrices: One C-order array of shape [rows, columns] per dtype.
+        chosen: The rows of the matrices that are meant, in this order; None for all.
+    """
+
+    matrices: Matrices
     layout: Layout
+    chosen: npt.NDArray[np.integer[Any]] | None = None
 
     @property
     def rows(self) -> int:
-        return len(self.matrices[0])
+        return len(self.matrices[0] if self.chosen is None else self.chosen)
 
     def values(self, name: str, rows: slice) -> npt.NDArray[Any]:
         slot, table = self.layout.slots[name], self.layout.tables.get(name)
-        values = slot.of(self.matrices)[rows].reshape(-1, *slot.facts.shape)
+        held = slot.of(self.matrices)[rows if self.chosen is None else self.chosen[rows]]
+        values = held.reshape(-1, *slot.facts.shape)
         return values if table is None else table[values]
 
     def with_columns(self, numbers: Mapping[str, npt.NDArray[Any]]) -> "PackedColumns":
@@ -73,25 +82,29 @@ class PackedColumns:
         own = Layout.of(
             [ColumnFacts(name, TYPES_OF_DTYPES[each.dtype.name]) for name, each in numbers.items()]
         )
-        matrices = own.empty(self.rows)
+        matrices = own.empty(len(self.matrices[0]))
+        rows = slice(None) if self.chosen is None else self.chosen
         for name, slot in own.slots.items():
-            slot.of(matrices)[:, 0] = numbers[name]
-        return PackedColumns((*self.matrices, *matrices), self.layout.join(own))
+            slot.of(matrices)[rows, 0] = numbers[name]
+        return PackedColumns((*self.matrices, *matrices), self.layout.join(own), self.chosen)
+
+    def places(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.integer[Any]]:
+        """Return where rows are in the matrices."""
+        return rows if self.chosen is None else self.chosen[rows]
 
     def gather(self, rows: npt.NDArray[np.integer]) -> Matrices:
         """Copy rows by numbers of shape [batches, examples] into arrays of shape [batches, examples, columns]."""
-        return tuple(np.take(matrix, rows, axis=0) for matrix in self.matrices)
+        return tuple(np.take(matrix, self.places(rows), axis=0) for matrix in self.matrices)
 
     def subset(self, rows: npt.NDArray[np.integer[Any]]) -> "PackedColumns":
-        matrices = self.layout.empty(len(rows))
-        for matrix, copied in zip(self.matrices, matrices, strict=True):
-            np.take(matrix, rows, axis=0, out=copied)
-        return PackedColumns(matrices, self.layout)
+        """Choose rows, which are not copied."""
+        return replace(self, chosen=self.places(rows))
 
     def checksum(self) -> str:
         texts = ("\0".join(map(str, table)) for table in self.layout.tables.values())
         encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
-        return checksum([*(matrix.data for matrix in self.matrices), *encoded])
+        arrays = (*self.matrices, *(() if self.chosen is None else (self.chosen,)))
+        return checksum([*(each.data for each in arrays), *encoded])
 
     def check(self, accepted: AcceptedValues) -> None:
         check_columns(self.layout, self.matrices, accepted, lambda row: f"row {row + 1}")
@@ -99,7 +112,7 @@ class PackedColumns:
     def range(self, name: str) -> tuple[float, float] | None:
         if name in self.layout.tables or self.rows == 0:
             return None
-        values = self.layout.slots[name].of(self.matrices)
+        values = self.values(name, slice(None))
         return float(values.min()), float(values.max())
 
 

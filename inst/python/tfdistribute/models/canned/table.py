@@ -93,6 +93,7 @@ class Table:
         losses: Loss of the validation part at the ends of cycles.
         temperature: What divides the logits of classes; None if it is not chosen yet, and for numbers.
         n_classes, label_vocabulary: Classes; None for numbers.
+        is_linear: Whether a linear model takes the place of the layers.
     """
 
     numbers: tuple[Number, ...]
@@ -106,6 +107,7 @@ class Table:
     temperature: float | None = None
     n_classes: int | None = None
     label_vocabulary: tuple[str, ...] | None = None
+    is_linear: bool = False
 
     def as_text(self) -> str:
         return json.dumps(asdict(self))

@@ -77,7 +77,7 @@ class Tabular(Canned):
         if self.epochs is not None:
             return of_epoch * self.epochs
         epochs = min(max(_LEAST_EPOCHS, _ROWS_OF_EPOCHS // rows), _MOST_EPOCHS)
-        return engine.tabular.with_linear_steps(of_epoch * epochs)
+        return of_epoch * epochs
 
     def _batch(self, rows: int) -> int:
         # Large batches take less time per row, but small tables need many steps.
@@ -104,7 +104,7 @@ class Tabular(Canned):
         assert table is not None
         constants, members = table.constants(), self.ensemble or table.ensemble
         layers = TabularLayers(features, parts["numbers"], constants, self.units, members)
-        if engine.tabular.Progress(table.steps, features.step - 1).is_linear:
+        if table.is_linear:
             logits = layers.linear(parts["linear"])
         else:
             activation = keras_activation(self.activation)
@@ -151,6 +151,7 @@ class Tabular(Canned):
             weight_decay=self.weight_decay,
             learning_rate=self.learning_rate or self.usual_rate,
             steps=table.steps,
+            is_linear=table.is_linear,
         )
         model_fn = engine.tabular.make_model_fn(
             network, self.head(head, table), head["weight_column"]

@@ -33,7 +33,7 @@ class TabularLayers:
     members: int
 
     def linear(self, categories: "Sequence[FeatureColumn]") -> Result:
-        """Return the logits of the linear model, the same for each member."""
+        """Return the logits of the linear model, which is its only member."""
         program, parts = self.features.program, []
         if self.numbers:
             plain, _ = self._read_numbers()
@@ -43,8 +43,7 @@ class TabularLayers:
             )
         if categories:
             parts.append(linear(self.features, categories, self.units, "sum", f"{_SCOPE}/linear"))
-        one = program.op("expand_dims", program.add(parts), 1)
-        return program.op("repeat", one, self.members, axis=1)
+        return program.op("expand_dims", program.add(parts), 1)
 
     def deep(
         self, categories: "Sequence[FeatureColumn]", hidden_units: Sequence[int], activation: str

@@ -4,7 +4,7 @@ import math
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tfdistribute import engine
@@ -63,8 +63,14 @@ def choose_end(
             argument="epochs",
             value="NULL",
         )
-    parts = _parts(completed, settings, source) if validation is None else (source, validation)
-    return _choose(completed, settings, source, parts, train, evaluate, listener)
+    part, judges = (
+        _parts(completed, settings, source) if validation is None else (source, validation)
+    )
+    rows, of = part.facts().rows, source.facts().rows
+    assert rows is not None and of is not None
+    part = part.repeated(table.batch_size)
+    trials = _Trials(_quiet(settings), part, judges, train, evaluate, listener)
+    return _choose(completed, trials, rows / of)
 
 
 def _parts(model: Tabular, settings: RunSettings, source: Input) -> tuple[Input, Input]:
@@ -75,40 +81,56 @@ def _parts(model: Tabular, settings: RunSettings, source: Input) -> tuple[Input,
     return source.subset(trained), source.subset(held)
 
 
-def _choose(
-    model: Tabular,
-    settings: RunSettings,
-    source: Input,
-    parts: tuple[Input, Input],
-    train: Train,
-    evaluate: Evaluate,
-    listener: Listener | None,
-) -> Tabular:
-    table, rows, of = model.table, parts[0].facts().rows, source.facts().rows
-    assert table is not None and rows is not None and of is not None
-    part, judges = parts[0].repeated(table.batch_size), parts[1]
+@dataclass(frozen=True)
+class _Trials:
+    """Trainings on a part of the rows, each judged by other rows. ``found`` holds losses, and their temperatures."""
+
+    settings: RunSettings
+    part: Input
+    judges: Input
+    train: Train
+    evaluate: Evaluate
+    listener: Listener | None
+    found: list[tuple[float, float | None]] = field(default_factory=list)
+
+    def learn(self, model: Tabular, ends: list[int], is_enough: Callable[[], bool]) -> None:
+        """Train a model in a temporary directory and judge it at the ``ends``, until it ``is_enough``."""
+        with tempfile.TemporaryDirectory(prefix="tfdistribute-validation-") as directory:
+            candidate = replace(model, model_dir=directory)
+
+            def judge() -> bool:
+                self.found.append(_judge(self.evaluate(candidate, self.settings, self.judges)))
+                return is_enough()
+
+            hook = engine.hooks.SaveAtSteps(directory, ends, judge)
+            spec, settings = TrainSpec(self.part, ends[-1], (hook,)), self.settings
+            self.train(Training("train", candidate, settings, spec, listener=self.listener))
+
+
+def _choose(model: Tabular, trials: _Trials, share: float) -> Tabular:
+    table, found, clock = model.table, trials.found, _Clock(model.time_limit_s, 1 / share)
+    assert table is not None
+    linear_steps, ends_of = engine.tabular.linear_steps(table.steps), engine.tabular.ends_of_cycles
     # As many epochs as on all rows.
-    steps = math.ceil(table.steps * rows / of)
-    ends = engine.tabular.ends_of_cycles(steps)
-    losses: list[float] = []
-    temperatures: list[float | None] = []
-    clock = _Clock(model.time_limit_s, ends, table.steps / steps)
-    with tempfile.TemporaryDirectory(prefix="tfdistribute-validation-") as directory:
-        candidate = replace(model.with_table(steps=steps), model_dir=directory)
-        for end in ends:
-            spec = TrainSpec(part, end)
-            train(Training("train", candidate, _quiet(settings), spec, listener=listener))
-            loss, temperature = _judge(evaluate(candidate, _quiet(settings), judges))
-            losses.append(loss)
-            temperatures.append(temperature)
-            # The layers may need more than one cycle to be better than the linear model, which is the first.
-            before = min(losses[1:-1], default=None)
-            is_hardly_better = before is not None and losses[-1] > before - _GAIN * abs(before)
-            if is_hardly_better or not clock.allows_another(len(losses)):
-                break
+    linear, steps = math.ceil(linear_steps * share), math.ceil(table.steps * share)
+    ends = ends_of(steps)
+
+    def is_enough() -> bool:
+        # The layers may need more than one cycle to be better than the linear model.
+        *before, last = [loss for loss, _ in found[1:]]
+        is_hardly_better = bool(before) and last > min(before) - _GAIN * abs(min(before))
+        return is_hardly_better or not clock.allows(*ends[len(before) : len(before) + 2])
+
+    trials.learn(model.with_table(steps=linear, is_linear=True), [linear], lambda: True)
+    if clock.allows(linear, linear + ends[0]):
+        clock.restart()
+        trials.learn(model.with_table(steps=steps), ends, is_enough)
+    losses = tuple(loss for loss, _ in found)
     best = losses.index(min(losses))
-    end = engine.tabular.ends_of_cycles(table.steps)[best]
-    return model.with_table(end=end, losses=tuple(losses), temperature=temperatures[best])
+    chosen = model.with_table(losses=losses, temperature=found[best][1])
+    if best == 0:
+        return chosen.with_table(steps=linear_steps, end=linear_steps, is_linear=True)
+    return chosen.with_table(end=ends_of(table.steps)[best - 1])
 
 
 def _no_choice(model: Tabular) -> ArgumentError:
@@ -142,19 +164,23 @@ def _quiet(settings: RunSettings) -> RunSettings:
 
 
 class _Clock:
-    """Decides whether another cycle, and then the training on all rows to its end, fit into the time limit."""
+    """Decides whether more steps, and then the training on ``growth`` times the rows, fit into the time limit."""
 
-    def __init__(self, limit_s: float | None, ends: list[int], growth: float) -> None:
-        self._limit_s, self._ends, self._growth = limit_s, ends, growth
-        self._began = time.monotonic()
+    def __init__(self, limit_s: float | None, growth: float) -> None:
+        self._limit_s, self._growth = limit_s, growth
+        self._began = self._restarted = time.monotonic()
 
-    def allows_another(self, done: int) -> bool:
-        if self._limit_s is None or done == len(self._ends):
+    def restart(self) -> None:
+        self._restarted = time.monotonic()
+
+    def allows(self, done: int, following: int | None = None) -> bool:
+        """Return whether the steps to ``following`` fit, after ``done`` since the restart; None if there are none."""
+        if self._limit_s is None or following is None:
             return True
-        spent = time.monotonic() - self._began
-        step_s = spent / self._ends[done - 1]
-        following = self._ends[done]
-        return step_s * following * (1 + self._growth) <= self._limit_s
+        now = time.monotonic()
+        step_s = (now - self._restarted) / done
+        rest_s = step_s * (following - done + following * self._growth)
+        return now - self._began + rest_s <= self._limit_s
 
 
 def steps_note(model: Tabular) -> str:
@@ -162,6 +188,8 @@ def steps_note(model: Tabular) -> str:
     table = model.table
     assert table is not None and table.end is not None
     length = f"The model trains {table.end:,} steps of {table.batch_size} rows"
+    if table.is_linear:
+        length = length.replace("The", "The linear", 1)
     if not table.losses:
         return f"{length}."
     shown = ", ".join(f"{loss:.4g}" for loss in table.losses)
@@ -171,6 +199,6 @@ def steps_note(model: Tabular) -> str:
         else f" The temperature of its logits is {table.temperature:.3g}."
     )
     return (
-        f"{length}, because of the losses on the validation rows after {len(table.losses)} of "
-        f"{len(engine.tabular.ends_of_cycles(table.steps))} cycles: {shown}.{at}"
+        f"{length}, because of the losses on the validation rows of a linear model and after {len(table.losses) - 1} "
+        f"of {engine.tabular.CYCLES} cycles of the layers: {shown}.{at}"
     )
