@@ -15,7 +15,8 @@
 #' @param types Types of columns, instead of the types in the file: a named list or vector of `"float"`, `"integer"`,
 #'   `"integer64"`, `"string"`, `"logical"`, `"date"` or `"datetime"`.
 #' @param impute Replacement for missing values in features: a named list with a value per feature. NULL (default) makes
-#'   missing values an error. Missing responses are always an error.
+#'   missing values an error, except for [tabular_regressor()] and [tabular_classifier()]. Missing responses are always
+#'   an error.
 #' @param weights Name of the column that contains the weight of each row, a string. NULL for equal weights. See
 #'   [input_transform].
 #' @param on_bad_row How to handle a row with a value that does not fit its column's type, a number beyond 3.4e38, an

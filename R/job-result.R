@@ -51,7 +51,7 @@ saved_history <- function(job) {
     call_backend("training_history", model_dir = job$model_dir),
     tfdistribute_model_directory_error = function(error) NULL,
     tfdistribute_backend_error = function(error) {
-      rlang::warn(c(error$problem, i = error$remedy))
+      rlang::warn(c(error$problem, i = error$remedy), "tfdistribute_history_warning")
       NULL
     }
   )

@@ -38,6 +38,7 @@
 #' @section Errors:
 #' * The errors of [launch()], from `job_wait()`, if the job fails.
 #' * `tfdistribute_argument_error` if `job` is not a handle, or does not have the task.
+#' * `tfdistribute_history_warning`, a warning, if the job ended well and this machine cannot read its `model_dir`.
 #' @family jobs
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(

@@ -98,7 +98,9 @@ write_dockerfile <- function(
   if (length(wrong) > 0) {
     abort_argument(wrong[[1]], "names of R packages", "packages")
   }
-  writeLines(dockerfile_lines(base, python_packages(version, gpu), packages), path)
+  # Files in az:// need packages of their own; pyarrow reads other buckets.
+  python <- c(python_packages(version, gpu), "azure-storage-blob", "azure-identity")
+  writeLines(dockerfile_lines(base, python, packages), path)
   invisible(path)
 }
 

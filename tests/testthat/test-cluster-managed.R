@@ -150,6 +150,7 @@ test_that("a Dockerfile has steps that a shell understands", {
     expect_match(installed, paste0("\"", package, "\""), fixed = TRUE)
   }
   expect_match(steps, "\"tensorflow==2.21.*\"", all = FALSE, fixed = TRUE)
+  expect_match(steps, "\"azure-storage-blob\" \"azure-identity\"", all = FALSE, fixed = TRUE)
   expect_snapshot(error = TRUE, {
     write_dockerfile(base = "a b")
     write_dockerfile(packages = "x'; rm -rf /")

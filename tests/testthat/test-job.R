@@ -206,7 +206,8 @@ test_that("an ended job whose storage this machine cannot read has a history wit
   )
   expect_warning(
     history <- job_history(a_job()),
-    "\"s3://b/m\" cannot be read.*Check the \\{keys\\}"
+    "\"s3://b/m\" cannot be read.*Check the \\{keys\\}",
+    class = "tfdistribute_history_warning"
   )
   expect_identical(history$global_step, 100L)
   expect_identical(nrow(history$losses), 0L)

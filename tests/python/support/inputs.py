@@ -39,5 +39,8 @@ def _column(name: str, values: Any) -> dict[str, Any]:
         levels = list(values.levels)
         return {"name": name, "type": "string", "values": lambda: wire, "levels": levels}
     array = np.asarray(values)
+    if array.dtype.kind == "M":
+        days = np.where(np.isnat(array), np.nan, array.astype("datetime64[D]").astype(float))
+        return {"name": name, "type": "date", "values": lambda: days, "shape": []}
     kind = _TYPES[array.dtype.kind]
     return {"name": name, "type": kind, "values": lambda: array, "shape": list(array.shape[1:])}

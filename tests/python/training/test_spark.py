@@ -155,6 +155,26 @@ def test_rows_of_spark_give_the_weights_and_metrics_of_the_same_rows_in_memory(
     assert list(staging.iterdir()) == []
 
 
+@pytest.mark.full
+def test_rows_of_spark_train_the_tabular_model_of_the_same_rows_in_memory(
+    tensorflow: ModuleType, classic: Any, tmp_path: Path
+):
+    names = ("petal length", "word", "gap", "y")
+    paths = spark.write_rows(classic, names, str(tmp_path))
+    written = Parquet(paths=tuple(paths), response="y")
+    gap = np.where(np.isin(np.arange(ROWS), [3, 5]), np.nan, np.arange(ROWS)).astype("float32")
+    here = in_memory(
+        {"petal length": X.astype("float32"), "word": Factor(WORDS, LABELS), "gap": gap, "y": Y}
+    )
+    found = []
+    for name, source in (("spark", written), ("memory", here)):
+        fields = {"model_dir": str(tmp_path / name), "hidden_units": [8], "epochs": 3}
+        described = read(Model, {"kind": "tabular_regressor", **fields})
+        train(described, SETTINGS, source)
+        found.append(concatenate(predict(described, SETTINGS, here))["predictions"])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
+
+
 def test_staging_that_spark_cannot_write_is_named(classic: Any, tmp_path: Path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot write the rows into `staging`") as caught:

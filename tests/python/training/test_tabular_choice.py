@@ -146,25 +146,54 @@ def test_large_tables_train_for_fewer_epochs_in_larger_batches(
     assert table.steps == steps
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "csv"])
 def test_files_train_the_model_of_a_data_frame(tensorflow: Any, tmp_path: Path, kind: str) -> None:
-    names = np.array(CITIES)[CITY]
-    path = str(tmp_path / f"rows.{kind}")
-    write = (
-        arrow_module("pyarrow.csv").write_csv
-        if kind == "csv"
-        else arrow_module("pyarrow.parquet").write_table
+    gone = np.arange(ROWS) % 11 == 3
+    days = np.datetime64("2020-01-01") + np.arange(ROWS)
+    table = arrow_module("pyarrow").table(
+        {
+            "x": [None if each else float(x) for each, x in zip(gone, X, strict=True)],
+            "count": [None if each else int(city) for each, city in zip(gone, CITY, strict=True)],
+            "city": [None if each else CITIES[n] for each, n in zip(gone, CITY, strict=True)],
+            "far": [None if each else bool(x > 0) for each, x in zip(gone, X, strict=True)],
+            "day": [None if each else day.item() for each, day in zip(gone, days, strict=True)],
+            "y": PRICE,
+        }
     )
-    write(arrow_module("pyarrow").table({"x": X, "city": names, "y": PRICE}), path)
-    files = read(Input, {"kind": kind, "paths": [path], "response": "y"})
-    levels = sorted(CITIES)
-    here = rows(z=None, city=Factor(np.array([levels.index(each) for each in names]), levels))
+    files = read(Input, {"kind": kind, "paths": [write(table, kind, tmp_path)], "response": "y"})
+    # As R sends a data frame with missing values to a tabular model.
+    cities, flags = sorted([*CITIES, "NA"]), ["FALSE", "NA", "TRUE"]
+    codes = np.array([cities.index(CITIES[each]) for each in CITY])
+    here = rows(
+        z=None,
+        x=np.where(gone, np.nan, X).astype("float32"),
+        count=np.where(gone, np.nan, CITY).astype("float32"),
+        city=Factor(np.where(gone, cities.index("NA"), codes), cities),
+        far=Factor(np.where(gone, 1, 2 * (X > 0)), flags),
+        day=np.where(gone, np.datetime64("NaT"), days),
+    )
     found = []
     for name, source in (("here", here), ("files", files)):
         described = regressor(tmp_path / name, epochs=4)
         train(described, SEED, source)
-        found.append(prices(described, here))
-    np.testing.assert_allclose(found[1], found[0], rtol=1e-5)
+        found += [prices(described, here), prices(described, files)]
+        assert evaluate(described, RunSettings(), files)["average_loss"] > 0
+    for each in found[1:]:
+        np.testing.assert_allclose(each, found[0], rtol=1e-5)
+
+
+def write(table: Any, kind: str, directory: Path) -> str:
+    path = str(directory / f"rows.{kind}")
+    if kind == "arrow":
+        # With the codes of a dictionary.
+        table = table.set_column(2, "city", table.column("city").dictionary_encode())
+        with arrow_module("pyarrow.ipc").new_file(path, table.schema) as writer:
+            writer.write_table(table)
+    elif kind == "csv":
+        arrow_module("pyarrow.csv").write_csv(table, path)
+    else:
+        arrow_module("pyarrow.parquet").write_table(table, path)
+    return path
 
 
 def test_a_time_limit_ends_the_choice_after_its_first_part(tmp_path: Path) -> None:

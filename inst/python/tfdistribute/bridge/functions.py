@@ -119,7 +119,7 @@ def _predict(
     options |= {"predict_keys": predict_keys, "hooks": tuple(read_hooks(hooks))}
     if as_task:
         return training.predict_shard(model, settings, input, **options)
-    source = input.reading(model.types_read())
+    source = model.reading(input)
     if not (by_batch or hooks):
         # Iterators and hooks show the user each batch.
         source = source.in_large_batches()

@@ -72,6 +72,13 @@ class Input(Description):
         """
         return self
 
+    def with_missing(self) -> "Input":
+        """Return the same rows, in which missing features are NaN or labels, if they are read from tables; else itself.
+
+        Whole numbers are read as numbers, and TRUE and FALSE as labels, because both may be missing.
+        """
+        return self
+
     def with_codes(self, compute: ComputeCodes) -> "Input":
         """Return an input that also has columns of whole numbers, if its rows are in memory; else itself.
 

@@ -12,6 +12,7 @@ from tfdistribute.descriptions import Description, check_directory
 from tfdistribute.descriptions.constraints import Fact, MayDiffer, Text
 from tfdistribute.errors import UnsupportedError
 from tfdistribute.files import absolute_path
+from tfdistribute.inputs import Input
 from tfdistribute.models.feature_columns.description import FeatureRequirement
 from tfdistribute.models.serving import tensors_receiver
 
@@ -112,6 +113,10 @@ class Model(Description):
     def types_read(self) -> Mapping[str, str]:
         """Return the types to read features in that may hold doubles, as in ``Input.reading``."""
         return {}
+
+    def reading(self, source: Input) -> Input:
+        """Return the same rows as the model reads them."""
+        return source.reading(self.types_read())
 
     def accepted_values(self, facts: InputFacts, needs_label: bool) -> AcceptedValues:
         return [

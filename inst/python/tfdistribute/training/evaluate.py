@@ -121,7 +121,7 @@ def evaluate(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#evaluate
     """
-    spec = EvalSpec(source.reading(model.types_read()), steps, name, tuple(hooks))
+    spec = EvalSpec(model.reading(source), steps, name, tuple(hooks))
     context = HookContext.here("evaluate", model.model_dir)
     check_hooks(spec.hooks, context)
     if steps is None:

@@ -55,7 +55,7 @@ def predict(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#predict
     """
-    source = source.reading(model.types_read())
+    source = model.reading(source)
     context = HookContext.here("predict", model.model_dir)
     check_hooks(hooks, context)
     prepared, checkpoint = prepare_use("predict", model, settings, source, checkpoint_path)

@@ -58,14 +58,14 @@ def train(
     notes: tuple[str, ...] = ()
     if isinstance(model, Tabular):
         # Files would be read once an epoch. The tasks of a cluster read their own parts.
-        source = source.in_memory() if member is None else source
+        source = model.reading(source).in_memory() if member is None else source
         model = complete_tabular(
             model, settings, source, steps, max_steps, listener, member is None, validation
         )
         assert model.table is not None
         source, max_steps = source.repeated(model.table.batch_size), model.table.end
         notes = (steps_note(model),)
-    spec = TrainSpec(source.reading(model.types_read()), max_steps, tuple(hooks))
+    spec = TrainSpec(model.reading(source), max_steps, tuple(hooks))
     training = Training(
         "train", model, settings, spec, None, steps, saving_listeners, listener, notes
     )

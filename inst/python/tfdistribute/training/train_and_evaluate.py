@@ -46,9 +46,8 @@ def train_and_evaluate(
             argument="object",
             value=model.kind,
         )
-    types = model.types_read()
-    train_spec = replace(train_spec, input=train_spec.input.reading(types))
-    eval_spec = replace(eval_spec, input=eval_spec.input.reading(types))
+    train_spec = replace(train_spec, input=model.reading(train_spec.input))
+    eval_spec = replace(eval_spec, input=model.reading(eval_spec.input))
     training = Training(
         "train_and_evaluate", model, settings, train_spec, eval_spec, listener=listener
     )

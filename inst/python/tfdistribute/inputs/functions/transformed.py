@@ -77,6 +77,11 @@ class Transformed(Input, kind="transformed"):
             return self
         return replace(self, source=self.source.reading(types))
 
+    def with_missing(self) -> "Transformed":
+        if self.transform is not None:
+            return self
+        return replace(self, source=self.source.with_missing())
+
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
     ) -> InputFunction:

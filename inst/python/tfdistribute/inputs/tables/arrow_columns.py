@@ -187,7 +187,9 @@ class TableColumns:
             fill_value = self.layout.tables[facts.name].tolist().index(fill_value)
         elif isinstance(fill_value, str):
             fill_value = fill_value.encode()
-        filled = np.array(values)
+        # Days are whole numbers here.
+        with_fractions = values.dtype.kind == "i" and isinstance(fill_value, float)
+        filled = np.array(values, np.float64 if with_fractions else values.dtype)
         filled[missing] = fill_value
         return filled
 
@@ -201,7 +203,10 @@ def values_of(column: Any, facts: ColumnFacts) -> _Masked:
     if facts.shape:
         return _lists(column, facts, missing)
     if facts.type == "string":
-        if not pyarrow.types.is_large_string(column.type):
+        if pyarrow.types.is_boolean(column.type):
+            # As R writes them.
+            column = arrow_module("pyarrow.compute").utf8_upper(column.cast(pyarrow.string()))
+        elif not pyarrow.types.is_large_string(column.type):
             column = column.cast(pyarrow.string())
         return column.cast(pyarrow.large_binary()).to_numpy(), missing
     values = _numbers(column, facts.type, missing is not None)

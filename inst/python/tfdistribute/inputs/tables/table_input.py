@@ -1,6 +1,7 @@
 """Base class of table file inputs: selection of columns and types."""
 
 import copy
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -25,6 +26,9 @@ from tfdistribute.sharding import RangePlan, Shard
 
 # Every column takes time of its own at each step; more have to be one column with many values per row.
 MOST_FEATURES = 100_000
+
+# The label of a missing label, as in R.
+MISSING_LABEL = "NA"
 
 # Rows that are copied into memory at once.
 _ROWS_AT_ONCE = 2**16
@@ -82,6 +86,26 @@ class TableInput(FileInput):
             for each in layout.facts.values()
         ]
         return self._with_columns(layout=Layout.of(facts, layout.tables))
+
+    def with_missing(self) -> "TableInput":
+        source: Any = self._source
+        columns = source.columns
+        facts = {
+            each.name: each if each.name == self.response else _with_room(each)
+            for each in columns.layout.facts.values()
+        }
+        tables = {
+            name: _with_label(table, MISSING_LABEL) for name, table in columns.layout.tables.items()
+        }
+        missing = {
+            each.name: MISSING_LABEL if each.type == "string" else math.nan
+            for each in facts.values()
+            if each.name != self.response
+        }
+        return self._with_columns(
+            layout=Layout.of(facts.values(), tables),
+            fill_values={**missing, **columns.fill_values},
+        )
 
     def _without_bad_rows(self, files: TableFiles) -> Source:
         if not self.skips:
@@ -176,6 +200,12 @@ class TableInput(FileInput):
                 argument="paths",
                 value=file.path,
             )
+
+
+def _with_room(facts: ColumnFacts) -> ColumnFacts:
+    """Return a type of column that has a value for missing ones."""
+    types = {"integer": "float", "integer64": "float", "logical": "string"}
+    return replace(facts, type=types.get(facts.type, facts.type))
 
 
 def _prefer_indexed(facts: ColumnFacts, indexed: ColumnFacts | None) -> ColumnFacts:

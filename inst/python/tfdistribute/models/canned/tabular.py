@@ -12,6 +12,7 @@ from tfdistribute import engine
 from tfdistribute.columns import InputFacts
 from tfdistribute.descriptions.constraints import Count, Expected, Fact, Ge, Gt, Len, Lt
 from tfdistribute.errors import InputError, UnsupportedError
+from tfdistribute.inputs import Input
 from tfdistribute.models.canned.activations import find_activation, keras_activation
 from tfdistribute.models.canned.classifier import Classifier
 from tfdistribute.models.canned.description import Canned, Regressor
@@ -90,6 +91,9 @@ class Tabular(Canned):
     def with_table(self, **changes: Any) -> "Tabular":
         assert self.table is not None
         return replace(self, learned=replace(self.table, **changes).as_text())
+
+    def reading(self, source: Input) -> Input:
+        return super().reading(source.with_missing())
 
     def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
         raise UnsupportedError(

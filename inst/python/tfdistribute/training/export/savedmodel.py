@@ -138,7 +138,7 @@ def _receiver(prepared: Prepared, request: Request | None) -> Callable[[], Any]:
 
 def _tensors_of(prepared: Prepared, source: Input) -> Callable[[], Any]:
     model = prepared.model
-    facts = source.reading(model.types_read()).facts()
+    facts = model.reading(source).facts()
     if facts.features is None:
         raise UnsupportedError(
             "`input` is a function, so the features of a request are not known.",

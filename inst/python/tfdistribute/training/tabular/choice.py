@@ -17,8 +17,8 @@ from tfdistribute.training.model_directory import ModelDirectory
 from tfdistribute.training.specs import Training, TrainSpec
 from tfdistribute.training.tabular.validation import split
 
-# The next cycle, which takes longer than all before it, follows a loss that is lower by this share.
-_GAIN = 0.005
+# The next cycle, which takes longer than all before it, follows a loss that is lower by at least this share.
+_LEAST_GAIN = 0.005
 # The checkpoint at the end of each training is enough.
 _RARELY_S = 86_400.0
 
@@ -49,7 +49,7 @@ def choose_end(
         raise _no_choice(model)
     known: Any = model.complete_from_signature(ModelDirectory(model.model_dir).structure)
     if known.table is None or known.table.end is None:
-        source = source.in_memory()
+        source = model.reading(source).in_memory()
     completed = known.complete_from_input(source.facts())
     completed.check(source.facts())
     table = completed.table
@@ -64,7 +64,9 @@ def choose_end(
             value="NULL",
         )
     part, judges = (
-        _parts(completed, settings, source) if validation is None else (source, validation)
+        _parts(completed, settings, source)
+        if validation is None
+        else (source, model.reading(validation))
     )
     rows, of = part.facts().rows, source.facts().rows
     assert rows is not None and of is not None
@@ -113,12 +115,12 @@ def _choose(model: Tabular, trials: _Trials, share: float) -> Tabular:
     linear_steps, ends_of = engine.tabular.linear_steps(table.steps), engine.tabular.ends_of_cycles
     # As many epochs as on all rows.
     linear, steps = math.ceil(linear_steps * share), math.ceil(table.steps * share)
-    ends = ends_of(steps)
+    ends, gain = ends_of(steps), _gain(trials.judges.facts().rows)
 
     def is_enough() -> bool:
         # The layers may need more than one cycle to be better than the linear model.
         *before, last = [loss for loss, _ in found[1:]]
-        is_hardly_better = bool(before) and last > min(before) - _GAIN * abs(min(before))
+        is_hardly_better = bool(before) and last > min(before) - gain * abs(min(before))
         return is_hardly_better or not clock.allows(*ends[len(before) : len(before) + 2])
 
     trials.learn(model.with_table(steps=linear, is_linear=True), [linear], lambda: True)
@@ -131,6 +133,11 @@ def _choose(model: Tabular, trials: _Trials, share: float) -> Tabular:
     if best == 0:
         return chosen.with_table(steps=linear_steps, end=linear_steps, is_linear=True)
     return chosen.with_table(end=ends_of(table.steps)[best - 1])
+
+
+def _gain(rows: int | None) -> float:
+    """Return by which share losses on some rows differ by more than chance."""
+    return max(_LEAST_GAIN, 1 / math.sqrt(max(1, rows or 1)))
 
 
 def _no_choice(model: Tabular) -> ArgumentError:
