@@ -12,11 +12,11 @@
 #' Rows are a data frame, a Spark table, or files of [input_parquet()], [input_arrow()] or [input_csv()], for which
 #' there must be room in memory. `train()` accepts no `steps`, `epochs` and `batch_size`.
 #' Two models learn from the rows that are not in the validation part: a linear one, and then the layers, in four cycles
-#' of the learning rate, each twice as long as the one before, until one is less than 0.5 percent better. The validation
-#' part chooses the linear model or the best end of a cycle, and the model itself trains on all rows to that end. The
-#' temperature that divides the logits of classes has the least loss on the validation part, too. With a cluster, this
-#' session chooses, and the processes of the cluster train on all rows. A message and the notes of the history report
-#' the choice.
+#' of the learning rate, each twice as long as the one before, until one is hardly better: by less than 1 percent, or
+#' than one over the root of the number of validation rows. The validation part chooses the linear model or the best end
+#' of a cycle, and the model itself trains on all rows to that end. The temperature that divides the logits of classes
+#' has the least loss on the validation part, too. With a cluster, this session chooses, and the processes of the
+#' cluster train on all rows. A message and the notes of the history report the choice.
 #' @param hidden_units Units of each hidden layer, counts.
 #' @param ensemble Networks that train together and whose mean is the model, a count. NULL for 4 up to 10,000 rows, and
 #'   else 1.

@@ -92,7 +92,7 @@ def test_cycles_are_judged_at_their_ends_in_one_training(tensorflow: Any, tmp_pa
 
     def judge(candidate: Any, *_: Any) -> dict[str, float]:
         seen[-1].append(global_step(candidate.model_dir))
-        return {"average_loss": 10.0 - len(seen[-1])}
+        return {"average_loss": 0.5 ** len(seen[-1])}
 
     chosen = choice.choose_end(regressor(tmp_path), SEED, rows(), train_here, judge)
     assert chosen.table is not None
@@ -106,7 +106,9 @@ def test_cycles_are_judged_at_their_ends_in_one_training(tensorflow: Any, tmp_pa
     ("losses", "best"),
     [
         ((5.0, 4.0, 3.99), 2),
-        ((5.0, 4.0, 3.9, 4.0), 2),
+        ((5.0, 4.0, 3.0, 2.9), 3),
+        # By chance, 40 rows may differ by one sixth.
+        ((5.0, 4.0, 3.5), 2),
         ((5.0, 6.0, 7.0), 0),
         # Poisson losses may be negative.
         ((-5.0, -6.0, -5.99), 1),

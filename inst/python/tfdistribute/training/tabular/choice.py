@@ -18,7 +18,7 @@ from tfdistribute.training.specs import Training, TrainSpec
 from tfdistribute.training.tabular.validation import split
 
 # The next cycle, which takes longer than all before it, follows a loss that is lower by at least this share.
-_LEAST_GAIN = 0.005
+_LEAST_GAIN = 0.01
 # The checkpoint at the end of each training is enough.
 _RARELY_S = 86_400.0
 
