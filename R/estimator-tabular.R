@@ -26,7 +26,7 @@
 #'   weights are divided by the root of the width of their layer.
 #' @param batch_size Rows of a step over all replicas, a count. NULL for 256, or 512 from 100,000 rows, or 1,024 from
 #'   200,000.
-#' @param epochs Epochs of the training, a count, without a validation. NULL for at most as many as read 2,097,152 rows,
+#' @param epochs Epochs of the training, a count, without a validation. NULL for at most as many as read 1,048,576 rows,
 #'   but at most 256 and at least 16, of which the validation chooses the end.
 #' @param validation Share of the rows that choose the end, a number below 1. They depend on the `seed` of
 #'   [run_config()], and have the same share of each class. 0 trains to the end of the last cycle. To choose the rows

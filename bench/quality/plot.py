@@ -31,7 +31,9 @@ LABELS = {
 found: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
 for table, way, score, seconds in LINE.findall(Path(sys.argv[1]).read_text(encoding="utf-8")):
     found[way, table].append((float(score), float(seconds)))
-means = {key: [statistics.fmean(each) for each in zip(*fits)] for key, fits in found.items()}
+means = {
+    key: [statistics.fmean(each) for each in zip(*fits, strict=True)] for key, fits in found.items()
+}
 ways = sorted({way for way, _ in means})
 tables = [
     table

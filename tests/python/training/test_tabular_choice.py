@@ -135,7 +135,7 @@ def test_the_choice_ends_after_a_cycle_that_is_hardly_better(
 
 @pytest.mark.parametrize(
     ("count", "batch_size", "epochs"),
-    [(100, 100, 256), (8_192, 256, 256), (2**16, 256, 32), (2**17, 512, 16), (300_000, 1024, 16)],
+    [(100, 100, 256), (8_192, 256, 128), (2**15, 256, 32), (2**17, 512, 16), (300_000, 1024, 16)],
 )
 def test_large_tables_train_for_fewer_epochs_in_larger_batches(
     tmp_path: Path, count: int, batch_size: int, epochs: int

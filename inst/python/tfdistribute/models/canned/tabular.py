@@ -30,7 +30,7 @@ from tfdistribute.models.description import Model
 from tfdistribute.models.feature_columns.description import FeatureColumn
 
 # Epochs, unless they are given, and the rows of all of them between these limits.
-_LEAST_EPOCHS, _MOST_EPOCHS, _ROWS_OF_EPOCHS = 16, 256, 2**21
+_LEAST_EPOCHS, _MOST_EPOCHS, _ROWS_OF_EPOCHS = 16, 256, 2**20
 # By the least rows of a table.
 _BATCHES = {200_000: 1024, 100_000: 512, 0: 256}
 # An ensemble improves small tables most, and costs least there.
