@@ -13,13 +13,13 @@
 #' there must be room in memory. `train()` accepts no `steps`, `epochs` and `batch_size`.
 #' Two models learn from the rows that are not in the validation part: a linear one, and then the layers, in four cycles
 #' of the learning rate, each twice as long as the one before, until one is hardly better: by less than 1 percent, or
-#' than one over the root of the number of validation rows. The validation part chooses the linear model or the best end
+#' than two over the root of the number of validation rows. The validation part chooses the linear model or the best end
 #' of a cycle, and the model itself trains on all rows to that end. The temperature that divides the logits of classes
 #' has the least loss on the validation part, too. With a cluster, this session chooses, and the processes of the
 #' cluster train on all rows. A message and the notes of the history report the choice.
 #' @param hidden_units Units of each hidden layer, counts.
-#' @param ensemble Networks that train together and whose mean is the model, a count. NULL for 4 up to 10,000 rows, and
-#'   else 1.
+#' @param ensemble Networks that train together and whose mean is the model, a count. NULL for 4 up to 4,000 rows, 2 up to
+#'   10,000, and else 1.
 #' @param dropout Share of units that each training step omits at first, a number below 1. It falls to 0.
 #' @param weight_decay Factor by which weights shrink in a step, relative to the learning rate, a number.
 #' @param learning_rate Number at which the learning rate peaks. NULL for 0.2 (numbers) or 0.04 (classes), because

@@ -134,16 +134,24 @@ def test_the_choice_ends_after_a_cycle_that_is_hardly_better(
 
 
 @pytest.mark.parametrize(
-    ("count", "batch_size", "epochs"),
-    [(100, 100, 256), (8_192, 256, 128), (2**15, 256, 32), (2**17, 512, 16), (300_000, 1024, 16)],
+    ("count", "batch_size", "epochs", "members"),
+    [
+        (100, 100, 256, 4),
+        (4_001, 256, 256, 2),
+        (8_192, 256, 128, 2),
+        (2**15, 256, 32, 1),
+        (2**17, 512, 16, 1),
+        (300_000, 1024, 16, 1),
+    ],
 )
-def test_large_tables_train_for_fewer_epochs_in_larger_batches(
-    tmp_path: Path, count: int, batch_size: int, epochs: int
+def test_large_tables_train_fewer_networks_for_fewer_epochs_in_larger_batches(
+    tmp_path: Path, count: int, batch_size: int, epochs: int, members: int
 ) -> None:
     described = model("tabular_regressor", tmp_path)
     columns = {"x": np.arange(count, dtype="float32"), "y": np.zeros(count, "float32")}
     table = described.complete_from_input(in_memory(columns).facts()).table
     assert table.batch_size == batch_size
+    assert table.ensemble == members
     steps = math.ceil(count / batch_size) * epochs
     assert table.steps == steps
 

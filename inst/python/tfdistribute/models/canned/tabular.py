@@ -33,8 +33,8 @@ from tfdistribute.models.feature_columns.description import FeatureColumn
 _LEAST_EPOCHS, _MOST_EPOCHS, _ROWS_OF_EPOCHS = 16, 256, 2**20
 # By the least rows of a table.
 _BATCHES = {200_000: 1024, 100_000: 512, 0: 256}
-# An ensemble improves small tables most, and costs least there.
-_ENSEMBLE, _MOST_ROWS_OF_ENSEMBLES = 4, 10_000
+# An ensemble improves small tables most, and costs least there. By the least rows, too.
+_ENSEMBLES = {10_001: 1, 4_001: 2, 0: 4}
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,10 @@ class Tabular(Canned):
 
     def _batch(self, rows: int) -> int:
         # Large batches take less time per row, but small tables need many steps.
-        usual = next((size for least, size in _BATCHES.items() if rows >= least), 0)
-        return self.batch_size or min(usual, rows)
+        return self.batch_size or min(_by_rows(_BATCHES, rows), rows)
 
     def _members(self, rows: int) -> int:
-        return self.ensemble or (_ENSEMBLE if rows <= _MOST_ROWS_OF_ENSEMBLES else 1)
+        return self.ensemble or _by_rows(_ENSEMBLES, rows)
 
     def with_table(self, **changes: Any) -> "Tabular":
         assert self.table is not None
@@ -193,6 +192,10 @@ class Tabular(Canned):
             "ensemble": members,
             "learned": learned,
         }
+
+
+def _by_rows(values: Mapping[int, int], rows: int) -> int:
+    return next(value for least, value in values.items() if rows >= least)
 
 
 @dataclass(frozen=True)

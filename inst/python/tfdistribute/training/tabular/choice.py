@@ -137,7 +137,7 @@ def _choose(model: Tabular, trials: _Trials, share: float) -> Tabular:
 
 def _gain(rows: int | None) -> float:
     """Return by which share losses on some rows differ by more than chance."""
-    return max(_LEAST_GAIN, 1 / math.sqrt(max(1, rows or 1)))
+    return max(_LEAST_GAIN, 2 / math.sqrt(max(1, rows or 1)))
 
 
 def _no_choice(model: Tabular) -> ArgumentError:
