@@ -385,3 +385,23 @@ def test_an_estimator_that_does_not_count_rows_gets_a_repeated_one(
     estimator = tf.estimator.Estimator(count_rows(tf, 1), str(tmp_path), config)
     estimator.train(rows_input(1, batch_size=8).input_fn("train", 1))
     assert estimator.get_variable_value("counts").tolist() == [2]
+
+
+def test_a_part_of_the_rows_shares_the_memory_of_all(tensorflow: ModuleType):
+    whole = rows_input(9, batch_size=2, shuffle=False)
+    part = whole.subset(np.array([7, 2, 5, 1])).subset(np.array([0, 1, 3]))
+    shared = [
+        each for each in part.packed.matrices if np.shares_memory(each, whole.packed.matrices[0])
+    ]
+    assert len(shared) == 1
+    facts = part.facts()
+    assert (facts.rows, facts.label_range) == (3, (10.0, 70.0))
+    assert part.packed.values("y", slice(1, None)).tolist() == [20.0, 10.0]
+    assert ids(part.input_fn("evaluate")()) == [[7, 2], [1]]
+    rows = part.resident_rows("evaluate")
+    assert [chunk.ravel().tolist() for chunk in rows.row_numbers()] == [[7, 2], [1]]
+    # Codes of levels belong to the same rows.
+    coded = part.with_codes(lambda rows, values, _: {"code": 100 + np.arange(rows)})
+    assert coded.packed.values("code", slice(None)).tolist() == [100, 101, 102]
+    assert coded.packed.gather(np.array([[2]]))[-1].tolist() == [[[102]]]
+    assert part.packed.checksum() != whole.packed.checksum()
