@@ -33,7 +33,7 @@
 #'   yourself, give them to [train()] as `validation`.
 #' @param new_levels `"error"` rejects labels that the training lacked, and `"ignore"` reads them as no label.
 #' @param time_limit_s Seconds that the training should take, a number. It is compared with the time of the steps
-#'   so far, so the training takes at least those of the linear model. NULL sets no limit.
+#'   so far, so the linear model takes all its steps in any case. NULL sets no limit.
 #' @param loss `"squared_error"`, or `"poisson"` for counts: predictions are then positive, and the layers learn their
 #'   logarithm.
 #' @param quantiles Quantiles to predict in place of the mean, increasing numbers between 0 and 1, or NULL. Predictions
