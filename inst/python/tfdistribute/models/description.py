@@ -21,12 +21,11 @@ LOSS_REDUCTIONS: tuple[str, ...] = typing.get_args(LossReduction)
 
 
 class TrainedFeatures(NamedTuple):
-    """Knowledge of a training: features, levels of the factors that are read as codes, replacements and steps."""
+    """Knowledge of a training: features, levels of the factors that are read as codes, and replacements."""
 
     facts: Mapping[str, ColumnFacts] | None
     levels: Mapping[str, Sequence[str]]
     replacements: Mapping[str, Any]
-    step: int
     is_portable: bool = False  # Whether a conversion may use only operations that ONNX has.
 
 

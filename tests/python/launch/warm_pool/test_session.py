@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import signal
+import socket
 import tempfile
 import threading
 import time
@@ -161,14 +162,29 @@ def test_a_supervisor_that_was_suspended_while_idle_is_ended_and_replaced(
     assert list(own_temporary_directory.iterdir()) == []
 
 
-def test_a_supervisor_that_is_killed_while_its_job_is_written_is_replaced(tmp_path: Path):
-    job = described(tmp_path, {})
+@pytest.mark.parametrize("is_held", [True, False])
+def test_a_supervisor_that_is_killed_while_its_job_is_written_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_held: bool
+):
+    job, held = described(tmp_path, {}), list[socket.socket]()
+    if is_held:
+        # As by processes that end a moment later than it does.
+        pairs = socket.socketpair
+
+        def pair() -> tuple[socket.socket, socket.socket]:
+            own, theirs = pairs()
+            held.append(theirs.dup())
+            return own, theirs
+
+        monkeypatch.setattr(socket, "socketpair", pair)
     directory = session.open_directory(job)
     waiting = session._waiting[directory]
     waiting.process.kill()
     waiting.process.wait()
     job = dataclasses.replace(job, directory=directory, id=private.job_id(directory))
     assert result(start_supervisor(job))["state"] == "done"
+    for each in held:
+        each.close()
 
 
 def test_a_changed_variable_directory_library_or_network_is_not_used(

@@ -87,7 +87,7 @@ def test_a_deep_model_with_shared_vectors_trains_and_predicts(tensorflow: Any, t
     assert tables == ["dnn/input_from_feature_columns/input_layer/from_embedding/embedding_weights"]
     assert concatenate(predict(deep, settings(), data))["predictions"].shape == (2, 1)
     with pytest.raises(UnsupportedError, match="from_embedding .*shares its vectors"):
-        deep.keras_program(TrainedFeatures(None, {}, {}, step=2))
+        deep.keras_program(TrainedFeatures(None, {}, {}))
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,8 @@ def start_process(job: Job) -> subprocess.Popen[bytes]:
     """Start the supervisor of a job, or notify the one that waits; OSError if the program cannot be run."""
     waiting = _waiting.pop(job.directory, None)
     if waiting is not None:
-        is_told = waiting.send({"run": True})
+        # Its processes, which end with it, may still hold the channel.
+        is_told = waiting.process.poll() is None and waiting.send({"run": True})
         waiting.channel.close()
         if is_told:
             _started.clear()

@@ -93,7 +93,7 @@ class Canned(Model):
         required = self.required_features()
         names = {*(each.feature for each in required), *(known.facts or ())}
         program = Program(known.is_portable, names)
-        program.logits = self.logits(Features(program, required, *known[:4]))
+        program.logits = self.logits(Features(program, required, *known[:3]))
         program.outputs.update(self.outputs(program, program.logits))
         return program
 

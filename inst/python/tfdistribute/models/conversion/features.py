@@ -39,7 +39,6 @@ class Features:
         facts: Features of the training, None if it did not know them.
         levels: Levels of the factors that the model reads as codes.
         replacements: Replacements for missing values, by feature.
-        step: Global step at which the checkpoint was written.
     """
 
     program: Program
@@ -47,7 +46,6 @@ class Features:
     facts: Mapping[str, ColumnFacts] | None
     levels: Mapping[str, Sequence[str]]
     replacements: Mapping[str, Any]
-    step: int = 0
     _made: dict[Any, Any] = field(default_factory=dict[Any, Any])
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:

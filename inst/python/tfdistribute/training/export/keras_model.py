@@ -53,8 +53,8 @@ def read_trained(
     model = model.complete_from_signature(directory.structure)
     directory.check_owner(model.structure(), for_training=False)
     read = functools.partial(engine.tf.train.load_variable, checkpoint)
-    codes, step = directory.codes.features, int(read(engine.tf.compat.v1.GraphKeys.GLOBAL_STEP))
-    return model, TrainedFeatures(directory.features, codes, directory.replacements, step), read
+    codes = directory.codes.features
+    return model, TrainedFeatures(directory.features, codes, directory.replacements), read
 
 
 def export_keras_model(
