@@ -18,8 +18,8 @@
 #' has the least loss on the validation part, too. With a cluster, this session chooses, and the processes of the
 #' cluster train on all rows. A message and the notes of the history report the choice.
 #' @param hidden_units Units of each hidden layer, counts.
-#' @param ensemble Networks that train together and whose mean is the model, a count. NULL for 4 up to 4,000 rows, 2 up to
-#'   10,000, and else 1.
+#' @param ensemble Networks that train together and whose mean is the model, a count. NULL for 4 up to 4,000 rows, 2 up
+#'   to 10,000, and else 1.
 #' @param dropout Share of units that each training step omits at first, a number below 1. It falls to 0.
 #' @param weight_decay Factor by which weights shrink in a step, relative to the learning rate, a number.
 #' @param learning_rate Number at which the learning rate peaks. NULL for 0.2 (numbers) or 0.04 (classes), because
