@@ -106,9 +106,9 @@ def test_cycles_are_judged_at_their_ends_in_one_training(tensorflow: Any, tmp_pa
     ("losses", "best"),
     [
         ((5.0, 4.0, 3.99), 2),
-        ((5.0, 4.0, 3.0, 2.9), 3),
-        # By chance, 40 rows may differ by one sixth.
-        ((5.0, 4.0, 3.5), 2),
+        ((5.0, 4.0, 2.5, 2.4), 3),
+        # By chance, 40 rows may differ by a third.
+        ((5.0, 4.0, 3.0), 2),
         ((5.0, 6.0, 7.0), 0),
         # Poisson losses may be negative.
         ((-5.0, -6.0, -5.99), 1),
