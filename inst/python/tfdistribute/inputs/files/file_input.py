@@ -51,9 +51,6 @@ class FileInput(RowInput):
     def _explain(self, source: Source, error: Exception) -> Exception | None:
         return None
 
-    def _parallel_calls(self) -> int | None:
-        return None
-
     @cached_property
     def _source(self) -> Source:
         source = self._open()
@@ -98,7 +95,7 @@ class FileInput(RowInput):
         source, failures = self._source, self._failures
         order = self.reading_order(purpose, seed)
         rows = sum(block.rows for block in source.blocks)
-        batch_size, parallel_calls = self.batch_size, self._parallel_calls()
+        batch_size = self.batch_size
         row_bytes = max(source.row_bytes, source.layout.tensor_row_bytes)
 
         def file_input(input_context: InputContext | None = None) -> Any:
@@ -109,7 +106,6 @@ class FileInput(RowInput):
                 row_bytes * plan.replica_batch_size,
                 lambda batches: _Chunks(source, plan, order.seed, batches, failures),
                 self._make_unpack(source, order.label, order.dropped, packed),
-                parallel_calls,
             )
             full = (plan.full_steps or 0) * len(plan.shard.own_replicas)
             return engine.step.replica_scale.count_last(

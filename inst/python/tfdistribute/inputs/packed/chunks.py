@@ -61,7 +61,6 @@ def dataset_of_chunks(
     batch_bytes: int,
     chunks: Callable[[int], Iterator[Matrices]],
     unpack: Callable[..., Any],
-    parallel_calls: int | None = None,
 ) -> Any:
     """Make a dataset of batches.
 
@@ -86,7 +85,7 @@ def dataset_of_chunks(
     read = tf.data.Dataset.from_generator(lambda: chunks(at_once), output_signature=signature)
     whole = tf.data.Dataset.zip((read, _tables(layout)) if layout.tables else (read,))
     # AutoGraph has nothing to convert here, and is slow to find that out.
-    columns = whole.map(tf.autograph.experimental.do_not_convert(columns_of), parallel_calls)
+    columns = whole.map(tf.autograph.experimental.do_not_convert(columns_of))
     batches = columns if at_once == 1 else columns.prefetch(1).unbatch()
     return engine.repairs.dataset_tuning.without_autotuning(batches.prefetch(PREFETCHED_BATCHES))
 

@@ -122,9 +122,6 @@ class TFRecord(FileInput, kind="tfrecord"):
         parsing = isinstance(error, UnicodeDecodeError) or _PARSING.search(str(error))
         return messages.fault() if parsing else None
 
-    def _parallel_calls(self) -> int | None:
-        return cast(int, engine.tf.data.AUTOTUNE)
-
 
 @dataclass(frozen=True)
 class _Span:
