@@ -194,9 +194,8 @@ def steps_note(model: Tabular) -> str:
     """Return a sentence about the chosen length of a training."""
     table = model.table
     assert table is not None and table.end is not None
-    length = f"The model trains {table.end:,} steps of {table.batch_size} rows"
-    if table.is_linear:
-        length = length.replace("The", "The linear", 1)
+    kind = "linear model" if table.is_linear else "model"
+    length = f"The {kind} trains {table.end:,} steps of {table.batch_size} rows"
     if not table.losses:
         return f"{length}."
     shown = ", ".join(f"{loss:.4g}" for loss in table.losses)
