@@ -66,6 +66,20 @@ def pytest_configure() -> None:
         _ = engine.tf
 
 
+# Seconds of the processor, also under load. A test of `make test` that needs none of _EXPENSIVE may not take longer.
+PLAIN_S = 10.0
+_EXPENSIVE = {"tensorflow", "run_python"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that start neither TensorFlow nor a job as `plain`, unless they are marked `slow`."""
+    for item in items:
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if not fixtures & _EXPENSIVE and not any(map(item.get_closest_marker, ("jobs", "slow"))):
+            item.add_marker("plain")
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test that needs a GPU, and say what the machine lacks."""
     if item.get_closest_marker("gpu"):

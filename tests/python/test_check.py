@@ -79,8 +79,7 @@ def test_each_part_prints_one_line_and_the_last_says_what_was_proved(project: Pa
     assert parts["jobs"].endswith(" s, 41 tests passed")
     assert lines[-1] == "check: proved: R functions as models, Restarts, The same numbers"
     calls = (project / "calls").read_text("utf-8")
-    assert "-m jobs and not full and not slow" in calls
-    assert "--durations" not in calls
+    assert "-m jobs and not full and (promise or smoke or plain) --durations" in calls
 
 
 def test_a_failed_part_prints_the_commands_that_repeat_its_failed_tests(project: Path) -> None:
@@ -103,15 +102,37 @@ def test_a_promise_that_no_test_has_proved_is_a_failure(project: Path) -> None:
     assert lines[-1] == "check: no test proved what README promises: The same numbers"
 
 
-def test_the_slowest_tests_of_both_languages_are_listed(project: Path) -> None:
-    status, lines = check(project, "--durations", "python", "testthat")
-    assert status == 0
-    first = lines.index("The slowest tests:") + 1
-    assert lines[first : first + 3] == [
+def test_the_slowest_tests_of_both_languages_are_logged(project: Path) -> None:
+    assert check(project, "python", "testthat")[0] == 0
+    durations = project / ".environment" / "logs" / "durations.log"
+    assert durations.read_text("utf-8").splitlines() == [
         "12.50 s  tests/python/a/test_a.py::test_slow[x y]",
         "3.25 s  test-launch.R: a job's end is told",
         "0.60 s  tests/python/a/test_a.py::test_quick",
     ]
+
+
+def test_processor_time_above_the_budget_is_a_failure_also_that_of_an_orphan(
+    project: Path,
+) -> None:
+    text = (project / "tools" / "check").read_text("utf-8")
+    assert text.count("\nbudget_min=11\n") == 1
+    text = text.replace("\nbudget_min=11\n", "\nbudget_min=0\n")
+    (project / "tools" / "check").write_text(text, "utf-8")
+    # Nobody's child, which has ended before the tests have.
+    busy = "import time\nwhile time.process_time() < 1.5: pass\nopen('ended', 'w')"
+    script = f"""#!/bin/bash
+(setsid python3 -c "{busy}" &)
+until [ -e ended ]; do sleep 0.1; done
+sleep 0.3
+echo "{TESTTHAT}"
+"""
+    (project / "tools" / "test-r").write_text(script, "utf-8")
+    status, lines = check(project, "--test")
+    assert status == 1
+    assert any(line.endswith(" s of processor time") for line in lines)
+    assert "12.50 s  tests/python/a/test_a.py::test_slow[x y]" in lines
+    assert lines[-1].startswith("check: `make test` may take 0 minutes of processor time.")
 
 
 def test_a_tensorflow_that_this_python_cannot_run_is_left_out_and_named(project: Path) -> None:

@@ -30,7 +30,11 @@ tensorflow_is_available <- local({
   }
 })
 
-skip_if_no_tensorflow <- function() {
+# `make test` runs those that prove a promise of README, and for each part one that uses it ("smoke").
+skip_if_no_tensorflow <- function(kept_for = c("check", "smoke", "promise")) {
+  if (match.arg(kept_for) == "check") {
+    leave_to_check()
+  }
   if (!tensorflow_is_available()) {
     skip_or_fail("TensorFlow is not installed in the Python that RETICULATE_PYTHON names.")
   }
@@ -56,7 +60,7 @@ checks_all <- function() {
   identical(Sys.getenv("TFDISTRIBUTE_TESTS"), "all")
 }
 
-# Leave the rest of a test to `make check`, if this is `make test`: it is slow, and another test proves its promise.
+# Leave the rest of a test to `make check`, if this is `make test`: it is slow even without TensorFlow.
 leave_to_check <- function() {
   if (identical(Sys.getenv("TFDISTRIBUTE_TESTS"), "test")) {
     testthat::skip("Left to `make check`.")

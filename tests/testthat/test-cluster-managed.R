@@ -204,7 +204,6 @@ test_that("a job on Kubernetes is submitted, printed, and stopped by its handle"
 })
 
 test_that("a container trains the weights that this session trains", {
-  leave_to_check()
   skip_if_no_tensorflow()
   path <- withr::local_tempfile(fileext = ".json")
   there <- withr::local_tempdir()

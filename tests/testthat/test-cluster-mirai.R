@@ -30,7 +30,6 @@ test_that("daemons reach the session where they reach mirai", {
 
 test_that("two daemons train the weights of two processes", {
   skip_if_no_tensorflow()
-  leave_to_check()
   local_mirai()
   trained <- function(cluster) {
     model <- wt_regressor(

@@ -1,5 +1,4 @@
 test_that("models of R give the variables of the same models in Python to the bit", {
-  leave_to_check()
   skip_if_no_tensorflow()
   cases <- list(
     c("batch_norm_with_adam", "mirrored over 2"),

@@ -96,7 +96,6 @@ test_that("an error in a model function of R arrives as raised, with its line", 
 })
 
 test_that("functions of R in ready-made models do what the names do, on one device and two", {
-  leave_to_check()
   skip_if_no_tensorflow()
   strategies <- list(two = strategy_mirrored(2))
   if (checks_all()) {
@@ -216,7 +215,6 @@ test_that("what a model places on another CPU device runs there", {
 })
 
 test_that("tf is TensorFlow, and asks Python for nothing before it is used", {
-  leave_to_check()
   skip_if_no_tensorflow()
   result <- in_child_r(function() {
     before <- reticulate::py_available()

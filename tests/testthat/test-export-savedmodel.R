@@ -38,7 +38,6 @@ csv.writer(open(answers, "w")).writerows(answer["probabilities"].numpy().tolist(
 }
 
 test_that("an exported model answers pure Python with predict()'s numbers", {
-  leave_to_check()
   skip_if_no_tensorflow()
   data <- data.frame(
     wt = mtcars$wt,

@@ -86,7 +86,6 @@ test_that("evaluations of a training get its replacements, and so do exported mo
 })
 
 test_that("a job's tasks get the replacements", {
-  leave_to_check()
   skip_if_no_tensorflow()
   config <- run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2))
   alone <- linear_regressor(feature_columns(column_numeric("x")))

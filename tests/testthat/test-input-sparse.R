@@ -88,7 +88,6 @@ test_that("layers read a sparse matrix by an embedding", {
 })
 
 test_that("100,000 rows of 10,000 columns train in the memory of their values", {
-  leave_to_check()
   skip_if_no_tensorflow()
   peak_mb <- in_child_r(
     function() {

@@ -169,7 +169,6 @@ test_that("a model file with a function that is not listed must be trusted", {
 })
 
 test_that("a job and train_and_evaluate() use the terms of the training", {
-  leave_to_check()
   skip_if_no_tensorflow()
   formula <- log(mpg) ~ poly(wt, 2) + hp:disp
   columns <- feature_columns(formula, mtcars, standardize = TRUE)

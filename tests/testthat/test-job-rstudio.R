@@ -56,7 +56,6 @@ test_that("the template of a report has the parts of a training, and its code ru
     c("## Data", "## Model", "## Training", "## Evaluation", "## Session and versions")
   )
   skip_if_no_tensorflow()
-  leave_to_check()
   skip_if_not_installed("rmarkdown")
   skip_if_not(rmarkdown::pandoc_available())
   output <- withr::local_tempdir()

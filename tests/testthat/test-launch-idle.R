@@ -1,7 +1,6 @@
 # Idle processes of local clusters. Their protocol is tested with fake tasks, in Python.
 
 test_that("a second training gets idle processes, and their state and weights are those of a cold start", {
-  leave_to_check()
   skip_if_no_tensorflow()
   found <- in_child_r(timeout_s = 240, function() {
     options(tfdistribute.idle_s = 100, digits = 5)

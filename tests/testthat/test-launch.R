@@ -105,7 +105,6 @@ test_that("a background job can be inspected, waited for and stopped", {
 })
 
 test_that("Ctrl-C stops every process, and an error names the task, host and code", {
-  leave_to_check()
   skip_if_no_tensorflow()
   directory <- withr::local_tempdir()
   child <- local_child_r(
@@ -184,7 +183,6 @@ expect_agreement <- function(model, data, workers) {
 }
 
 test_that("a Keras model trains in two processes as on one device", {
-  leave_to_check()
   skip_if_no_tensorflow()
   rate <- 0.01
   network <- function() {

@@ -1,5 +1,4 @@
 test_that("a model in parts trains in R to the numbers of one device, and calls each stage once", {
-  leave_to_check()
   skip_if_no_tensorflow()
   found <- in_child_r(function() {
     calls <- new.env()

@@ -107,7 +107,6 @@ if (checks_all()) {
 }
 
 test_that("a fitted classifier survives saveRDS() and another session, with its levels", {
-  leave_to_check()
   skip_if_no_tensorflow()
   local_parsnip()
   withr::local_seed(2)
@@ -177,7 +176,6 @@ if (checks_all()) {
 }
 
 test_that("an engine with a cluster of two workers fits as one process does", {
-  leave_to_check()
   skip_if_no_tensorflow()
   local_parsnip()
   fit <- function(...) {

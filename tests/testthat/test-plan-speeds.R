@@ -46,7 +46,6 @@ test_that("speeds are not measured without a batch size or for workers that othe
 
 test_that("measured speeds have all numbers of workers, and the model keeps its directory", {
   skip_if_no_tensorflow()
-  leave_to_check()
   directory <- withr::local_tempdir()
   model <- linear_regressor(
     feature_columns(column_numeric("wt")),

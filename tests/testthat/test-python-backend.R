@@ -74,7 +74,6 @@ test_that("the R error of a callback becomes the parent of the condition", {
 })
 
 test_that("an R function that TensorFlow calls on another thread is an error, and R lives on", {
-  leave_to_check()
   skip_if_no_tensorflow()
   found <- in_child_r(timeout_s = 90, function() {
     # Made before the package has prepared Python.
@@ -125,7 +124,6 @@ test_that("Ctrl-C inside a callback is told to Python", {
 })
 
 test_that("after a fork every verb refuses at once, and the session itself goes on", {
-  leave_to_check()
   skip_if_no_tensorflow()
   skip_on_os("windows")
   found <- in_child_r(timeout_s = 60, function() {

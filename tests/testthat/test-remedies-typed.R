@@ -36,7 +36,6 @@ test_that("what errors of verbs offer works", {
 })
 
 test_that("what errors of Python offer works", {
-  leave_to_check()
   skip_if_no_tensorflow()
   models <- local_models()
   sys.source(test_path("remedies-python.R"), models)
@@ -46,13 +45,11 @@ test_that("what errors of Python offer works", {
 })
 
 test_that("what errors of jobs and other processes offer works", {
-  leave_to_check()
   skip_if_no_tensorflow()
   sys.source(test_path("remedies-jobs.R"), local_models())
 })
 
 test_that("no remedy in the sources is left out", {
-  leave_to_check()
   skip_if_no_tensorflow()
   skip_beside("tfruns")
   remedies <- c(remedies_in_sources(), Filter(has_code, remedies_in_python()))

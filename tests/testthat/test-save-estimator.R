@@ -79,7 +79,6 @@ test_that("numbers come back to the bit", {
 })
 
 test_that("a saved model predicts the same in another session, without the first model's files", {
-  leave_to_check()
   skip_if_no_tensorflow()
   folder <- withr::local_tempdir()
   cars <- cars_and_words()

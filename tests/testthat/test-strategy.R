@@ -107,7 +107,6 @@ test_that("braces in a device's name are data", {
 })
 
 test_that("the script for a TPU compares what it trains with the CPU", {
-  leave_to_check()
   skip_if_no_tensorflow()
   found <- in_child_r(
     function(path) {

@@ -17,7 +17,6 @@ test_that("a training loop describes itself, and takes what it can call", {
 })
 
 test_that("a training loop trains to the bit as estimator() does, and evaluates and predicts", {
-  leave_to_check()
   skip_if_no_tensorflow()
   found <- in_child_r(function() {
     predicted <- function(parts, features) {
@@ -99,7 +98,6 @@ test_that("a training loop trains to the bit as estimator() does, and evaluates 
 })
 
 test_that("the example of two networks trains both on two devices", {
-  leave_to_check()
   skip_if_no_tensorflow()
   found <- in_child_r(
     function(path) {

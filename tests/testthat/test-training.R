@@ -61,7 +61,6 @@ test_that("SIGTERM saves the last step of an Rscript, and ends the process with 
 })
 
 test_that("Ctrl-C ends an evaluation and a prediction at once, and leaves the next verb alone", {
-  leave_to_check()
   skip_if_no_tensorflow()
   child <- local_child_r(function() {
     options(tfdistribute.progress = TRUE)
@@ -301,7 +300,6 @@ test_that("an exported model stands where it was asked for", {
 })
 
 test_that("a pipe or a link in place of a file of model_dir is named before the first step", {
-  leave_to_check()
   skip_if_no_tensorflow()
   # In a process of its own, because opening a pipe would wait without an end.
   found <- in_child_r(

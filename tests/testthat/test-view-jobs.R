@@ -1,7 +1,6 @@
 # Trainings in the background: their handle, their page, and a Shiny app that polls them.
 
 test_that("a training in the background has a handle and a page, which follows the job to its end", {
-  leave_to_check()
   skip_if_no_tensorflow()
   skip_if_no_browser()
   browser <- local_browser()
@@ -56,7 +55,6 @@ test_that("a model with a strategy of one machine does not train in the backgrou
 })
 
 test_that("a Shiny app shows a training that runs in the background, and never waits for it", {
-  leave_to_check()
   skip_if_no_tensorflow()
   skip_if_no_browser()
   skip_if_not_installed("shiny")

@@ -150,7 +150,6 @@ test_that("one outlier does not flatten a curve", {
 })
 
 test_that("a browser follows a training while it runs", {
-  leave_to_check()
   skip_if_no_tensorflow()
   skip_if_no_browser()
   browser <- local_browser()
