@@ -1,39 +1,77 @@
 # Build the site in .environment/site without the internet, and check that its links lead somewhere and that its pages
-# need nothing from elsewhere. Examples are shown and not run; articles are run.
+# need nothing from elsewhere. Examples are shown and not run; articles are run. With --links, it only checks: in a
+# temporary folder, where articles are not run and help pages are empty, in half a minute.
 library(tfdistribute)
 options(pkgdown.internet = FALSE)
+only_links <- identical(commandArgs(trailingOnly = TRUE), "--links")
 
 # downlit would ask CRAN for the sites of packages that are not installed.
 no_sites <- function() data.frame(Package = character(), URL = character())
 utils::assignInNamespace("CRAN_urls", no_sites, "downlit")
 
-package <- pkgdown::as_pkgdown(".")
-pkgdown::init_site(package)
-pkgdown::build_home(package, quiet = TRUE, preview = FALSE)
-pkgdown::build_reference(package, examples = FALSE, devel = FALSE, preview = FALSE)
-pkgdown::build_news(package, preview = FALSE)
-pkgdown::build_articles(package, lazy = TRUE, preview = FALSE)
-
-# Files to which the README links, where the links of its page expect them.
+place <- if (only_links) list(destination = tempfile("site")) else list()
+package <- pkgdown::as_pkgdown(".", override = place)
 at_site <- function(...) {
   path <- file.path(package$dst_path, ...)
-  dir.create(dirname(path), recursive = TRUE, showWarnings = FALSE)
+  for (folder in unique(dirname(path))) {
+    dir.create(folder, recursive = TRUE, showWarnings = FALSE)
+  }
   path
 }
-readme <- readLines("README.md", encoding = "UTF-8")
-linked <- unlist(regmatches(readme, gregexpr("(?<=\\]\\()[^)#:]+(?=\\))", readme, perl = TRUE)))
-pictures <- Sys.glob("bench/scale/*.png")
-for (file in c(grep("[.]md$|^vignettes", linked, value = TRUE, invert = TRUE), pictures)) {
+as_page <- function(file, page) {
+  rmarkdown::pandoc_convert(
+    normalizePath(file),
+    from = "markdown",
+    to = "html",
+    output = page,
+    options = c("--standalone", "--metadata", paste0("title=", basename(dirname(page))))
+  )
+}
+
+pkgdown::init_site(package)
+pkgdown::build_home(package, quiet = TRUE, preview = FALSE)
+pkgdown::build_news(package, preview = FALSE)
+if (only_links) {
+  help_pages <- sub("Rd$", "html", list.files("man", "[.]Rd$"))
+  for (page in at_site("reference", c("index.html", help_pages))) {
+    writeLines("<p>A help page</p>", page)
+  }
+  for (name in package$vignettes$name) {
+    as_page(
+      file.path("vignettes", paste0(name, ".Rmd")),
+      at_site("articles", paste0(basename(name), ".html"))
+    )
+  }
+  writeLines("<p>All articles</p>", at_site("articles", "index.html"))
+  invisible(file.copy("vignettes/figures", at_site("articles"), recursive = TRUE))
+} else {
+  pkgdown::build_reference(package, examples = FALSE, devel = FALSE, preview = FALSE)
+  pkgdown::build_articles(package, lazy = TRUE, preview = FALSE)
+}
+
+# What a text in Markdown links to, as paths from the root of the sources.
+linked_by <- function(file) {
+  lines <- readLines(file, encoding = "UTF-8")
+  links <- unlist(regmatches(lines, gregexpr("(?<=\\]\\()[^)#:]+(?=\\))", lines, perl = TRUE)))
+  folder <- dirname(file)
+  links <- if (folder == ".") links else file.path(folder, links)
+  # "bench/quality/../../man" is "man".
+  sub("^/", "", xml2::url_absolute(links, "/"))
+}
+
+# Files that are linked, where the links expect them; measurements are pages.
+texts <- list.files("bench", "^README[.]md$", recursive = TRUE, full.names = TRUE)
+linked <- unique(unlist(lapply(c("README.md", texts), linked_by)))
+for (file in linked[utils::file_test("-f", linked) & !grepl("[.]md$", linked)]) {
   file.copy(file, at_site(file), overwrite = TRUE)
 }
-rmarkdown::pandoc_convert(
-  normalizePath("bench/README.md"),
-  to = "html",
-  output = at_site("bench", "README.html"),
-  options = c("--standalone", "--metadata", "title=Measurements")
+for (text in texts) {
+  as_page(text, at_site(sub("md$", "html", text)))
+}
+writeLines(
+  "<meta http-equiv=\"refresh\" content=\"0; URL=news/index.html\">",
+  at_site("NEWS.html")
 )
-news <- "<meta http-equiv=\"refresh\" content=\"0; URL=news/index.html\">"
-writeLines(news, at_site("NEWS.html"))
 
 # pkgdown leaves the contents of a page and the search to scripts from the internet, of which
 # pkgdown/templates/head.html has none: list the sections, and remove the search.

@@ -88,6 +88,7 @@ def added(name: str, content: bytes = b"x", mode: int = 0, listed: bool = True) 
     return change
 
 
+@pytest.mark.smoke
 def test_a_model_file_restores_its_model_directory(saved: Path, checkpoint: str, tmp_path: Path):
     target = tmp_path / "deep" / "restored"
     manifest = read_model_file(str(saved), str(target))

@@ -136,7 +136,7 @@ test_that("functions of R in ready-made models do what the names do, on one devi
 })
 
 test_that("a model of R is given its arguments, and its values come back to R", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("smoke")
   seen <- list()
   params <- list(rate = 0.1, formula = y ~ x, data = head(mtcars), nothing = NULL)
   model_fn <- function(features, labels, mode, ..., params, config) {

@@ -213,7 +213,7 @@ test_that("boosted trees say what replaces them", {
 })
 
 test_that("Python reads every estimator and column that R describes", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("smoke")
   listed <- column_categorical_with_vocabulary_list("cyl", vocabulary_list = c(4, 6, 8))
   columns <- feature_columns(
     column_numeric("wt", normalizer_fn = function(x) x),

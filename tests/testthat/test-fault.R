@@ -22,7 +22,7 @@ content_of <- function(file) {
 }
 
 test_that("a job ends within ten seconds of its session, which was killed", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("promise")
   model_dir <- file.path(withr::local_tempdir(), "model")
   session <- local_child_r(
     function(model_dir) {

@@ -11,7 +11,7 @@ mtcars_input <- function(epochs = NULL) {
 }
 
 test_that("R functions get values as R values, under every strategy", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("smoke")
   for (strategy in list(NULL, strategy_mirrored(2), strategy_central_storage(2))) {
     seen <- list(losses = double(), calls = character())
     hook <- hook_session_run(
@@ -44,7 +44,7 @@ test_that("R functions get values as R values, under every strategy", {
 })
 
 test_that("an R error in a hook stops training and stays the parent", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("smoke")
   for (strategy in list(NULL, strategy_mirrored(2))) {
     model <- model_of_mtcars(strategy, save_checkpoints_steps = 2)
     step <- 0

@@ -77,7 +77,7 @@ test_that("what cannot be read is refused at once", {
 })
 
 test_that("a CSV file trains, evaluates and predicts like the data it was written from", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("smoke")
   data <- mtcars[c("mpg", "wt", "hp")]
   data$gear <- c("three", "four", "fi\"ve,")[mtcars$gear - 2]
   path <- csv_of(data)

@@ -35,7 +35,7 @@ estimator_of <- function(model, strategy = NULL, ..., steps_per_run = "auto") {
 }
 
 test_that("an R function's model, with a loss of R, learns the same under every strategy", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("smoke")
   calls <- 0
   mean_square <- function(y_true, y_pred) {
     calls <<- calls + 1

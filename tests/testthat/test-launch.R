@@ -17,7 +17,7 @@ private_directory_of <- function(model_dir) {
 }
 
 test_that("one call trains and evaluates in three processes, with the numbers of one", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("promise")
   columns <- feature_columns(column_numeric("wt", "hp"))
   directory <- withr::local_tempdir()
   sgd <- list("sgd", learning_rate = 1e-5)
@@ -59,7 +59,7 @@ test_that("one call trains and evaluates in three processes, with the numbers of
 })
 
 test_that("a background job can be inspected, waited for and stopped", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("smoke")
   rate <- 0.01
   line <- function(features, labels, mode) {
     x <- tf$reshape(features$wt, c(-1L, 1L))

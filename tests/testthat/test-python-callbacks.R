@@ -14,7 +14,7 @@ error_of_training <- function(lines, data = input_fn(mpg ~ wt + hp, mtcars), ...
 }
 
 test_that("an error names the model function, its file and line, and says its text once", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("smoke")
   error <- error_of_training(c(
     "net <- function(features, labels, mode) {",
     "  x <- features$wt",

@@ -29,7 +29,7 @@ local_models <- function(frame = parent.frame()) {
 }
 
 test_that("what errors of verbs offer works", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("promise")
   models <- local_models()
   sys.source(test_path("remedies-verbs.R"), models)
   sys.source(test_path("remedies-tensorflow.R"), models)

@@ -80,7 +80,7 @@ test_that("a function fills the columns that it fits, and only where something i
 })
 
 test_that("the replaced values are those that Python gets", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("promise")
   model <- linear_regressor(feature_columns(column_numeric("Ozone")))
   input <- input_fn(Temp ~ Ozone, airquality, impute = "mean")
   complete <- airquality
@@ -215,7 +215,7 @@ test_that("every estimator and strategy can be made again from its fields", {
 })
 
 test_that("a column of a file that is not asked for may have missing values", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("promise")
   path <- withr::local_tempfile(fileext = ".csv")
   utils::write.csv(airquality, path, row.names = FALSE)
   model <- linear_regressor(

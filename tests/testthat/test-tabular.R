@@ -20,7 +20,7 @@ small_tabular <- function(..., frame = parent.frame()) {
 }
 
 test_that("a formula and a data frame with missing values are enough", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("smoke")
   cars <- tabular_cars()
   model <- small_tabular()
   history <- train(model, mpg ~ ., data = cars)

@@ -64,7 +64,7 @@ test_that("every function in the vignette's table is refused with a remedy", {
 })
 
 test_that("a script of tfestimators runs as it is", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("smoke")
   cols <- feature_columns(column_numeric("disp", "cyl"))
   model <- linear_regressor(feature_columns = cols, model_dir = withr::local_tempdir())
   cars <- function(data, num_epochs = 1) {

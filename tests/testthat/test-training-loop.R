@@ -17,7 +17,7 @@ test_that("a training loop describes itself, and takes what it can call", {
 })
 
 test_that("a training loop trains to the bit as estimator() does, and evaluates and predicts", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("smoke")
   found <- in_child_r(function() {
     predicted <- function(parts, features) {
       x <- tf$stack(list(features$wt, features$hp), axis = 1L)

@@ -143,7 +143,7 @@ if (checks_all()) {
 }
 
 test_that("train() twice on the same estimator goes on, and tells true losses", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("smoke")
   model <- linear_regressor(
     numbers(),
     optimizer = list("sgd", learning_rate = 1e-5),
@@ -178,7 +178,7 @@ test_that("a training that continues from a checkpoint of another session says s
 })
 
 test_that("predictions come one for each row, in the order of the input", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("smoke")
   model <- linear_regressor(numbers(), standardize_response = FALSE)
   train(model, cars_input(mpg ~ wt + hp, epochs = 20))
   all <- predict(model, cars_input(mpg ~ wt + hp))
@@ -212,7 +212,7 @@ test_that("predictions come one for each row, in the order of the input", {
 })
 
 test_that("evaluate() gives exact metrics: the mean over all rows, the last batch included", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("smoke")
   model <- linear_regressor(numbers())
   train(model, cars_input(mpg ~ wt + hp, epochs = 5))
   metrics <- evaluate(model, input_fn(mpg ~ wt + hp, mtcars, batch_size = 10))
@@ -245,7 +245,7 @@ test_that("a factor response gives the classes their names, also in later predic
 })
 
 test_that("train_and_evaluate() evaluates on the way and at the end", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("smoke")
   model <- linear_regressor(numbers(), config = run_config(save_checkpoints_steps = 10))
   history <- train_and_evaluate(
     model,
@@ -263,7 +263,7 @@ test_that("train_and_evaluate() evaluates on the way and at the end", {
 })
 
 test_that("a function that returns a dataset is an input too", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("smoke")
   tf <- reticulate::import("tensorflow")
   dataset <- function() {
     features <- list(wt = as.array(mtcars$wt), hp = as.array(mtcars$hp))
@@ -289,7 +289,7 @@ test_that("an estimator that was saved and read again is the same model", {
 })
 
 test_that("an exported model stands where it was asked for", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("smoke")
   model <- linear_regressor(numbers())
   train(model, cars_input(mpg ~ wt + hp))
   path <- file.path(withr::local_tempdir(), "export")

@@ -1,5 +1,5 @@
 test_that("every row of a step that does not divide over two devices counts alike", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("smoke")
   data <- data.frame(x = c(1:10, 100) / 10, y = c(1:10, -50))
   line <- function(features, labels, mode) {
     zero <- tf$compat$v1$zeros_initializer()

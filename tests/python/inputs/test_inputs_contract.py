@@ -182,6 +182,7 @@ def test_the_function_takes_the_input_context_and_nothing_else(kind: str):
     assert parameter.default is None
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_training_yields_features_by_name_and_labels(kind: str, tensorflow: Any):
     features, labels = first_of(tensorflow, example(kind), "train")
@@ -190,6 +191,7 @@ def test_training_yields_features_by_name_and_labels(kind: str, tensorflow: Any)
     assert labels.tolist() == (2 * features["x"]).tolist()
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_evaluating_and_predicting_keep_the_order(kind: str, tensorflow: Any):
     features, _ = first_of(tensorflow, example(kind), "evaluate")

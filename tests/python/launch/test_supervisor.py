@@ -33,6 +33,7 @@ from tfdistribute.metrics_page import metrics_of
 pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
 
 
+@pytest.mark.smoke
 def test_a_job_ends_when_the_last_checkpoint_has_been_evaluated(
     tmp_path: Path, own_temporary_directory: Path
 ):
@@ -67,6 +68,7 @@ def test_servers_are_ended_when_the_chief_and_the_workers_are_done(tmp_path: Pat
     assert (state["state"], row(state, "ps 0")["state"]) == ("done", "stopped")
 
 
+@pytest.mark.smoke
 def test_a_killed_worker_restarts_all_training_tasks_and_lost_steps_are_counted(tmp_path: Path):
     state = run_job(
         tmp_path,

@@ -51,6 +51,7 @@ def all_gone(job: dict[str, Any], within_s: float) -> bool:
     return processes_of(job) == []
 
 
+@pytest.mark.smoke
 def test_a_stop_lets_the_chief_save_and_ends_child_processes(tmp_path: Path):
     saves = [("save_on_interrupt", 7), ("train", 7), ("sleep", 60)]
     with running(tmp_path, {"chief": saves, "worker": STUBBORN, "evaluator": STUBBORN}) as job:

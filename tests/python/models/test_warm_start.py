@@ -94,6 +94,7 @@ def test_later_trainings_continue_from_the_models_own_checkpoint(
     assert evaluate(second, RunSettings(), source())["loss"] < before
 
 
+@pytest.mark.smoke
 def test_it_begins_with_an_exported_model(first: Model, tmp_path: Path) -> None:
     path = export_savedmodel(first, RunSettings(), str(tmp_path / "export"))
     second = model(tmp_path, warm_start_from={"ckpt_to_initialize_from": path})

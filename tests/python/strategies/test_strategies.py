@@ -46,6 +46,7 @@ def test_every_strategy_has_an_example_in_the_contract_test():
     assert set(EXAMPLES) == set(Strategy.kinds)
 
 
+@pytest.mark.smoke
 @pytest.mark.versions
 @pytest.mark.parametrize("kind", Strategy.kinds)
 def test_contract_of_every_strategy(kind: str, tensorflow: Any, monkeypatch: pytest.MonkeyPatch):

@@ -135,6 +135,7 @@ def test_a_second_training_in_a_directory_is_an_error(tensorflow: Any, tmp_path:
     assert not (tmp_path / NAME).exists()
 
 
+@pytest.mark.smoke
 def test_a_model_at_the_last_step_takes_none(tensorflow: Any, tmp_path: Path):
     del tensorflow
     for _ in range(3):

@@ -75,6 +75,7 @@ def test_a_checkpoint_that_a_training_removes_meanwhile_is_named(
         evaluate(model, RunSettings(), rows_in_memory(8))
 
 
+@pytest.mark.smoke
 def test_metrics_are_those_of_all_rows(
     tmp_path: Path, tensorflow: Any, monkeypatch: pytest.MonkeyPatch
 ):

@@ -101,6 +101,7 @@ def test_a_pipeline_trains_to_the_numbers_of_one_device(
     assert difference(found, alone(layers)) < 1e-6
 
 
+@pytest.mark.smoke
 def test_all_of_a_stage_is_on_its_device(tmp_path: Path):
     where = Placement()
     function = described(model_parts.in_pipeline(micro_batches=4), tmp_path)

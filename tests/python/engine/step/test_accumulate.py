@@ -249,6 +249,7 @@ def test_uneven_and_missing_rows_count_once(rows: int, parts: int):
     np.testing.assert_allclose(several.losses, one.losses, rtol=2e-6)
 
 
+@pytest.mark.smoke
 def test_a_loss_that_is_a_sum_is_added_up():
     def summed(features: Any, labels: Any) -> Any:
         loss = tf.reduce_sum(tf.square(tf.squeeze(deep(features["x"]), 1) - labels))

@@ -85,6 +85,7 @@ def test_crosses_hashes_and_embeddings_are_those_of_step_by_step_to_the_bit(
     assert_equal(alone, many)
 
 
+@pytest.mark.smoke
 @sampled(
     ("model", "strategy"),
     [

@@ -48,6 +48,7 @@ def test_a_column_has_the_name_that_tensorflow_gives_it(tensorflow: Any, kind: s
     assert described.build().name == described.name
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("kind", EVERY)
 def test_a_column_reads_the_features_that_tensorflows_reads(tensorflow: Any, kind: str) -> None:
     described = column(EVERY[kind])

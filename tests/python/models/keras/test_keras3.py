@@ -155,6 +155,7 @@ def test_replicas_drop_different_units(tmp_path: Path) -> None:
     assert set(history.losses) == {0.0, 2.0, 4.0}
 
 
+@pytest.mark.smoke
 def test_several_inputs_and_outputs_have_their_own_losses(tmp_path: Path) -> None:
     model = k3.two_headed()
     estimator = k3.described(tmp_path / "m", model)

@@ -90,6 +90,7 @@ MODELS: dict[str, tuple[dict[str, Any], Any]] = {
 }
 
 
+@pytest.mark.smoke
 @sampled("name", MODELS, check=list(MODELS)[1::2], versions=["both, of two classes"])
 def test_keras_predicts_what_the_model_predicts(tensorflow: Any, tmp_path: Path, name: str) -> None:
     described, response = MODELS[name]

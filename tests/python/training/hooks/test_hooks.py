@@ -56,6 +56,7 @@ def test_only_hooks_that_can_end_a_training_replace_its_steps():
     assert not may_end([hook("progress_bar"), hook("step_counter", every_n_steps=5)])
 
 
+@pytest.mark.smoke
 @pytest.mark.usefixtures("tensorflow")
 def test_stop_at_step_ends_an_input_without_end(tmp_path: Path):
     history = trained(tmp_path, [hook("stop_at_step", num_steps=7)], steps=None)
