@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from tfdistribute.errors import InputError
 
@@ -106,9 +106,16 @@ class ColumnFacts:
         return math.prod(self.shape)
 
 
+class Interval(NamedTuple):
+    """Numbers from ``start`` to below ``stop``."""
+
+    start: float
+    stop: float
+
+
 @dataclass(frozen=True, eq=False)
 class Accepted:
-    values: Collection[str] | Collection[int]
+    values: Collection[str] | Collection[int] | Interval
     # From a list of other values, and the place of the first, such as "row 7".
     error: Callable[[Sequence[Any], str], InputError]
 
@@ -140,8 +147,13 @@ class InputFacts:
     typed: bool = True  # Whether types tell more than dtypes, such as dates from numbers.
     # Feature that holds each row's weight; it is not among the features.
     weights: ColumnFacts | None = None
-    # Returns the values of a column, one per row; None if the rows are not in memory.
+    # See ``values_of``; None if the rows are not in memory.
     values: Callable[[str], Any] | None = field(default=None, compare=False)
+
+    def values_of(self, name: str) -> Any:
+        """Return the values of a column, one per row; None if they are not in memory, or a function changes them."""
+        known = [*(self.features or ()), *(each.name for each in (self.label, self.weights) if each)]
+        return self.values(name) if self.values is not None and name in known else None
 
     def check_rows(self) -> None:
         if self.rows == 0:

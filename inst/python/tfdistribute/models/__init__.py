@@ -17,4 +17,5 @@ from tfdistribute.models.serving import (
     tensors_receiver,
 )
 from tfdistribute.models.warm_start import WarmStart
+from tfdistribute.models.weights import row_weights
 from tfdistribute.models.wrapped import Wrapped

@@ -15,6 +15,7 @@ from tfdistribute.files import absolute_path
 from tfdistribute.inputs import Input
 from tfdistribute.models.feature_columns.description import FeatureRequirement
 from tfdistribute.models.serving import tensors_receiver
+from tfdistribute.models.weights import accepted_weights
 
 LossReduction = Literal["sum_over_batch_size", "sum"]
 LOSS_REDUCTIONS: tuple[str, ...] = typing.get_args(LossReduction)
@@ -118,11 +119,17 @@ class Model(Description):
         return source.reading(self.types_read())
 
     def accepted_values(self, facts: InputFacts, needs_label: bool) -> AcceptedValues:
-        return [
+        accepted = [
             (each.feature, each.accepted)
             for each in self.required_features()
             if each.accepted is not None
         ]
+        weights = self.weights_of(facts) if needs_label else None
+        return accepted if weights is None else [*accepted, (weights, accepted_weights(weights))]
+
+    def weights_of(self, facts: InputFacts) -> str | None:
+        """Return the name of the column that weighs the losses of rows."""
+        return None if facts.weights is None else facts.weights.name
 
     def reads(self, feature: str) -> bool:
         """Return whether the model reads a feature, or may read it."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from tfdistribute.columns import Accepted, ColumnFacts, InputFacts, show_values
 from tfdistribute.errors import InputError, ModelError
+from tfdistribute.models.weights import mean_and_spread, row_weights
 
 # The classes of a logical response, by the numbers that hold it.
 LOGICAL = ("FALSE", "TRUE")
@@ -41,9 +42,15 @@ def check_regression_label(facts: InputFacts, label_dimension: int) -> None:
     _check_width(label, label_dimension, "label_dimension")
 
 
-def response_scale(facts: InputFacts, label: ColumnFacts) -> tuple[tuple[float, float], ...]:
-    """Return the mean and standard deviation of each response; InputError if they cannot be computed."""
-    if facts.values is None:
+def response_scale(
+    facts: InputFacts, label: ColumnFacts, weights: str | None
+) -> tuple[tuple[float, float], ...]:
+    """Return the mean and standard deviation of each response; InputError if they cannot be computed.
+
+    ``weights`` is the name of a column, or None.
+    """
+    found = facts.values_of(label.name)
+    if found is None:
         raise InputError(
             "`standardize_response` is TRUE, but the rows are not in memory, so their mean is not known.",
             "Give a data frame, or leave `standardize_response` out and scale the response in the data.",
@@ -51,12 +58,9 @@ def response_scale(facts: InputFacts, label: ColumnFacts) -> tuple[tuple[float, 
         )
     if label.type == "string":
         return ((0.0, 1.0),)  # check_regression_label() raises the error.
-    values = facts.values(label.name).astype(np.float64).reshape(-1, max(1, label.width))
-    spreads = [float(each) for each in values.std(axis=0)]
-    return tuple(
-        (float(mean), spread if spread > 0 else 1.0)
-        for mean, spread in zip(values.mean(axis=0), spreads, strict=True)
-    )
+    values = found.astype(np.float64).reshape(-1, max(1, label.width))
+    moments = mean_and_spread(values, row_weights(facts, weights))
+    return tuple((float(mean), float(spread) or 1.0) for mean, spread in zip(*moments, strict=True))
 
 
 def check_class_label(

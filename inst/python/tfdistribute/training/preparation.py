@@ -16,7 +16,7 @@ from tfdistribute.files import is_remote
 from tfdistribute.inputs import Input, Purpose
 from tfdistribute.inputs.position import first_row
 from tfdistribute.interrupts import StopRequest, finish_step_on_interrupt
-from tfdistribute.models import FactorCodes, Model, check_kinds
+from tfdistribute.models import FactorCodes, Model, check_kinds, row_weights
 from tfdistribute.run_config import (
     TRAINING,
     Devices,
@@ -298,7 +298,10 @@ def _complete_model(
 
 
 def check_data(source: Input, model: Model, codes: FactorCodes, needs_label: bool = True) -> None:
-    model.check(codes.applied(source.facts()), needs_label)
+    facts = source.facts()
+    model.check(codes.applied(facts), needs_label)
+    if needs_label:
+        row_weights(facts, model.weights_of(facts))
     codes.accepting(source, model, needs_label)
 
 

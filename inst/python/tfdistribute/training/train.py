@@ -58,7 +58,7 @@ def train(
     notes: tuple[str, ...] = ()
     if isinstance(model, Tabular):
         # Files would be read once an epoch. The tasks of a cluster read their own parts.
-        source = model.reading(source).in_memory() if member is None else source
+        source = model.learning(source, in_memory=member is None)
         model = complete_tabular(
             model, settings, source, steps, max_steps, listener, member is None, validation
         )

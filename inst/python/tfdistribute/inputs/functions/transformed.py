@@ -1,10 +1,13 @@
 """Weights and user functions applied to another input."""
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
 
 from tfdistribute import engine
 from tfdistribute.callbacks import takes
@@ -61,7 +64,7 @@ class Transformed(Input, kind="transformed"):
 
     def accepting(self, accepted: AcceptedValues) -> "Transformed":
         if self.transform is not None:
-            return self
+            accepted = [each for each in accepted if each[0] == self.weights]
         return replace(self, source=self.source.accepting(accepted))
 
     def with_defaults(self, numbers: Mapping[str, tuple[float, ...]]) -> "Transformed":
@@ -81,6 +84,15 @@ class Transformed(Input, kind="transformed"):
         if self.transform is not None:
             return self
         return replace(self, source=self.source.with_missing())
+
+    def repeated(self, batch_size: int) -> "Transformed":
+        return replace(self, source=self.source.repeated(batch_size))
+
+    def in_memory(self) -> "Transformed":
+        return replace(self, source=self.source.in_memory())
+
+    def subset(self, rows: npt.NDArray[np.integer[Any]]) -> "Transformed":
+        return replace(self, source=self.source.subset(rows))
 
     def input_fn(
         self, purpose: Purpose, seed: int | None = None, packed: bool = False
@@ -155,7 +167,7 @@ class _Transform:
 
     def facts(self, before: InputFacts) -> dict[str, Any]:
         if before.features is None:
-            return {"features": None, "label": None, "label_range": None}
+            return {"features": None, "label": None, "label_range": None, "values": None}
         tf = engine.tf
         with tf.Graph().as_default():
             features = {name: _placeholder(facts) for name, facts in before.features.items()}
@@ -163,16 +175,18 @@ class _Transform:
             new_features, new_label = self.call(dict(features), label)
             known = {id(features[name]): facts for name, facts in before.features.items()}
             columns = _columns(new_features, known)
+            kept = {self.weights}
             if before.label is None:
-                return {"features": columns, "label": None}
+                return {"features": columns, "label": None, "values": _values(before, kept)}
             if new_label is label:
-                return {"features": columns}
+                return {"features": columns, "values": _values(before, {*kept, before.label.name})}
             column = _column(before.label.name, new_label)
             # If nothing is known about the label, drop the features too: models check both or neither.
             return {
                 "features": None if column is None else columns,
                 "label": column,
                 "label_range": None,
+                "values": _values(before, kept),
             }
 
     def call(self, features: Any, labels: Any) -> tuple[Any, Any]:
@@ -259,6 +273,10 @@ def _check_rows(after: Any, before: Any) -> None:
 
 def _is_dense(leaf: Any) -> bool:
     return isinstance(leaf, engine.tf.Tensor)
+
+
+def _values(facts: InputFacts, kept: Collection[str | None]) -> Callable[[str], Any]:
+    return lambda name: facts.values_of(name) if name in kept else None
 
 
 def _placeholder(facts: ColumnFacts) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfdistribute.columns import Accepted, AcceptedValues, ColumnFacts
+from tfdistribute.columns import Accepted, AcceptedValues, ColumnFacts, Interval
 
 Matrices = tuple[npt.NDArray[Any], ...]
 Tables = Mapping[str, npt.NDArray[np.object_]]
@@ -126,13 +126,17 @@ def _dtype(column: ColumnFacts, as_codes: bool) -> np.dtype[Any]:
 
 
 def check_columns(
-    layout: Layout, matrices: Matrices, accepted: AcceptedValues, locate: Callable[[int], str]
+    layout: Layout,
+    matrices: Matrices,
+    accepted: AcceptedValues,
+    locate: Callable[[int], str],
+    chosen: Any = slice(None),
 ) -> None:
-    """Check the columns of a layout; ``locate`` returns the place of a row."""
+    """Check ``chosen`` rows of the columns of a layout; ``locate`` returns the place of one of them."""
     for name, each in accepted:
         if name not in layout.slots:
             continue
-        values, table = layout.slots[name].of(matrices), layout.tables.get(name)
+        values, table = layout.slots[name].of(matrices)[chosen], layout.tables.get(name)
         # Few labels stand for many rows, and not all of them need to be there.
         if table is not None:
             others = not_accepted(table, each)
@@ -152,8 +156,9 @@ def check_values(values: Values, accepted: Accepted, locate: Callable[[int], str
 
 
 def not_accepted(values: Values, accepted: Accepted) -> npt.NDArray[np.bool_]:
-    if isinstance(accepted.values, range):
-        return (values < accepted.values.start) | (values >= accepted.values.stop)
+    if isinstance(accepted.values, (range, Interval)):
+        # NaN is in no interval.
+        return ~((values >= accepted.values.start) & (values < accepted.values.stop))
     if values.dtype != np.object_:
         return np.isin(values, list(accepted.values), invert=True)
     listed = values.ravel().tolist()

@@ -107,7 +107,11 @@ class PackedColumns:
         return checksum([*(each.data for each in arrays), *encoded])
 
     def check(self, accepted: AcceptedValues) -> None:
-        check_columns(self.layout, self.matrices, accepted, lambda row: f"row {row + 1}")
+        rows = slice(None) if self.chosen is None else self.chosen
+        numbers = range(self.rows) if self.chosen is None else self.chosen
+        check_columns(
+            self.layout, self.matrices, accepted, lambda row: f"row {numbers[row] + 1}", rows
+        )
 
     def range(self, name: str) -> tuple[float, float] | None:
         if name in self.layout.tables or self.rows == 0:

@@ -68,6 +68,9 @@ class Canned(Model):
     def own_structure(self) -> dict[str, Any]:
         raise NotImplementedError
 
+    def weights_of(self, facts: InputFacts) -> str | None:
+        return self.weight_column or super().weights_of(facts)
+
     @property
     def units(self) -> int:
         """Numbers per row before the loss."""
@@ -207,9 +210,8 @@ class Canned(Model):
         return {name for name in factors if name in types and not types[name] & set(TEXT)}
 
     def complete_from_input(self, facts: InputFacts) -> Model:
-        if facts.weights is None or self.weight_column is not None:
-            return self
-        return replace(self, weight_column=facts.weights.name)
+        weights = self.weights_of(facts)
+        return self if weights == self.weight_column else replace(self, weight_column=weights)
 
     def structure(self) -> dict[str, Any]:
         columns = {
@@ -246,7 +248,8 @@ class Regressor(Canned):
         completed = super().complete_from_input(facts)
         if not self.standardize_response or self.response_scale or facts.label is None:
             return completed
-        return replace(completed, response_scale=response_scale(facts, facts.label))
+        scale = response_scale(facts, facts.label, self.weights_of(facts))
+        return replace(completed, response_scale=scale)
 
     def complete_from_signature(self, signature: Mapping[str, Any] | None) -> Model:
         scale = (signature or {}).get("response_scale")

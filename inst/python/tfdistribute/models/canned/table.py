@@ -17,6 +17,7 @@ from tfdistribute.models.feature_columns.derived import Embedding, Indicator
 from tfdistribute.models.feature_columns.description import FeatureColumn, safe_key
 from tfdistribute.models.feature_columns.initializers import NamedInitializer
 from tfdistribute.models.feature_columns.numeric import Numeric
+from tfdistribute.models.weights import mean_and_spread, quantiles
 
 # More levels than these get an embedding.
 _MOST_INDICATED, _EMBEDDED = 9, 8
@@ -42,18 +43,19 @@ class Number:
     periods: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, column: ColumnFacts, values: Any) -> "Number":
+    def of(cls, column: ColumnFacts, values: Any, weights: _Values | None = None) -> "Number":
         held = values.astype(np.float64)
-        known = held[~np.isnan(held)]
+        is_known = ~np.isnan(held)
+        known, weights = held[is_known], None if weights is None else weights[is_known]
         incomplete = len(known) < len(held)
         if len(known) == 0:
             return cls(column.name, 0.0, 1.0, 0.0, 1.0, incomplete)
-        low, median, high = (float(each) for each in np.quantile(known, (0.25, 0.5, 0.75)))
+        low, median, high = quantiles(known, (0.25, 0.5, 0.75), weights)
         width = float(np.ptp(known))
         scale = (high - low) or width / 2 or 1.0
         periods = tuple(each for each in _PERIODS.get(column.type, ()) if width >= each)
-        spread = float(known.std()) or 1.0
-        return cls(column.name, float(known.mean()), spread, median, scale, incomplete, periods)
+        mean, spread = (float(each) for each in mean_and_spread(known, weights))
+        return cls(column.name, mean, spread or 1.0, median, scale, incomplete, periods)
 
     def column(self) -> Numeric:
         # A record without the number lacks it, as a row with NaN does.
@@ -141,28 +143,35 @@ class Table:
 
 
 def learn_columns(
-    facts: InputFacts, others: Collection[str | None]
+    facts: InputFacts, others: Collection[str | None], weights: _Values | None
 ) -> tuple[tuple[Number, ...], tuple[Category, ...]]:
     """Learn the features of rows in memory, except ``others``; InputError for rows elsewhere, or several numbers."""
     if facts.features is None or facts.values is None:
-        raise InputError(
-            "A tabular model learns its columns from a table, and these rows are from a function or from records.",
-            "Give a data frame or files that input_parquet(), input_arrow() or input_csv() reads, or use "
-            "dnn_regressor() or dnn_classifier(). Give weights as `weight_column` of the model.",
-            argument="input_fn",
-        )
+        raise _not_a_table()
     numbers: list[Number] = []
     categories: list[Category] = []
     for column in sorted(facts.features.values(), key=lambda each: safe_key(each.name)):
         if column.name in others:
             continue
         _check_width(column)
-        values = facts.values(column.name).reshape(-1)
+        found = facts.values_of(column.name)
+        if found is None:
+            raise _not_a_table()
+        values = found.reshape(-1)
         if column.type == "string":
             categories.append(Category(column.name, _levels(column, values)))
         else:
-            numbers.append(Number.of(column, values))
+            numbers.append(Number.of(column, values, weights))
     return tuple(numbers), tuple(categories)
+
+
+def _not_a_table() -> InputError:
+    return InputError(
+        "A tabular model learns its columns from a table, and these rows are from a function or from records.",
+        "Give a data frame or files that input_parquet(), input_arrow() or input_csv() reads, without `transform`, or "
+        "use dnn_regressor() or dnn_classifier().",
+        argument="input_fn",
+    )
 
 
 def _levels(column: ColumnFacts, values: npt.NDArray[Any]) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from tfdistribute.models.conversion.program import Program, Result
 from tfdistribute.models.conversion.tabular import TabularLayers
 from tfdistribute.models.description import Model
 from tfdistribute.models.feature_columns.description import FeatureColumn
+from tfdistribute.models.weights import row_weights, weighted_rows
 
 # Epochs, unless they are given, and the rows of all of them between these limits.
 _LEAST_EPOCHS, _MOST_EPOCHS, _ROWS_OF_EPOCHS = 16, 256, 2**20
@@ -93,6 +94,12 @@ class Tabular(Canned):
 
     def reading(self, source: Input) -> Input:
         return super().reading(source.with_missing())
+
+    def learning(self, source: Input, in_memory: bool = True) -> Input:
+        """Return the rows that the model learns from: rows in memory have no row of weight 0."""
+        source = self.reading(source)
+        source = source.in_memory() if in_memory else source
+        return weighted_rows(source, self.weights_of(source.facts()))
 
     def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
         raise UnsupportedError(
@@ -168,13 +175,13 @@ class Tabular(Canned):
         completed: Any = super().complete_from_input(facts)
         if self.learned is not None:
             return completed
-        label = None if facts.label is None else facts.label.name
-        numbers, categories = learn_columns(facts, {label, self.weight_column})
+        label, weights = None if facts.label is None else facts.label.name, completed.weight_column
+        columns = learn_columns(facts, {label, weights}, row_weights(facts, weights))
         rows, limits = facts.rows or 1, None
         if isinstance(self, Regressor) and facts.label is not None and facts.label.type != "string":
             limits = facts.label_range
         steps = self._steps(rows)
-        table = Table(numbers, categories, limits, self._batch(rows), self._members(rows), steps)
+        table = Table(*columns, limits, self._batch(rows), self._members(rows), steps)
         if not self.validates:
             table = replace(table, end=steps, temperature=1.0)
         return replace(completed, learned=table.as_text())

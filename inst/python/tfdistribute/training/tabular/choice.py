@@ -49,7 +49,7 @@ def choose_end(
         raise _no_choice(model)
     known: Any = model.complete_from_signature(ModelDirectory(model.model_dir).structure)
     if known.table is None or known.table.end is None:
-        source = model.reading(source).in_memory()
+        source = model.learning(source)
     completed = known.complete_from_input(source.facts())
     completed.check(source.facts())
     table = completed.table
@@ -66,7 +66,7 @@ def choose_end(
     part, judges = (
         _parts(completed, settings, source)
         if validation is None
-        else (source, model.reading(validation))
+        else (source, model.learning(validation))
     )
     rows, of = part.facts().rows, source.facts().rows
     assert rows is not None and of is not None
@@ -78,7 +78,7 @@ def choose_end(
 def _parts(model: Tabular, settings: RunSettings, source: Input) -> tuple[Input, Input]:
     facts, table = source.facts(), model.table
     assert table is not None and facts.label is not None and facts.rows is not None
-    classes = None if facts.values is None or table.limits else facts.values(facts.label.name)
+    classes = None if table.limits else facts.values_of(facts.label.name)
     trained, held = split(facts.rows, model.validation, settings.seed or 0, classes)
     return source.subset(trained), source.subset(held)
 
