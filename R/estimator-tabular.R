@@ -8,6 +8,11 @@
 #' levels. Dates become numbers and the phases of the week and the year, and times also the phase of the day.
 #' A missing number counts as the median and sets an indicator. Missing labels are a level of their own. The first
 #' training learns medians, scales, levels and the scale of the response from its rows, and `model_dir` keeps them.
+#' @section Weights:
+#' A row of weight 0 (see [input_transform]) is no row for the model. Medians, scales, the scale of the response and the
+#' losses of the validation part are weighted, as if each row were repeated by its weight. The length of the training
+#' depends on the number of rows of positive weight. The unit of the weights changes nothing that is learned from the
+#' columns.
 #' @section Training:
 #' Rows are a data frame, a Spark table, or files of [input_parquet()], [input_arrow()] or [input_csv()], for which
 #' there must be room in memory. `train()` accepts no `steps`, `epochs` and `batch_size`.
@@ -33,11 +38,16 @@
 #'   yourself, give them to [train()] as `validation`.
 #' @param new_levels `"error"` rejects labels that the training lacked, and `"ignore"` reads them as no label.
 #' @param time_limit_s Seconds that the training should take, a number. It is compared with the time of the steps
-#'   so far, so the linear model takes all its steps in any case. NULL sets no limit.
+#'   so far, so the linear model takes all its steps in any case. With `epochs`, or without a validation, the time of
+#'   some steps determines how many steps there are, at most those of `epochs`. NULL sets no limit.
 #' @param loss `"squared_error"`, or `"poisson"` for counts: predictions are then positive, and the layers learn their
 #'   logarithm.
 #' @param quantiles Quantiles to predict in place of the mean, increasing numbers between 0 and 1, or NULL. Predictions
 #'   are then a list of vectors, with a number for each quantile, in order. `loss` is not used.
+#' @param clip Whether predictions are at least the least and at most the largest response of the training, TRUE or
+#'   FALSE. Layers are unreliable beyond the rows that they learned from. With FALSE, predictions may exceed the
+#'   responses, for example those of a trend. The setting matters when the model predicts, so you can describe a trained
+#'   model again with another one.
 #' @inheritParams linear_estimators
 #' @returns A description of class `tfdistribute_tabular_regressor_estimator` or
 #'   `tfdistribute_tabular_classifier_estimator`, and `tfdistribute_estimator`.
@@ -69,6 +79,7 @@ tabular_regressor <- function(
   time_limit_s = NULL,
   loss = "squared_error",
   quantiles = NULL,
+  clip = TRUE,
   weight_column = NULL,
   model_dir = NULL,
   config = NULL,

@@ -188,6 +188,8 @@ new_in_memory_input <- function(
   sparse <- intersect(features, sparse_names(data))
   if (!is.matrix(data)) {
     data <- lapply(unclass_list(as.list(data))[c(features, response)], as_r_array)
+    # The verb rejects a missing weight, with its row.
+    data[weights] <- lapply(data[weights], with_missing_number)
     data <- c(with_sparse_columns(data[features]), data[response])
     features <- setdiff(names(data), response)
   }
@@ -207,11 +209,10 @@ new_in_memory_input <- function(
     )
   })
   names(columns) <- c(features, response)
-  imputed <- check_impute(impute, data, columns, response)
-  columns <- imputed$columns
-  filled <- if (keeps) features else union(names(imputed$values), names(imputed$computed))
-  check_missing(data, columns, response, impute, filled)
-  check_weight_values(data, weights)
+  imputed <- check_impute(impute, data, columns[setdiff(names(columns), weights)], response)
+  columns <- replace(columns, names(imputed$columns), imputed$columns)
+  filled <- if (keeps) features else c(names(imputed$values), names(imputed$computed))
+  check_missing(data, columns, response, impute, c(filled, if (!is.matrix(data)) weights))
   source <- rlang::inject(new_description(
     "input",
     "in_memory",

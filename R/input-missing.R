@@ -70,15 +70,18 @@ with_missing <- function(values) {
   if (is.logical(values)) {
     values <- factor(values, c(FALSE, TRUE))
   }
-  if (inherits(values, "integer64") || (is.integer(values) && !is.object(values))) {
-    as.double(values)
-  } else if (is.factor(values) && anyNA(values)) {
+  if (is.factor(values) && anyNA(values)) {
     addNA(values)
   } else if (is.character(values)) {
     replace(values, is.na(values), "NA")
   } else {
-    values
+    with_missing_number(values)
   }
+}
+
+with_missing_number <- function(values) {
+  is_plain <- !is.object(values) && (is.integer(values) || is.logical(values))
+  if (is_plain || inherits(values, "integer64")) as.double(values) else values
 }
 
 incomplete <- function(data, names) {
@@ -237,28 +240,6 @@ check_imputed_names <- function(names, features, response) {
       remedy = "Name only features: {backquoted(utils::head(features, 10))}.",
       value = unknown[[1]]
     )
-  }
-}
-
-summary_functions <- list(mean = mean, median = stats::median)
-
-# The function that computes a replacement from the other values of a column. NULL for a plain value. In columns of
-# text, "mean" is text.
-summary_function <- function(value, column) {
-  if (is.function(value)) {
-    value
-  } else if (rlang::is_string(value, names(summary_functions)) && column$type != "string") {
-    summary_functions[[value]]
-  }
-}
-
-# A value, or the result of the function in its place. The mean of a matrix would not be the mean of any of its columns.
-computed_value <- function(value, column, values) {
-  summary <- summary_function(value, column)
-  if (is.null(summary) || NCOL(values) != 1 || is.list(values)) {
-    value
-  } else {
-    summary(values[!missing_in(values)])
   }
 }
 

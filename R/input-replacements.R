@@ -12,7 +12,8 @@ with_fitted_replacements <- function(object, arguments, show) {
     return(arguments)
   }
   known <- call_backend("trained_replacements", model_dir = object$model_dir)
-  fitted <- fit_replacements(source_of(arguments[[training]]), known)
+  weights <- row_weights(arguments[[training]], object)
+  fitted <- fit_replacements(source_of(arguments[[training]]), known, weights)
   if (show) {
     note_replacements(fitted, setdiff(names(fitted$replacements), names(known)))
   }
@@ -24,9 +25,20 @@ with_fitted_replacements <- function(object, arguments, show) {
   arguments
 }
 
-fit_replacements <- function(input, known) {
+# The weights of rows in memory; NULL for equal weights, and for weights that the verb will reject.
+row_weights <- function(x, object) {
+  data <- source_of(x)$data
+  if (inherits(x, "tfdistribute_train_spec")) {
+    x <- x$input
+  }
+  name <- object$weight_column %||% x$weights
+  weights <- if (isTRUE(name %in% column_names(data))) as_double(input_column(data, name))
+  if (all(is.finite(weights) & weights >= 0) && any(weights > 0)) weights
+}
+
+fit_replacements <- function(input, known, weights) {
   own <- setdiff(names(input$computed), names(known))
-  values <- lapply(rlang::set_names(own), function(name) replacement_from(input, name))
+  values <- lapply(rlang::set_names(own), function(name) replacement_from(input, name, weights))
   known <- utils::modifyList(known, lapply(Filter(Negate(is.null), values), plain_value))
   input <- with_replacements(input, known)
   input["replacements"] <- list(known[intersect(names(input$computed), names(known))])
@@ -50,12 +62,14 @@ note_replacements <- function(input, names) {
 }
 
 # NULL if the column has no values to compute it from, or needs none and the function does not return one.
-replacement_from <- function(input, name) {
+replacement_from <- function(input, name, weights) {
   stored <- input_column(input$data, name)
   column <- input$columns[[name]]
-  input$impute[[name]] %||%
+  known <- if (is.null(weights)) input$impute[[name]]
+  known %||%
     if (!all(missing_in(stored))) {
-      as_fill_value(computed_value(input$computed[[name]], column, stored), column, stored)
+      computed <- computed_value(input$computed[[name]], column, stored, weights)
+      as_fill_value(computed, column, stored)
     }
 }
 
@@ -121,3 +135,49 @@ check_replaced <- function(input) {
     }
   }
 }
+
+summary_functions <- list(mean = mean, median = stats::median)
+
+# The function that computes a replacement from the other values of a column. NULL for a plain value. In columns of
+# text, "mean" is text.
+summary_function <- function(value, column) {
+  if (is.function(value)) {
+    value
+  } else if (rlang::is_string(value, names(summary_functions)) && column$type != "string") {
+    summary_functions[[value]]
+  }
+}
+
+# A value, or the result of the function in its place. The mean of a matrix would not be the mean of any of its columns.
+computed_value <- function(value, column, values, weights = NULL) {
+  summary <- summary_function(value, column)
+  if (is.null(summary) || NCOL(values) != 1 || is.list(values)) {
+    return(value)
+  }
+  counts <- !missing_in(values) & (weights %||% 1) > 0
+  if (!any(counts)) {
+    return(NULL)
+  }
+  name <- names(Filter(function(known) identical(known, summary), summary_functions))
+  if (is.null(weights) || length(name) == 0) {
+    summary(values[counts])
+  } else {
+    weighted_functions[[name]](values[counts], weights[counts])
+  }
+}
+
+# The results of the summary functions for rows that are repeated by their weights.
+weighted_functions <- list(
+  mean = function(x, weights) {
+    if (inherits(x, "integer64")) {
+      x <- as.double(x)
+    }
+    stats::weighted.mean(x, weights)
+  },
+  median = function(x, weights) {
+    shares <- cumsum(weights[order(x)]) / sum(weights)
+    # Shares are equal up to their rounding.
+    middle <- c(which(shares > 0.5 - 1e-12)[[1]], which(shares > 0.5 + 1e-12)[[1]])
+    mean(sort(x)[middle])
+  }
+)

@@ -8,9 +8,16 @@
 #' @section Weights:
 #' A column of weights is not a feature. Each kind of model uses it in its own way:
 #' * Canned models use it as their `weight_column`, which need not be set. In training, the loss of a batch is the mean
-#'   over its rows of loss times weight. Metrics such as `average_loss` are divided by the sum of the weights.
+#'   over its rows of loss times weight. Metrics such as `average_loss` are divided by the sum of the weights. A
+#'   statistic that the model learns from the rows, such as the scale of the response, counts a row as often as its
+#'   weight says.
+#' * [Tabular models][tabular_estimators] learn from the rows of positive weight only, as if there were no others.
 #' * Keras models use it as the `sample_weight` of Keras's `fit()` and `evaluate()`.
 #' * A [model function][estimator] reads it from `features` under its name.
+#'
+#' Weights are finite numbers of at least 0, and not all of them may be 0. Replacements by `impute = "mean"` or
+#' `"median"` are weighted, and functions get the values of the rows of positive weight. Terms of a formula learn from
+#' all rows, as in [lm()].
 #'
 #' Training and evaluation each use the weights of their own input. Predictions use no weights. In
 #' [train_and_evaluate()], both inputs must have the same column of weights, or none.
@@ -31,9 +38,10 @@
 #'
 #' @section Errors:
 #' * `tfdistribute_argument_error` if `transform` is not a function of `features` and `labels`.
-#' * `tfdistribute_input_error` if `weights` is a feature, the response or not a column of numbers, or has missing,
-#'   negative or infinite values (for data in memory), or if `transform` returns something other than tensors, or
-#'   changes the number of rows.
+#' * `tfdistribute_input_error` if `weights` is a feature or the response, or if `transform` returns something other
+#'   than tensors, or changes the number of rows.
+#' * `tfdistribute_input_error`, from a verb, if `weights` is not a column of numbers, has a missing, negative or
+#'   infinite value in any input but TFRecord files and functions that return datasets, or is 0 in all rows in memory.
 #' * `tfdistribute_callback_error` if `transform` fails. The `parent` is the function's own error.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/data/Dataset#map>
 #' @examplesIf tfdistribute_available()
@@ -118,35 +126,6 @@ check_weights_apart <- function(weights, features, response) {
       ),
       remedy = "Give a column of its own as `weights`; a copy of the column will do.",
       argument = "weights",
-      value = weights
-    )
-  }
-}
-
-# Weights in memory are checked immediately. Missing weights are rejected together with missing features.
-check_weight_values <- function(data, weights) {
-  if (is.null(weights)) {
-    return(invisible())
-  }
-  values <- input_column(data, weights)
-  numbers <- (is.numeric(values) || is.logical(values)) &&
-    !inherits(values, c("factor", "Date", "POSIXct", "difftime"))
-  problem <- if (!numbers || NCOL(values) != 1) {
-    "does not hold one number per row"
-  } else if (inherits(values, "integer64")) {
-    NULL
-  } else if (any(values < 0, na.rm = TRUE)) {
-    "holds negative numbers"
-  } else if (any(is.infinite(values))) {
-    "holds infinite numbers"
-  } else if (!anyNA(values) && all(values == 0)) {
-    "holds only zeros"
-  }
-  if (!is.null(problem)) {
-    abort_tfdistribute(
-      "input",
-      problem = "`weights` names `{weights}`, which {problem}.",
-      remedy = "Name a column of positive numbers; 0 leaves a row out.",
       value = weights
     )
   }

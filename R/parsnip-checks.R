@@ -89,10 +89,10 @@ check_row_weights <- function(weights, rows) {
     return(NULL)
   }
   usable <- is.numeric(weights) && length(weights) == rows && all(is.finite(weights))
-  if (!usable || any(weights < 0)) {
+  if (!usable || any(weights < 0) || all(weights == 0)) {
     abort_argument(
       weights,
-      "numbers of at least 0, one for each of the {rows} row{?s} of `x`, or NULL"
+      "numbers of at least 0, one for each of the {rows} row{?s} of `x` and not all 0, or NULL"
     )
   }
   as.double(weights)
@@ -118,4 +118,14 @@ with_class_weights <- function(weights, class_weights, y) {
     )
   }
   unname(class_weights[as.integer(y)]) * (weights %||% 1)
+}
+
+# Numbers are centered and scaled, because their unit must not determine the duration of training.
+outcome_values <- function(y) {
+  if (is.factor(y)) {
+    return(list(values = y, levels = levels(y)))
+  }
+  center <- mean(y)
+  scale <- spread(y)
+  list(values = (y - center) / scale, center = center, scale = scale)
 }

@@ -13,7 +13,7 @@
 #'   variables are not needed. `predict()` raises an error for a label that was not in the training data. In a recipe,
 #'   `recipes::step_novel()` prepares for such labels.
 #' @param y Outcome: numbers for regression (standardized while training), or a factor for classification.
-#' @param weights A weight for each row, numbers. NULL for equal weights.
+#' @param weights A weight for each row, numbers. Rows of weight 0 are left out. NULL for equal weights.
 #' @param hidden_units Units of the hidden layers, counts. `tfdistribute_mlp()` has one layer of 5 units by default,
 #'   like parsnip's other engines for `mlp()`. NULL (default of `tfdistribute_fit()`) for a linear model.
 #' @param epochs Passes over the data, a count. NULL (default) uses at least 20 epochs, and enough epochs for 2000 steps
@@ -84,6 +84,10 @@ tfdistribute_fit <- function(
   check_complete(x)
   y <- check_outcome(y, nrow(x))
   weights <- with_class_weights(check_row_weights(weights, nrow(x)), class_weights, y)
+  counts <- which(rep_len(weights %||% 1, nrow(x)) > 0)
+  x <- x[counts, , drop = FALSE]
+  y <- y[counts]
+  weights <- weights[counts]
   of_tables <- schema$estimator$tabular_regressor$properties
   validation <- check_field(validation, of_tables$validation, "validation")
   quantile_levels <- check_field(quantile_levels, of_tables$quantiles, "quantile_levels")
@@ -215,16 +219,6 @@ train_with_validation <- function(model, rows, held, input, steps, patience) {
 
 outcome_name <- ".outcome"
 weights_name <- ".weights"
-
-# Numbers are centered and scaled, because their unit must not determine the duration of training.
-outcome_values <- function(y) {
-  if (is.factor(y)) {
-    return(list(values = y, levels = levels(y)))
-  }
-  center <- mean(y)
-  scale <- spread(y)
-  list(values = (y - center) / scale, center = center, scale = scale)
-}
 
 # Fits in one directory would continue each other.
 fit_directory <- function(parent) {

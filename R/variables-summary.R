@@ -14,6 +14,8 @@
 #' * `length`: of a tabular model, a list with `end` (the last step), `batch_size`, `losses` of the validation part at
 #'   the ends of a linear model and of cycles, and `temperature`, which divides the logits of classes. NULL for other
 #'   models.
+#' * `limits`: of a tabular model for numbers, the least and the largest prediction, numbers. NULL for other models, and
+#'   with `clip = FALSE`.
 #' * `evaluation`: the metrics of the last evaluation without a `name`, a named list.
 #' @references The generic function is part of base R.
 #' @seealso [training_history()], [variable_value()]
@@ -40,6 +42,7 @@ summary.tfdistribute_estimator <- function(object, ...) {
       evaluation = lapply(facts$evaluation, function(value) value %||% NaN),
       classes = as.character(facts$classes),
       length = facts$learned[c("end", "batch_size", "losses", "temperature")],
+      limits = if (isTRUE(object$clip)) unlist(facts$learned$limits),
       model_dir = object$model_dir
     ),
     class = "tfdistribute_model_summary"
@@ -81,6 +84,10 @@ format.tfdistribute_model_summary <- function(x, ...) {
           paste0(", temperature: ", format_number(x$length$temperature))
         }
       )
+    },
+    if (length(x$limits) > 0) {
+      bounds <- vapply(x$limits, format_number, "")
+      interpolate("  predictions: {bounds[[1]]} to {bounds[[2]]}, the responses of the training")
     },
     if (length(x$classes) > 0) {
       positive <- if (length(x$classes) == 2) paste0(" (positive: ", x$classes[[2]], ")")

@@ -16,10 +16,11 @@ _TYPES = {"f": "float", "i": "integer", "b": "logical"}
 
 @dataclass(frozen=True)
 class Factor:
-    """Strings as R's factors store them."""
+    """Strings as R's factors store them, or as R sends texts without levels."""
 
     codes: Any
     levels: Sequence[str]
+    is_text: bool = False
 
 
 def in_memory(columns: Mapping[str, Any], response: str | None = "y", **fields: Any) -> Input:
@@ -36,7 +37,7 @@ def from_function(function: Callable[..., Any]) -> Input:
 def _column(name: str, values: Any) -> dict[str, Any]:
     if isinstance(values, Factor):
         wire = {"codes": values.codes, "labels": values.levels}
-        levels = list(values.levels)
+        levels = None if values.is_text else list(values.levels)
         return {"name": name, "type": "string", "values": lambda: wire, "levels": levels}
     array = np.asarray(values)
     if array.dtype.kind == "M":

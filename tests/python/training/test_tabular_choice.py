@@ -278,3 +278,41 @@ def at_temperature(described: Any, temperature: float | None) -> Any:
     signed["model"]["learned"]["temperature"] = temperature
     noted.write_text(json.dumps(signed), encoding="utf-8")
     return replace(described, model_dir=copied)
+
+
+def test_a_time_limit_shortens_a_training_whose_end_is_not_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(choice.time, "monotonic", lambda: now[0])
+    trained: list[int] = []
+
+    def slow(training: Any) -> None:
+        # It starts in 2 seconds, and a step takes a tenth of one.
+        (hook,) = training.train.hooks
+        before = 0
+        now[0] += 2
+        for step in hook.steps:
+            now[0] += 0.1 * (step - before)
+            before = step
+            if hook.judge():
+                break
+        trained.append(before)
+
+    def chosen(limit_s: float | None, **fields: Any) -> Any:
+        described = regressor(tmp_path, time_limit_s=limit_s, **fields)
+        return choice.choose_end(described, SEED, rows(), slow, evaluate).table
+
+    whole = 20 * math.ceil(ROWS / SMALL["batch_size"])
+    # Half a second is timed: 8 steps after the first end. Both starts take 2.1 seconds.
+    table = chosen(10, epochs=20)
+    assert trained == [8]
+    assert table.steps == table.end == math.floor((10 - 2 * 2.1 - 0.7) / 0.1) == 51
+    assert table.temperature == 1
+    # A limit below the time of the starts leaves the steps that were timed.
+    assert chosen(1, epochs=20).end == 2
+    assert chosen(100, epochs=20).end == chosen(None, epochs=20).end == whole
+    assert chosen(10, validation=0).end == 51
+    short = regressor(tmp_path, epochs=20, time_limit_s=10)
+    found = choice.choose_end(short, SEED, rows(), slow, evaluate)
+    assert "51 steps of 64 rows, as many as `time_limit_s` allows." in choice.steps_note(found)

@@ -87,7 +87,7 @@ class Table:
     """Columns by the order of their names in TensorFlow, and the length of the training.
 
     Args:
-        limits: Least and largest response, which bound predictions; None for classes.
+        limits: Least and largest response of the training; None for classes.
         batch_size: Rows of a step.
         ensemble: Networks that learn side by side.
         steps: Steps after which the last cycle of the rate would end.

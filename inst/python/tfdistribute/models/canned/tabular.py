@@ -46,7 +46,8 @@ class Tabular(Canned):
         ensemble, learning_rate, batch_size, epochs: None for values that depend on the kind of the response and on the
             rows. With ``epochs``, no rows are set apart for validation.
         validation: Share of the rows that choose the end of the training.
-        time_limit_s: Seconds that the training should take at most; None for no limit.
+        time_limit_s: Seconds that the training should take at most, of which the choice of its end is a part; None for
+            no limit.
         learned: What the first training learned, as ``Table.as_text()``; None before.
     """
 
@@ -87,6 +88,11 @@ class Tabular(Canned):
 
     def _members(self, rows: int) -> int:
         return self.ensemble or _by_rows(_ENSEMBLES, rows)
+
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """Least and largest prediction; None for classes, and if they have no limits."""
+        return None
 
     def with_table(self, **changes: Any) -> "Tabular":
         assert self.table is not None
@@ -213,6 +219,8 @@ class TabularRegressor(Tabular, Regressor, kind="tabular_regressor"):
         Annotated[tuple[Annotated[float, Gt(0), Lt(1)], ...], Len(1, increasing="strictly")] | None,
         Expected("increasing numbers above 0 and below 1, or NULL"),
     ] = None
+    # Whether predictions stay within the responses of the training.
+    clip: bool = True
 
     activation: ClassVar[ActivationName] = "mish"
     usual_rate = 0.2
@@ -220,7 +228,7 @@ class TabularRegressor(Tabular, Regressor, kind="tabular_regressor"):
     def head(self, arguments: Mapping[str, Any], table: Table) -> Any:
         fields = {
             "scale": self.response_scale or ((0.0, 1.0),),
-            "limits": table.limits,
+            "limits": self.limits,
             **arguments,
         }
         if self.quantiles is not None:
@@ -228,6 +236,10 @@ class TabularRegressor(Tabular, Regressor, kind="tabular_regressor"):
         if self.loss == "poisson":
             return engine.heads.CountHead(**fields)
         return engine.heads.StandardizedRegressionHead(**fields)
+
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        return self.table.limits if self.table is not None and self.clip else None
 
     @property
     def units(self) -> int:
@@ -245,9 +257,8 @@ class TabularRegressor(Tabular, Regressor, kind="tabular_regressor"):
             steps = program.concatenate([first, program.op("softplus", rest)])
             logits = program.op("cumsum", steps, axis=1)
         (predictions,) = super().outputs(program, logits).values()
-        limits = None if self.table is None else self.table.limits
-        if limits is not None:
-            predictions = program.op("clip", predictions, *limits)
+        if self.limits is not None:
+            predictions = program.op("clip", predictions, *self.limits)
         return {"predictions": predictions}
 
     def complete_from_input(self, facts: InputFacts) -> Model:

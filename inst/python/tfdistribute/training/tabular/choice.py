@@ -19,6 +19,8 @@ from tfdistribute.training.tabular.validation import split
 
 # The next cycle, which takes longer than all before it, follows a loss that is lower by at least this share.
 _LEAST_GAIN = 0.01
+# Share of the time limit in which steps are timed, for a training whose end is not chosen.
+_TIMED = 0.05
 # The checkpoint at the end of each training is enough.
 _RARELY_S = 86_400.0
 
@@ -40,7 +42,8 @@ def choose_end(
 
     A model in a temporary directory trains on a part of the rows, or with rows for ``validation`` on all of them, first
     as a linear model, then one cycle of the rate after the other, until a cycle ends hardly better than one before. A
-    temperature of class probabilities is chosen with the end. ``alone`` is whether this process may do that.
+    temperature of class probabilities is chosen with the end. A training that chooses no end gets fewer steps if its
+    time limit allows no more. ``alone`` is whether this process may do that.
 
     Raises InputError if the rows are not in memory, ArgumentError if the model does not choose its end by
     ``validation``, and ModelError if this process is a task of a cluster.
@@ -54,15 +57,19 @@ def choose_end(
     completed.check(source.facts())
     table = completed.table
     assert table is not None
-    if table.end is not None:
+    is_limited = known.table is None and completed.time_limit_s is not None
+    if table.end is not None and not is_limited:
         return completed
     if not alone:
         raise ModelError(
-            "This task of a cluster cannot choose the end of the training: a validation needs one process.",
-            "Train with `cluster` in run_config() from R, or give the model its `epochs`.",
+            "This task of a cluster cannot choose the end of the training: this needs one process.",
+            "Train with `cluster` in run_config() from R, or give the model its `epochs` and no `time_limit_s`.",
             argument="epochs",
             value="NULL",
         )
+    if table.end is not None:
+        part = source.repeated(table.batch_size)
+        return _in_time(completed, _Trials(_quiet(settings), part, part, train, evaluate, listener))
     part, judges = (
         _parts(completed, settings, source)
         if validation is None
@@ -96,15 +103,19 @@ class _Trials:
     found: list[tuple[float, float | None]] = field(default_factory=list)
 
     def learn(self, model: Tabular, ends: list[int], is_enough: Callable[[], bool]) -> None:
-        """Train a model in a temporary directory and judge it at the ``ends``, until it ``is_enough``."""
+        """Train a model and judge it at the ``ends``, until it ``is_enough``."""
+
+        def judge(candidate: Tabular) -> bool:
+            self.found.append(_judge(self.evaluate(candidate, self.settings, self.judges)))
+            return is_enough()
+
+        self.run(model, ends, judge)
+
+    def run(self, model: Tabular, ends: list[int], judge: Callable[[Tabular], bool]) -> None:
+        """Train a model in a temporary directory, and call ``judge`` at the ``ends``, until it returns True."""
         with tempfile.TemporaryDirectory(prefix="tfdistribute-validation-") as directory:
             candidate = replace(model, model_dir=directory)
-
-            def judge() -> bool:
-                self.found.append(_judge(self.evaluate(candidate, self.settings, self.judges)))
-                return is_enough()
-
-            hook = engine.hooks.SaveAtSteps(directory, ends, judge)
+            hook = engine.hooks.SaveAtSteps(directory, ends, lambda: judge(candidate))
             spec, settings = TrainSpec(self.part, ends[-1], (hook,)), self.settings
             self.train(Training("train", candidate, settings, spec, listener=self.listener))
 
@@ -133,6 +144,26 @@ def _choose(model: Tabular, trials: _Trials, share: float) -> Tabular:
     if best == 0:
         return chosen.with_table(steps=linear_steps, end=linear_steps, is_linear=True)
     return chosen.with_table(end=ends_of(table.steps)[best - 1])
+
+
+def _in_time(model: Tabular, trials: _Trials) -> Tabular:
+    """Time some steps, and let the model train the steps for which there is time."""
+    table, limit_s = model.table, model.time_limit_s
+    assert table is not None and limit_s is not None
+    ends, times = [2**n for n in range(table.steps.bit_length())], [time.monotonic()]
+
+    def is_enough(_: Tabular) -> bool:
+        times.append(time.monotonic())
+        return times[-1] - times[1] >= _TIMED * limit_s
+
+    trials.run(model, ends, is_enough)
+    began, first, *_, last = [*times, times[-1]]
+    timed = ends[len(times) - 2]
+    # The training starts as slowly as the trial.
+    rest_s = limit_s - (last - began) - (first - began)
+    fits = math.inf if timed == 1 else rest_s * (timed - 1) / (last - first)
+    steps = max(timed, math.floor(min(table.steps, fits)))
+    return model.with_table(steps=steps, end=steps)
 
 
 def _gain(rows: int | None) -> float:
@@ -196,8 +227,13 @@ def steps_note(model: Tabular) -> str:
     assert table is not None and table.end is not None
     kind = "linear model" if table.is_linear else "model"
     length = f"The {kind} trains {table.end:,} steps of {table.batch_size} rows"
+    bounds = ""
+    if model.limits is not None:
+        low, high = model.limits
+        bounds = f" Its predictions stay between {low:.4g} and {high:.4g}, the responses of the training, see `clip`."
     if not table.losses:
-        return f"{length}."
+        limit = "" if model.time_limit_s is None else ", as many as `time_limit_s` allows"
+        return f"{length}{limit}.{bounds}"
     shown = ", ".join(f"{loss:.4g}" for loss in table.losses)
     at = (
         ""
@@ -206,5 +242,5 @@ def steps_note(model: Tabular) -> str:
     )
     return (
         f"{length}, because of the losses on the validation rows of a linear model and after {len(table.losses) - 1} "
-        f"of {engine.tabular.CYCLES} cycles of the layers: {shown}.{at}"
+        f"of {engine.tabular.CYCLES} cycles of the layers: {shown}.{at}{bounds}"
     )
