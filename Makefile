@@ -13,7 +13,8 @@ setup: ## Install what is missing: Debian packages, the Python environment, the 
 install: ## Install the R package into the project's library if its sources changed
 	@tools/setup package
 
-demo: install ## Train on real data by two processes while a third evaluates, and compare with lm()
+demo: ## Train on real data by two processes while a third evaluates, and compare with lm()
+	@tools/setup demo
 	@tools/env Rscript inst/examples/diamonds-cluster.R
 
 test: install ## Prove what README promises, by tests of both languages (about 10 minutes)

@@ -5,12 +5,13 @@ script <- sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))
 source(file.path(dirname(script), "diamonds-model.R"))
 
 arguments <- commandArgs(trailingOnly = TRUE)
-steps <- if (length(arguments) > 0) as.integer(arguments[[1]]) else 3000L
+steps <- if (length(arguments) > 0) as.integer(arguments[[1]]) else 1500L
 
 # The only line that names the cluster: the processes are started, watched and ended by the verb that trains.
 config <- run_config(
   cluster = local_cluster(workers = 2),
-  save_checkpoints_steps = ceiling(steps / 3),
+  # The evaluator reads each checkpoint, unless a newer one is there.
+  save_checkpoints_steps = ceiling(steps / 20),
   seed = 3
 )
 model <- wide_and_deep(config)
@@ -21,7 +22,7 @@ input <- input_fn(price ~ ., training, batch_size = 256, epochs = NULL)
 history <- train_and_evaluate(
   model,
   train_spec(input, max_steps = steps),
-  eval_spec(input_fn(price ~ ., test), start_delay_secs = 0, throttle_secs = 1)
+  eval_spec(input_fn(price ~ ., test), start_delay_secs = 0, throttle_secs = 0)
 )
 print(history)
 print(as.data.frame(history$tasks))

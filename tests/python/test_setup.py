@@ -22,6 +22,7 @@ _PYTHON = """#!/bin/sh
 case "$1 $2" in
   "-m venv") mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
   "-m pip") echo "pip by 3.{minor} with proxy $https_proxy" >>"$NOTES"; eval "$PIP" ;;
+  "-m compileall" | "-c from tfdistribute"*) ;;
   *) exec {python} -c "import sys, types
 sys.version_info, sys.modules['pip'] = (3, {minor}, 1, 'final', 0), types.ModuleType('pip')
 import sysconfig
@@ -42,7 +43,12 @@ _DPKG_QUERY = """#!/bin/sh
 for package; do :; done
 case " $MISSING " in *" $package "*) ;; *) printf installed ;; esac
 """
-_APT_CACHE = '#!/bin/sh\ncase " $UNKNOWN " in *" $2 "*) exit 100 ;; esac\n'
+_APT_CACHE = """#!/bin/sh
+shift
+for package; do
+  case " $UNKNOWN " in *" $package "*) ;; *) echo "Package: $package" ;; esac
+done
+"""
 _DF = """#!/bin/sh
 echo "Filesystem 1048576-blocks Used Available Capacity Mounted"
 echo "/dev/disk 9999 0 $FREE_MB 0% /the/disk"
@@ -180,6 +186,26 @@ def test_packages_that_the_system_does_not_have_are_named_and_left_out(machine: 
     assert status == 0
     assert "this system has no package pandoc" in output
     assert machine.notes.splitlines()[2].endswith("-o Acquire::Retries=3 munge")
+
+
+def test_a_demo_needs_no_packages_of_tests_and_the_rest_is_added_later(machine: Machine) -> None:
+    shutil.copytree(ROOT / "inst" / "tested-packages", machine.project / "inst" / "tested-packages")
+    (machine.project / "NAMESPACE").touch()
+    machine.add("R", '#!/bin/sh\nmkdir -p "${3#--library=}/tfdistribute/python"\n')
+    machine.variables["MISSING"] = "r-cran-ggplot2 chromium-headless-shell"
+    machine.variables["PIP"] = 'for each; do :; done; echo "list $each" >>"$NOTES"'
+    assert machine.set_up("demo")[0] == 0
+    assert "install" in machine.notes
+    assert "r-cran-ggplot2" in machine.notes
+    assert "chromium" not in machine.notes
+    assert "list inst/tested-packages/2.21.txt" in machine.notes
+    assert machine.set_up("demo")[0] == 0
+    assert machine.set_up()[0] == 0
+    assert machine.notes.splitlines()[-1] == "list tools/python-packages.txt"
+    assert "chromium-headless-shell" in machine.notes
+    notes = machine.notes
+    assert machine.set_up("demo") == (0, "")
+    assert machine.notes == notes
 
 
 def test_too_little_space_is_found_before_anything_is_made(machine: Machine) -> None:
