@@ -108,11 +108,17 @@
 #' `global_clipnorm`) sees the gradient of the whole batch. The same is true of a model function that clips the result
 #' of `tf$gradients()` or of a tape. Some results depend on the micro-batches. Batch normalization uses the mean of a
 #' micro-batch (its moving averages use the mean of all), dropout draws other values for each, and histograms and
-#' tensors that hooks read by name come from the first micro-batch.
+#' tensors that hooks read by name come from the first micro-batch. Other scalar summaries than the loss are the mean
+#' over the micro-batches.
+#'
+#' Everything else that changes a variable, such as a counter or a moving average of the model's own, runs once per step.
+#' If it depends on the rows, its value is computed from the whole batch, which takes a forward pass more and the memory
+#' of this pass. A variable with `aggregation = tf$VariableAggregation$MEAN` (or `SUM`) gets the mean (or sum) of the
+#' micro-batches' values instead.
 #'
 #' Micro-batches do not work with [strategy_parameter_server()], which has no step on the whole batch, with losses that
 #' are sums (except in canned models), or with existing Estimators. They also do not work with models that exchange
-#' values between devices before the loss, or that assign values of a batch to variables without an `aggregation`.
+#' values between devices before the loss, or if a variable depends on the result of an R or Python function.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
 #' * `tfdistribute_unsupported_error`, from a verb, if `compile` is TRUE, and the steps cannot be compiled.

@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from tfdistribute.engine import keras2
-from tfdistribute.engine.graph import edit, effects, functions
+from tfdistribute.engine.graph import edit, effects
 from tfdistribute.engine.repairs import replicated_variables
 from tfdistribute.errors import ModelError
 
@@ -25,7 +25,6 @@ v1 = tf.compat.v1
 _ROWS = ("GetNext", "GetNextSync", "GetNextFromShard", "PyFunc")
 # The function of TensorFlow that runs merge calls, in another thread than the layer's call.
 _MERGE = ("mirrored_run.py", "_call_for_each_replica")
-_WRITES = ("Assign", "ResourceScatter", "ScatterNd")
 
 
 def updates() -> list[Any]:
@@ -39,7 +38,7 @@ def updates() -> list[Any]:
     found = [
         each
         for each in operations
-        if each.name not in known and _writes(each) and _is_of_layer(each)
+        if each.name not in known and effects.changes_state(each) and _is_of_layer(each)
     ]
     if found:
         initial = _initializers()
@@ -56,7 +55,7 @@ def writes_of(variables: Iterable[Any]) -> list[Any]:
     found = [
         each
         for each in operations
-        if each.name not in initial and handles.intersection(_handles(each)) and _writes(each)
+        if each.name not in initial and handles.intersection(_handles(each)) and effects.changes_state(each)
     ]
     return _in_order(operations, found)
 
@@ -78,15 +77,6 @@ def refuse_keras_3() -> None:
                 argument="model_fn",
                 value=operation.name,
             )
-
-
-def _writes(operation: Any) -> bool:
-    if not any(tensor.dtype == tf.resource for tensor in operation.inputs):
-        return False
-    if effects.may_call_functions(operation.type):
-        called = functions.called_nodes(operation.graph, [operation.node_def])
-        return any(node.op.startswith(_WRITES) for _, node in called)
-    return operation.type.startswith(_WRITES)
 
 
 def _is_of_layer(operation: Any) -> bool:

@@ -1,8 +1,10 @@
 """The pass `accumulate`: gradient accumulation over the micro-batches of a batch, with the memory of one.
 
 The model function is called once, with the first micro-batch. Its operations are copied into a loop over all
-micro-batches, and what reads their values reads the accumulated values instead. With a single micro-batch, the loop
-only computes gradients again that have overflowed in float16.
+micro-batches, and what reads their gradients and losses reads the accumulated ones instead. Only these are known to be
+sums or means over rows. Everything that changes a variable runs once a step, and what it computes from the rows is
+computed from the rows of the whole batch. With a single micro-batch, the loop only computes gradients again that have
+overflowed in float16.
 """
 
 import contextlib
@@ -16,16 +18,15 @@ from tensorflow.python.framework import ops
 from tfdistribute.engine import patches
 from tfdistribute.engine.graph import edit, effects, walk
 from tfdistribute.engine.graph.copies import Subgraph
-from tfdistribute.engine.repairs import replicated_variables
+from tfdistribute.engine.graph.recompute import recompute
 from tfdistribute.engine.step import loss_scale, replica_scale
 from tfdistribute.engine.step.distinct_rows import holds_each_index_once, sum_rows
 from tfdistribute.engine.step.loss_scale import LossScale
-from tfdistribute.engine.step.micro_batches import AccumulatedValue, Batch
+from tfdistribute.engine.step.micro_batches import AccumulatedValue, Batch, Updates
 from tfdistribute.errors import ModelError
 
 v1 = tf.compat.v1
 
-_ASSIGNMENTS = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
 # Of a graph: the names of what the loops of all replicas replace.
 _INPUTS = "_tfdistribute_micro_batch_inputs"
 
@@ -51,6 +52,8 @@ class AccumulatedStep:
         self._how, self._scales_loss = "sum" if sums_loss else "mean", scales_loss
         self._is_single = micro_batches == 1 and scales_loss
         self._gradients: list[AccumulatedValue] = []
+        self._updates = Updates()
+        self._after_changes: set[str] = set()  # Names of what reads results of a change of state.
         with tf.name_scope("micro_batches"):
             self._batch = Batch((features, labels), micro_batches)
             first = self._batch.micro_batch(tf.constant(0))
@@ -75,22 +78,18 @@ class AccumulatedStep:
     def accumulate(self, spec: Any) -> Any:
         """Make the loops, and return an ``EstimatorSpec`` with the loss of the whole batch.
 
-        A second loop is needed if gradients depend on others. ModelError if micro-batches cannot replace the batch.
+        A second loop is needed if gradients depend on others, or on variables that have changed. ModelError if
+        micro-batches cannot replace the batch.
         """
-        loss = tf.reshape(spec.loss, [])
-        ends = {*_names(each.user for each in self._gradients), loss.op.name}
-        # What is computed from the examples, and what must also run after it.
-        self._data, self._after_data = (
-            _names(walk.descendants(self._inputs, control, lambda each: each.name in ends))
-            - self._input_names
-            for control in (False, True)
-        )
+        loss, train_op = tf.reshape(spec.loss, []), getattr(spec.train_op, "op", spec.train_op)
         if self._is_single:
             values, edges = self._gradients, []
+            self._follow_data(loss.op)
         else:
-            values, edges = self._read_by(getattr(spec.train_op, "op", spec.train_op), loss.op)
+            self._compute_state_once(spec.loss, loss, train_op)
+            values, edges = self._read_by(train_op, loss.op)
         while values or edges:
-            later = _names(walk.descendants(each.user for each in values if each.is_gradient))
+            later = self._later(values, edges)
             self._add_loop(
                 [each for each in values if each.tensor.op.name not in later],
                 [edge for edge in edges if edge[1].name not in later],
@@ -140,26 +139,65 @@ class AccumulatedStep:
         )
         return user
 
+    def _follow_data(self, loss: Any) -> None:
+        """Find what is computed from the micro-batch, and what must also run after it."""
+        ends = {*_names(each.user for each in self._gradients), loss.name}
+        self._data, self._after_data = (
+            _names(walk.descendants(self._inputs, control, lambda each: each.name in ends))
+            - self._input_names
+            for control in (False, True)
+        )
+
+    def _compute_state_once(self, loss: Any, total: Any, train_op: Any) -> None:
+        """Let what changes a variable, and the training operation, read values of the whole batch."""
+        self._follow_data(total.op)
+        needed = list(walk.ancestors([train_op, total]))
+        changing = (each for each in needed if each == train_op or self._updates.are_once(each))
+        once = [each for each in changing if each.name in self._data]
+        batch = [*walk.tensors_in(self._batch.values), tf.constant(0), self._begin[0]]
+        inputs = {own.name: value for own, value in zip(self._inputs, batch, strict=True)}
+        if len(loss.op.outputs) == 1:
+            inputs[loss.name] = tf.reshape(total, loss.shape)
+        recompute(once, self._data, inputs, "whole_batch", self._check_repeated)
+        self._follow_data(total.op)
+        changes = (each for each in needed if self._updates.are_once(each))
+        changed = walk.descendants(filter(self._is_after_data, changes), control=False)
+        self._after_changes = _names(changed)
+
+    def _check_repeated(self, copied: Subgraph, operations: list[Any]) -> None:
+        self._check_devices(copied, operations)
+        for each in filter(effects.has_effects, operations):
+            raise self._refusal(each, "would run twice, because a variable depends on it.")
+
     def _read_by(
         self, train_op: Any, loss: Any
     ) -> tuple[list[AccumulatedValue], list[tuple[Any, Any]]]:
         values = [*self._gradients, AccumulatedValue(loss, self._how, [])]
         values = [each for each in values if self._is_after_data(each.tensor.op)]
         edges: list[tuple[Any, Any]] = []
-        aggregations = _aggregations()
         for operation in walk.ancestors([train_op, loss]):
             if not self._is_value(operation):
                 controls = filter(self._is_value, operation.control_inputs)
                 edges += [(operation, control) for control in controls]
-                if operation.name in self._data:
-                    values.append(_update(operation, aggregations))
-            elif operation == train_op or _only_writes(operation):
-                reason = "uses the examples otherwise than by a gradient."
-                raise self._refusal(operation, reason)
+                how = self._updates.aggregation(operation)
+                if operation.name in self._data and how is not None:
+                    shape = tf.TensorShape(operation.inputs[0].op.get_attr("shape"))
+                    values.append(AccumulatedValue(operation, how, shape, position=1))
         return values, edges
 
+    def _later(self, values: list[AccumulatedValue], edges: list[tuple[Any, Any]]) -> set[str]:
+        """Return the names of what depends on gradients of the next loop, or on variables that change after it."""
+        gradients = [each.user for each in values if each.is_gradient]
+        later = _names(walk.descendants(gradients))
+        waiting = [*(each.user for each in values), *(operation for operation, _ in edges)]
+        tensors = (each.tensor for each in values)
+        read = _names(walk.ancestors(tensors, False, lambda each: not self._is_after_data(each)))
+        changes = walk.descendants(waiting, until=lambda each: each.name in later)
+        readers = [each for change in changes for each in effects.readers_after(change, read)]
+        return later | _names(walk.descendants(readers))
+
     def _is_value(self, operation: Any) -> bool:
-        return operation.name in self._data and operation.type not in _ASSIGNMENTS
+        return operation.name in self._data and self._updates.aggregation(operation) is None
 
     def _is_after_data(self, operation: Any) -> bool:
         return operation.name in self._after_data
@@ -167,15 +205,12 @@ class AccumulatedStep:
     def _add_loop(self, values: list[AccumulatedValue], edges: list[tuple[Any, Any]]) -> None:
         controls = list(dict.fromkeys(control for _, control in edges))
         body = self._body([*(each.tensor.op for each in values), *controls])
-        for operation in body:
-            if operation.type in ("Enter", "RefEnter"):
-                raise self._refusal(operation, "is part of a loop of TensorFlow 1.")
+        for each in (each for each in body if each.type in ("Enter", "RefEnter")):
+            raise self._refusal(each, "is part of a loop of TensorFlow 1.")
         if not self._is_single:
             values = [*values, *self._summaries(_names(body))]
         copied = Subgraph(body)
-        is_collective = any("Collective" in each.type or "Nccl" in each.type for each in body)
-        if is_collective or self._exchanges(copied.outside.values()):
-            raise _between_devices()
+        self._check_devices(copied, body)
         users = [*(each.user for each in values), *(operation for operation, _ in edges)]
         later = _names(walk.descendants(users))
         before = [each for each in copied.before if each.name not in later]
@@ -194,7 +229,8 @@ class AccumulatedStep:
             controls = (
                 each
                 for each in operation.control_inputs
-                if self._is_value(each) or not effects.may_write(each)
+                if self._is_value(each)
+                or not (effects.may_write(each) or each.name in self._after_changes)
             )
             needed = [*walk.sources(operation, control=False), *controls]
             return list(filter(self._is_after_data, needed))
@@ -256,6 +292,11 @@ class AccumulatedStep:
         results = [each.result(total) for each, total in zip(values, totals, strict=True)]
         return state.keep(scale, results), index.op
 
+    def _check_devices(self, copied: Subgraph, operations: list[Any]) -> None:
+        is_collective = any("Collective" in each.type or "Nccl" in each.type for each in operations)
+        if is_collective or self._exchanges(copied.outside.values()):
+            raise _between_devices()
+
     def _exchanges(self, operations: Iterable[Any]) -> bool:
         others = getattr(self._graph, _INPUTS) - self._input_names
         # There is a placeholder for a replica whose model function has not been called yet.
@@ -267,10 +308,8 @@ class AccumulatedStep:
     def _refusal(self, operation: Any, reason: str) -> ModelError:
         if self._exchanges([operation]):
             return _between_devices()
-        return _error(
-            f"operation {operation.name!r} ({operation.type}) of its training step {reason}",
-            "Leave `micro_batches` out, or use a smaller batch.",
-        )
+        words = f"operation {operation.name!r} ({operation.type}) of its training step {reason}"
+        return _error(words, "Leave `micro_batches` out.")
 
 
 _current: ContextVar[AccumulatedStep | None] = ContextVar("accumulated_step", default=None)
@@ -288,39 +327,6 @@ def gradients_of_rows(
     if step is None:
         return helper(ys, xs, grad_ys, *args, **kwargs)
     return step.record(helper, ys, xs, grad_ys, *args, **kwargs)
-
-
-def _update(operation: Any, aggregations: dict[str, Any]) -> AccumulatedValue:
-    handle = operation.inputs[0]
-    modes = tf.VariableAggregation
-    aggregation = aggregations.get(handle.op.name, modes.NONE)
-    if aggregation == modes.MEAN:
-        how = "mean"
-    elif operation.type != "AssignVariableOp" or aggregation == modes.SUM:
-        how = "sum"
-    elif aggregation == modes.ONLY_FIRST_REPLICA:
-        how = "first"
-    else:
-        raise _error(
-            f"it assigns what it computes from a batch to the variable {handle.op.name!r}, which does not define how "
-            "the values of several micro-batches are aggregated.",
-            "Make the variable with `aggregation = tf$VariableAggregation$MEAN` (or SUM).",
-        )
-    shape = tf.TensorShape(handle.op.get_attr("shape"))
-    return AccumulatedValue(operation, how, shape, position=1)
-
-
-def _aggregations() -> dict[str, Any]:
-    return {
-        each.handle.op.name: each.aggregation
-        for variable in (*v1.global_variables(), *v1.local_variables())
-        for each in replicated_variables.components(variable)
-        if hasattr(each, "handle")
-    }
-
-
-def _only_writes(operation: Any) -> bool:
-    return not operation.outputs and effects.may_write(operation)
 
 
 def _between_devices() -> ModelError:

@@ -1,10 +1,18 @@
-"""A batch in micro-batches, and the values of micro-batches that are added up."""
+"""A batch in micro-batches, and the values and changes of variables that are added up over them."""
 
+import functools
 from typing import Any
 
 import tensorflow as tf
 
+from tfdistribute.engine.graph import effects
+from tfdistribute.engine.repairs import replicated_variables
 from tfdistribute.errors import ModelError
+
+v1 = tf.compat.v1
+
+_ASSIGNMENTS = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
+_AGGREGATIONS = {tf.VariableAggregation.MEAN: "mean", tf.VariableAggregation.SUM: "sum"}
 
 
 class Batch:
@@ -15,7 +23,7 @@ class Batch:
     """
 
     def __init__(self, values: Any, count: int) -> None:
-        self._values = values
+        self.values = values
         self._is_whole = count == 1
         if self._is_whole:
             self.count = tf.constant(1)
@@ -30,18 +38,14 @@ class Batch:
         with tf.control_dependencies([tf.debugging.assert_equal(counts, counts[0], message)]):
             self._rows = tf.identity(counts[0])
         self.count = tf.maximum(1, tf.minimum(count, self._rows))
-        rows = int(tf.get_static_value(counts[0]) or 0)
-        # Micro-batches of one known size keep the static shapes that a model function may ask for.
-        size, rest = divmod(rows, min(count, rows) or 1)
-        self._size = size if size and not rest else None
 
     def micro_batch(self, index: Any) -> Any:
         if self._is_whole:
-            return self._values
+            return self.values
         begin = self._bound(index)
-        size = self._bound(index + 1) - begin if self._size is None else self._size
+        size = self._bound(index + 1) - begin
         return tf.nest.map_structure(
-            lambda leaf: _slice(leaf, begin, size) if _has_rows(leaf) else leaf, self._values
+            lambda leaf: _slice(leaf, begin, size) if _has_rows(leaf) else leaf, self.values
         )
 
     def share(self, index: Any) -> Any:
@@ -82,9 +86,10 @@ def _slice(leaf: Any, begin: Any, size: Any) -> Any:
         start = tf.concat([[tf.cast(begin, tf.int64)], tf.zeros_like(rest)], 0)
         return tf.sparse.slice(leaf, start, tf.concat([[tf.cast(size, tf.int64)], rest], 0))
     rows = leaf[begin : begin + size]
-    if isinstance(size, int) and isinstance(leaf, tf.Tensor):
-        rows.set_shape([size, *leaf.shape[1:]])
-    return rows
+    if isinstance(leaf, tf.RaggedTensor):
+        return rows
+    # A known size would be a constant of the model, such as a count of rows, which is not the count of the batch.
+    return v1.placeholder_with_default(rows, [None, *leaf.shape[1:]])
 
 
 class AccumulatedValue:
@@ -92,7 +97,7 @@ class AccumulatedValue:
 
     Args:
         user: The operation that reads ``tensor``, the first micro-batch's value, and is to read the total.
-        how: "mean" (over rows), "sum" or "first" (only the first micro-batch counts).
+        how: "mean" (over rows) or "sum".
         shape: Shape of the accumulated value.
         position: Which of the user's inputs the value is.
         is_gradient: Whether it is a gradient, or a part of one.
@@ -112,7 +117,6 @@ class AccumulatedValue:
         self.tensor = user.inputs[position]
         self.is_gradient = is_gradient
         self._is_mean = how == "mean" and self.tensor.dtype.is_floating
-        self._is_first = how == "first"
         self._shape = shape
         self._is_rows = is_rows
 
@@ -133,8 +137,28 @@ class AccumulatedValue:
             # A micro-batch that is computed again writes its rows in the same place.
             return total.write(index, value)
         value = tf.reshape(value, self._shape)
-        added = tf.where(tf.equal(index, 0), value, total) if self._is_first else total + value
-        return added if usable is True else tf.where(usable, added, total)
+        return total + value if usable is True else tf.where(usable, total + value, total)
 
     def result(self, total: Any) -> Any:
         return total.concat() if self._is_rows else total
+
+
+class Updates:
+    """Changes of variables: those that are added up over micro-batches, and those that happen once a step."""
+
+    @functools.cached_property
+    def _aggregations(self) -> dict[str, str | None]:
+        return {
+            each.handle.op.name: _AGGREGATIONS.get(each.aggregation)
+            for variable in (*v1.global_variables(), *v1.local_variables())
+            for each in replicated_variables.components(variable)
+            if hasattr(each, "handle")
+        }
+
+    def aggregation(self, operation: Any) -> str | None:
+        """Return how the changes of micro-batches are added up, if the variable defines it."""
+        is_assignment = operation.type in _ASSIGNMENTS
+        return self._aggregations.get(operation.inputs[0].op.name) if is_assignment else None
+
+    def are_once(self, operation: Any) -> bool:
+        return effects.changes_state(operation) and self.aggregation(operation) is None
