@@ -55,7 +55,9 @@ def writes_of(variables: Iterable[Any]) -> list[Any]:
     found = [
         each
         for each in operations
-        if each.name not in initial and handles.intersection(_handles(each)) and effects.changes_state(each)
+        if each.name not in initial
+        and handles.intersection(_handles(each))
+        and effects.changes_state(each)
     ]
     return _in_order(operations, found)
 

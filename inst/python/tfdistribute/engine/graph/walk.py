@@ -98,5 +98,15 @@ def outside_inputs(operations: Collection[Any]) -> dict[str, Any]:
     return {tensor.name: tensor for tensor in read if tensor.op.name not in inside}
 
 
+def carried(operations: Iterable[Any], begin: Iterable[Any]) -> dict[str, set[Any]]:
+    """Return, by name, which operations of ``begin`` must run before each of others, which are in order."""
+    found = {each.name: {each} for each in begin}
+    for operation in operations:
+        found[operation.name] = set[Any]().union(
+            *(found.get(each.name, ()) for each in sources(operation))
+        )
+    return found
+
+
 def in_order(operations: Iterable[Any]) -> list[Any]:
     return sorted(operations, key=lambda each: each._id)

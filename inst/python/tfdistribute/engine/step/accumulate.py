@@ -22,7 +22,7 @@ from tfdistribute.engine.graph.recompute import recompute
 from tfdistribute.engine.step import loss_scale, replica_scale
 from tfdistribute.engine.step.distinct_rows import holds_each_index_once, sum_rows
 from tfdistribute.engine.step.loss_scale import LossScale
-from tfdistribute.engine.step.micro_batches import AccumulatedValue, Batch, Updates
+from tfdistribute.engine.step.micro_batches import AccumulatedValue, Batch, Updates, summaries
 from tfdistribute.errors import ModelError
 
 v1 = tf.compat.v1
@@ -208,20 +208,25 @@ class AccumulatedStep:
         for each in (each for each in body if each.type in ("Enter", "RefEnter")):
             raise self._refusal(each, "is part of a loop of TensorFlow 1.")
         if not self._is_single:
-            values = [*values, *self._summaries(_names(body))]
+            values = [*values, *summaries(_names(body) & self._data, self._how)]
         copied = Subgraph(body)
         self._check_devices(copied, body)
         users = [*(each.user for each in values), *(operation for operation, _ in edges)]
         later = _names(walk.descendants(users))
         before = [each for each in copied.before if each.name not in later]
+        # These run after the loop, and before what reads the values that waited for them.
+        after = [each for each in copied.before if each.name in later]
+        waited = walk.carried(body, after)
         with tf.name_scope("micro_batches"), tf.control_dependencies(before):
             if self._is_single:
                 results, end = self._first_or_again(copied, values), None
             else:
                 results, end = self._loop(copied, values, controls, self._begin)
         for value, result in zip(values, results, strict=True):
+            edit.add_controls(value.user, waited.get(value.tensor.op.name, ()))
             edit.set_input(value.user, value.position, result)
         for operation, control in edges:
+            edit.add_controls(operation, waited.get(control.name, ()))
             edit.replace_control(operation, control, end)
 
     def _body(self, wanted: list[Any]) -> list[Any]:
@@ -236,15 +241,6 @@ class AccumulatedStep:
             return list(filter(self._is_after_data, needed))
 
         return walk.in_order(walk.reach(filter(self._is_after_data, wanted), follow))
-
-    def _summaries(self, body: set[str]) -> list[AccumulatedValue]:
-        summaries = [each.op for each in v1.get_collection(v1.GraphKeys.SUMMARIES)]
-        values = [
-            AccumulatedValue(each, self._how, [], position=1)
-            for each in summaries
-            if each.type == "ScalarSummary" and each.inputs[1].dtype.is_floating
-        ]
-        return [each for each in values if each.tensor.op.name in body & self._data]
 
     def _first_or_again(self, copied: Subgraph, values: list[AccumulatedValue]) -> list[Any]:
         """Return the gradients of the batch, which are computed again with a lower factor if they are not usable."""

@@ -1,6 +1,7 @@
 """A batch in micro-batches, and the values and changes of variables that are added up over them."""
 
 import functools
+from collections.abc import Collection
 from typing import Any
 
 import tensorflow as tf
@@ -141,6 +142,17 @@ class AccumulatedValue:
 
     def result(self, total: Any) -> Any:
         return total.concat() if self._is_rows else total
+
+
+def summaries(names: Collection[str], how: str) -> list[AccumulatedValue]:
+    """List the numbers of these operations that summaries show."""
+    shown = [each.op for each in v1.get_collection(v1.GraphKeys.SUMMARIES)]
+    values = [
+        AccumulatedValue(each, how, [], position=1)
+        for each in shown
+        if each.type == "ScalarSummary" and each.inputs[1].dtype.is_floating
+    ]
+    return [each for each in values if each.tensor.op.name in names]
 
 
 class Updates:
