@@ -75,6 +75,7 @@ evaluate.tfdistribute_estimator <- function(
   cluster = NULL,
   ...
 ) {
+  rows <- data_by_position()
   check_call(
     ...,
     .remedies = list(input_fn = "Give a data frame, or an input that input_fn() makes."),
@@ -83,7 +84,7 @@ evaluate.tfdistribute_estimator <- function(
   simplify <- check_flag(simplify)
   arguments <- list(
     object = object,
-    input = input_of_verb(input_fn, object, "evaluate", ...),
+    input = input_of_verb(input_fn, object, "evaluate", ..., rows = rows),
     checkpoint_path = check_string(checkpoint_path, null = TRUE),
     hooks = check_hooks(hooks),
     name = check_string(name, null = TRUE)

@@ -1,11 +1,15 @@
 # Data that a verb accepts instead of an input: a formula with a data frame, or a data frame alone, whose columns are
 # the training columns of the model.
 
-# The input of a verb. `...` are the verb's arguments for input_fn(). Prediction needs no response. Rows of Spark are
-# written into `model_dir`, which all tasks share, unless `staging` is among the arguments, and are removed after the
-# verb.
-input_of_verb <- function(x, object, verb, ..., data = NULL) {
+# The input of a verb. `...` are the verb's arguments for input_fn(), `rows` is the data of a call that does not name
+# `data`, and `repeats` is whether steps end the training, so that it reads rows again. Prediction needs no response.
+# Rows of Spark are written into `model_dir`, which all tasks share, unless `staging` is among the arguments, and are
+# removed after the verb.
+input_of_verb <- function(x, object, verb, ..., data = rows, rows = NULL, repeats = FALSE) {
   x <- x %||% data
+  if (repeats_rows(repeats, data %||% x, ...)) {
+    return(input_of_verb(x, object, verb, ..., data = data, epochs = NULL))
+  }
   # Only predict() takes data without rows, as predict.lm() does.
   rlang::local_bindings(predicts = verb == "predict", .env = the)
   is_spark <- is_spark_table(x) || is_spark_table(data)
@@ -23,6 +27,33 @@ input_of_verb <- function(x, object, verb, ..., data = NULL) {
   }
   attr(input, "temporary") <- if (is_spark) TRUE
   input
+}
+
+repeats_rows <- function(repeats, data, ...) {
+  repeats && is_rows(data) && !"epochs" %in% own_name(...names_of(...))
+}
+
+# As in lm(), data follows a formula by position, wherever other arguments are named. R has matched it with the first of
+# them that was left, so the arguments by position move on by one. The data, or NULL if the call names it or has none.
+data_by_position <- function() {
+  index <- sys.parent()
+  frame <- sys.frame(index)
+  if (length(missing_arguments(index, "input_fn")) > 0 || !rlang::is_formula(frame$input_fn)) {
+    return(NULL)
+  }
+  caller <- sys.frame(sys.parents()[[index]])
+  given <- rlang::names2(as.list(match.call(function(...) NULL, sys.call(index), TRUE, caller))[-1])
+  formals <- formals(sys.function(index))
+  open <- setdiff(names(formals), c("...", names(formals)[pmatch(given, names(formals))]))
+  taken <- setdiff(utils::head(open, sum(given == "")), c("object", "input_fn"))
+  if (length(taken) == 0 || any(startsWith("data", given[given != ""]))) {
+    return(NULL)
+  }
+  values <- mget(taken, frame)
+  last <- utils::tail(taken, 1)
+  rlang::env_bind(frame, !!!rlang::set_names(values[-1], utils::head(taken, -1)))
+  rlang::env_bind_lazy(frame, !!!formals[last], .eval_env = frame)
+  values[[1]]
 }
 
 # Remove the rows that Spark wrote for one verb.

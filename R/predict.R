@@ -67,6 +67,7 @@ predict.tfdistribute_estimator <- function(
   cluster = NULL,
   ...
 ) {
+  rows <- data_by_position() %||% newdata
   if (missing(input_fn) && !is.null(newdata)) {
     input_fn <- newdata
   }
@@ -86,7 +87,7 @@ predict.tfdistribute_estimator <- function(
   asked <- if (!missing(predict_keys)) check_strings(predict_keys, null = TRUE)
   arguments <- list(
     object = object,
-    input = input_of_verb(input_fn, object, "predict", ...),
+    input = input_of_verb(input_fn, object, "predict", ..., rows = rows),
     checkpoint_path = check_string(checkpoint_path, null = TRUE),
     hooks = check_hooks(hooks),
     predict_keys = asked,

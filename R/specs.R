@@ -2,7 +2,8 @@
 #'
 #' Describes the data and the limits of training and evaluation for [train_and_evaluate()]. Nothing is computed.
 #'
-#' @param input_fn An [input_fn()], or a function that returns a `tf.data.Dataset`.
+#' @param input_fn An [input_fn()], a function that returns a `tf.data.Dataset`, or a formula with its data, as in
+#'   [train()].
 #' @param max_steps Global step at which training stops, a count. NULL (default) trains until the input ends.
 #' @param steps Batches per evaluation, a count. NULL (default) evaluates all rows. (tfestimators silently stopped after
 #'   100 batches.)
@@ -13,6 +14,8 @@
 #' @param throttle_secs Minimum seconds between evaluations, a count. Without a cluster, an evaluation follows a
 #'   checkpoint, so `run_config(save_checkpoints_steps =)` is also relevant, and the end of training is always
 #'   evaluated.
+#' @param ... With a formula, `data` and other arguments of [input_fn()]. With `max_steps`, a data frame is read again
+#'   until the steps are done, unless there are `epochs`. Otherwise must be empty.
 #' @returns A description of class `tfdistribute_train_spec` or `tfdistribute_eval_spec`.
 #' @section Errors: `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/TrainSpec>,
@@ -26,9 +29,11 @@ NULL
 #' @rdname specs
 #' @export
 train_spec <- function(input_fn, max_steps = NULL, hooks = NULL, ...) {
-  check_call(...)
+  rows <- data_by_position()
+  check_call(..., .also = if (!missing(input_fn)) row_arguments(input_fn))
   hooks <- check_hooks(hooks)
-  arguments <- c(list(input = as_input(input_fn)), as.list(environment()))
+  input <- input_of_spec(input_fn, ..., rows = rows, repeats = !is.null(max_steps))
+  arguments <- as.list(environment())
   fields <- checked_fields_of(schema$train_spec, arguments)
   structure(fields, class = "tfdistribute_train_spec")
 }
@@ -45,11 +50,21 @@ eval_spec <- function(
   throttle_secs = 600,
   ...
 ) {
-  check_call(...)
+  rows <- data_by_position()
+  check_call(..., .also = if (!missing(input_fn)) row_arguments(input_fn))
   hooks <- check_hooks(hooks)
-  arguments <- c(list(input = as_input(input_fn)), as.list(environment()))
+  input <- input_of_spec(input_fn, ..., rows = rows)
+  arguments <- as.list(environment())
   fields <- checked_fields_of(schema$eval_spec, arguments)
   structure(fields, class = "tfdistribute_eval_spec")
+}
+
+input_of_spec <- function(x, ..., data = rows, rows, repeats = FALSE) {
+  if (!rlang::is_formula(x) || is.null(data)) {
+    return(as_input(x, "input_fn"))
+  }
+  again <- if (repeats_rows(repeats, data, ...)) list(epochs = NULL)
+  rlang::inject(input_fn(x, data, ..., !!!again))
 }
 
 #' @export

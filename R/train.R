@@ -24,10 +24,11 @@
 #'
 #' @param object An estimator, such as a [dnn_regressor()].
 #' @param input_fn Data to train on: an [input_fn()], a function that returns a `tf.data.Dataset`, or a formula such as
-#'   `y ~ x`, followed by a data frame or with a data frame as `data`. A Spark DataFrame is data, too, as described in
+#'   `y ~ x`, followed by a data frame, as in [lm()], or with a data frame as `data`. A Spark DataFrame is data, too, as described in
 #'   "Spark DataFrames" of [input_fn()]. `model_dir` keeps the names of these columns, so
 #'   that [evaluate()] and [predict()][predict.tfdistribute_estimator] accept a data frame alone.
-#' @param steps Steps to train, a count. NULL trains until the input ends.
+#' @param steps Steps to train, a count. NULL trains until the input ends. With `steps` or `max_steps`, a data frame is
+#'   read again until they are done, unless the call has `epochs`.
 #' @param hooks [Hooks][hooks], such as [hook_early_stopping()], or TensorFlow's own hooks, one or a list.
 #' @param max_steps Global step at which to stop, a count. NULL sets no limit. Not together with `steps`.
 #' @param saving_listeners `tf.estimator.CheckpointSaverListener` objects, one or a list.
@@ -87,6 +88,7 @@ train.tfdistribute_estimator <- function(
   validation = NULL,
   ...
 ) {
+  rows <- data_by_position()
   check_call(
     ...,
     .remedies = list(input_fn = "Give a formula and `data`, or an input that input_fn() makes."),
@@ -97,15 +99,8 @@ train.tfdistribute_estimator <- function(
   if (is_tabular(object)) {
     refuse_length(...names_of(...))
   }
-  is_data_next <- rlang::is_formula(input_fn) && !is.null(steps) && !is.numeric(steps)
-  input <- if (is_data_next && !"data" %in% ...names_of(...)) {
-    # As in lm(), data follows the formula.
-    rows <- steps
-    steps <- NULL
-    input_of_verb(input_fn, object, "train", data = rows, ...)
-  } else {
-    input_of_verb(input_fn, object, "train", ...)
-  }
+  repeats <- !is.null(steps) || !is.null(max_steps)
+  input <- input_of_verb(input_fn, object, "train", ..., rows = rows, repeats = repeats)
   if (wait) {
     on.exit(remove_rows(input))
   }

@@ -61,6 +61,71 @@ test_that("train() takes a formula, data, and the arguments of input_fn()", {
   )
 })
 
+test_that("the data follows a formula by position, wherever other arguments are named", {
+  # R itself accepts the beginning of a name.
+  withr::local_options(warnPartialMatchArgs = FALSE)
+  asked <- new.env()
+  answer_training(asked)
+  model <- a_model()
+  formula <- mpg ~ wt
+  wrapped <- function(...) train(model, mpg ~ wt, ...)
+  forms <- list(
+    quote(train(model, mpg ~ wt, mtcars, steps = 7)),
+    quote(train(model, mpg ~ wt, mtcars, 7)),
+    quote(train(model, mpg ~ wt, steps = 7, mtcars)),
+    quote(train(steps = 7, model, mpg ~ wt, mtcars)),
+    quote(train(model, formula, step = 7, mtcars)),
+    quote(train(model, input_fn = formula, mtcars, 7, hook_early_stopping("loss"))),
+    quote(train(model, mpg ~ wt, steps = 7, hooks = hook_early_stopping("loss"), mtcars)),
+    quote(train(model, mpg ~ wt, 7, data = mtcars)),
+    quote(wrapped(mtcars, steps = 7)),
+    quote(wrapped(mtcars, 7)),
+    quote(do.call(train, list(model, formula, mtcars, steps = 7))),
+    quote(lapply(list(model), train, formula, mtcars, steps = 7)),
+    quote(evaluate(model, mpg ~ wt, mtcars, name = "cars")),
+    quote(evaluate(model, mpg ~ wt, name = "cars", mtcars)),
+    quote(predict(model, mpg ~ wt, mtcars, simplify = FALSE)),
+    quote(predict(model, mpg ~ wt, newdata = mtcars))
+  )
+  for (form in forms) {
+    rlang::env_unbind(asked, names(asked))
+    eval(form)
+    sent <- mget(c("train", "evaluate", "predict"), asked, ifnotfound = list(NULL))
+    sent <- Filter(Negate(is.null), sent)[[1]]
+    shown <- deparse1(form)
+    expect_identical(names_sent(sent$input), c("wt", "mpg"), info = shown)
+    expect_identical(sent$name, if (grepl("cars\"", shown)) "cars", info = shown)
+    expect_identical(sent$steps, if (grepl("7", shown)) 7L, info = shown)
+    expect_length(sent$hooks, as.integer(grepl("hook", shown)))
+  }
+  expect_identical(train_spec(mpg ~ wt, mtcars, max_steps = 5)$max_steps, 5L)
+  spec <- eval_spec(mpg ~ wt, name = "cars", mtcars, 3, batch_size = 16)
+  expect_identical(c(spec$steps, spec$input$batch_size), c(3L, 16L))
+  expect_error(
+    train(model, mpg ~ wt, "cars.csv", steps = 2),
+    "`data` must be a data frame",
+    class = "tfdistribute_input_error"
+  )
+})
+
+test_that("steps repeat the rows of a data frame, unless the call has epochs", {
+  asked <- new.env()
+  answer_training(asked)
+  epochs_of <- function(...) {
+    train(a_model(), ...)
+    asked$train$input$epochs
+  }
+  expect_null(epochs_of(mpg ~ wt, data = mtcars, steps = 200))
+  expect_null(epochs_of(mpg ~ wt, mtcars, max_steps = 200))
+  expect_identical(epochs_of(mpg ~ wt, mtcars), 1L)
+  expect_identical(epochs_of(mpg ~ wt, mtcars, steps = 200, epochs = 2), 2L)
+  expect_identical(epochs_of(mpg ~ wt, mtcars, steps = 200, num_epochs = 2), 2L)
+  expect_identical(epochs_of(input_fn(mpg ~ wt, mtcars), steps = 200), 1L)
+  expect_null(train_spec(mpg ~ wt, mtcars, max_steps = 200)$input$epochs)
+  expect_identical(train_spec(mpg ~ wt, mtcars)$input$epochs, 1L)
+  expect_identical(eval_spec(mpg ~ wt, mtcars, steps = 2)$input$epochs, 1L)
+})
+
 test_that("a data frame alone has the columns that the model was trained on", {
   asked <- new.env()
   answer_training(asked)
