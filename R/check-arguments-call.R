@@ -125,9 +125,6 @@ other_ways <- list(
     saving_listeners = "Give a formula with it, as in train(model, y ~ x, data = newdata).",
     input_fn = "Give it as `input_fn`: a data frame, or an input that input_fn() makes."
   ),
-  type = c(
-    predict_keys = "The result has a column for each output. predict_keys = \"probabilities\" selects one of them."
-  ),
   validation_data = c(
     saving_listeners = "Evaluate while training with train_and_evaluate(), and give the data to its eval_spec().",
     eval_spec = "Give it to eval_spec(), as in eval_spec(input_fn(y ~ x, data))."

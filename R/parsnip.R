@@ -283,21 +283,12 @@ predict.tfdistribute_fit <- function(object, new_data, type = NULL, ...) {
   found <- rlang::try_fetch(
     stats::predict(
       restored_model(object),
-      input_fn(as.list(new_data), features = tidyselect::all_of(object$predictors))
+      input_fn(as.list(new_data), features = tidyselect::all_of(object$predictors)),
+      type = if (type == "numeric") "response" else type
     ),
     tfdistribute_input_error = abort_new_label
   )
-  if (type %in% c("numeric", "quantile")) {
-    values <- found$predictions
-    values <- if (is.list(values)) do.call(rbind, values) else values
-    return(values * object$scale + object$center)
-  }
-  probabilities <- do.call(rbind, found$probabilities)
-  if (type == "class") {
-    return(factor(object$levels[max.col(probabilities, "first")], object$levels))
-  }
-  colnames(probabilities) <- object$levels
-  tibble::as_tibble(as.data.frame(probabilities, optional = TRUE))
+  if (is.null(object$levels)) unname(found) * object$scale + object$center else found
 }
 
 # The columns of a fit have no arguments, so the remedy for columns of feature_columns() would not help.

@@ -21,17 +21,30 @@
 #'   the result contains all outputs except `all_classes` and `all_class_ids`, which are the same in every row.
 #' @param as_iterable TRUE for a function that returns the next predictions as a tibble with each call, and NULL after
 #'   the last.
-#' @param simplify TRUE for a tibble, FALSE for a list with a named list per row.
+#' @param simplify TRUE for a tibble, FALSE for a list with a named list per row. It has no effect with `type`.
 #' @param yield_single_examples With `as_iterable`, TRUE for one row per call, FALSE for a whole batch.
 #' @param cluster A [local_cluster()] whose workers share the rows. NULL (default) predicts in this process alone. The
 #'   cluster's parameter servers and evaluator are not started. Not together with `as_iterable`.
-#' @returns A tibble that has one column per output. An output with one value per row is a vector (`predictions` of a
+#' @param type Form of the predictions of a canned model, as R's own models have it, in place of a tibble with all
+#'   outputs: `"response"`, `"link"`, `"class"`, `"prob"` or `"quantile"`. See "Types of predictions". NULL (default) for
+#'   the tibble. Not together with `predict_keys` and `as_iterable`.
+#' @section Types of predictions:
+#' | `type` | Regressors | Classifiers |
+#' |---|---|---|
+#' | `"response"` | numbers, or a matrix if the response has several columns | as `glm()`: probabilities of the second of two classes, or a matrix of more classes |
+#' | `"link"` | the same, but the logarithm with `loss = "poisson"` | logits of the second of two classes, or a matrix of more classes |
+#' | `"class"` | | a factor with the classes as levels, in the order of [summary()][summary.tfdistribute_estimator] |
+#' | `"prob"` | | a tibble with a column for each class |
+#' | `"quantile"` | a matrix with a column for each of the model's `quantiles`, which have no other type | |
+#'
+#' All numbers are in the unit of the response.
+#' @returns With `type`, see "Types of predictions". Otherwise a tibble that has one column per output. An output with one value per row is a vector (`predictions` of a
 #'   regressor with one response, `logits` and `logistic` of a binary classifier), any other a list of vectors
 #'   (`probabilities`, which have the names of the classes). `class_ids` are integers from 0, `classes` strings. Data in
 #'   memory without rows gives the same columns without rows. A Spark DataFrame gives a Spark DataFrame.
 #' @section Errors:
 #' * `tfdistribute_model_directory_error` if the model has not been trained.
-#' * `tfdistribute_argument_error` if the model has none of `predict_keys`.
+#' * `tfdistribute_argument_error` if the model has none of `predict_keys`, or lacks the `type`.
 #' * `tfdistribute_model_error` if an output of a model function does not have one row per row of the input.
 #' * `tfdistribute_input_error`, with a cluster, if the order of the rows is not known.
 #' * `tfdistribute_cluster_error` if this process is already a task of a cluster.
@@ -42,6 +55,7 @@
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
 #' train(model, mpg ~ wt + hp, data = mtcars, epochs = 10)
 #' predict(model, newdata = head(mtcars))
+#' predict(model, newdata = head(mtcars), type = "response")
 #' \donttest{
 #' predict(model, newdata = mtcars, cluster = local_cluster(workers = 2))
 #' }
@@ -65,6 +79,7 @@ predict.tfdistribute_estimator <- function(
   yield_single_examples = TRUE,
   newdata = NULL,
   cluster = NULL,
+  type = NULL,
   ...
 ) {
   rows <- data_by_position() %||% newdata
@@ -79,12 +94,17 @@ predict.tfdistribute_estimator <- function(
   as_iterable <- check_flag(as_iterable)
   simplify <- check_flag(simplify)
   if (is_spark_table(input_fn)) {
-    check_not_in_spark(hooks = hooks, as_iterable = if (as_iterable) TRUE, cluster = cluster)
+    iterable <- if (as_iterable) TRUE
+    check_not_in_spark(hooks = hooks, as_iterable = iterable, cluster = cluster, type = type)
     keys <- if (!missing(predict_keys)) predict_keys
     return(predict_in_spark(object, input_fn, checkpoint_path, keys))
   }
   # The default names the outputs of canned models, and models with other outputs must not fail because of it.
   asked <- if (!missing(predict_keys)) check_strings(predict_keys, null = TRUE)
+  if (!is.null(check_type(type, object))) {
+    check_without_type(predict_keys = asked, as_iterable = if (as_iterable) TRUE)
+    asked <- prediction_types(object)[[type]]
+  }
   arguments <- list(
     object = object,
     input = input_of_verb(input_fn, object, "predict", ..., rows = rows),
@@ -107,16 +127,30 @@ predict.tfdistribute_estimator <- function(
     return(next_prediction(answer, check_flag(yield_single_examples), classes))
   }
   predictions <- prediction_tibble(answer, classes)
-  if (simplify) predictions else rows_of(predictions)
+  if (!is.null(type)) {
+    typed_predictions(predictions, type, object, classes)
+  } else if (simplify) {
+    predictions
+  } else {
+    rows_of(predictions)
+  }
 }
 
 check_not_in_spark <- function(...) {
+  check_left_out(..., .with = "data in Spark, whose executors predict", .or = "collect the rows")
+}
+
+check_without_type <- function(...) {
+  check_left_out(..., .with = "`type`, which chooses the output", .or = "`type`")
+}
+
+check_left_out <- function(..., .with, .or) {
   argument <- names(Filter(Negate(is.null), list(...)))
   if (length(argument) > 0) {
     abort_tfdistribute(
       "argument",
-      problem = "`{argument[[1]]}` cannot be used with data in Spark, whose executors predict.",
-      remedy = "Leave out `{argument[[1]]}`, or collect the rows.",
+      problem = "`{argument[[1]]}` cannot be used with {(.with)}.",
+      remedy = "Leave out `{argument[[1]]}`, or {(.or)}.",
       argument = argument[[1]]
     )
   }

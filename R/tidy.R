@@ -144,8 +144,14 @@ evaluation_columns <- function(metrics) {
 #' @exportS3Method generics::augment
 augment.tfdistribute_estimator <- function(x, data = NULL, newdata = NULL, ...) {
   rows <- check_augmented(data %||% newdata)
-  outputs <- if (endsWith(x$kind, "_classifier")) c("classes", "probabilities", "all_classes")
+  is_classifier <- endsWith(x$kind, "_classifier")
+  outputs <- if (is_classifier) c("classes", "probabilities")
   predictions <- stats::predict(x, newdata = rows, predict_keys = outputs, ...)
+  if (is_classifier) {
+    classes <- call_backend("model_facts", model_dir = x$model_dir)$classes
+    typed <- lapply(c("class", "prob"), typed_predictions, predictions = predictions, x, classes)
+    return(tibble::as_tibble(c(tibble::as_tibble(rows), class_columns(typed[[1]], typed[[2]]))))
+  }
   known <- call_backend("trained_columns", model_dir = x$model_dir, verb = "augment")
   rows <- tibble::as_tibble(rows)
   response <- if (rlang::is_string(known$response)) rows[[known$response]]
@@ -160,9 +166,7 @@ augment.tfdistribute_fit <- function(x, data = NULL, newdata = NULL, ...) {
   predictions <- if (is.null(x$levels)) {
     list(.fitted = stats::predict(x, rows))
   } else {
-    probabilities <- stats::predict(x, rows, "prob")
-    names(probabilities) <- paste0(".pred_", names(probabilities))
-    c(list(.pred_class = stats::predict(x, rows, "class")), probabilities)
+    class_columns(stats::predict(x, rows, "class"), stats::predict(x, rows, "prob"))
   }
   tibble::as_tibble(c(tibble::as_tibble(rows), predictions))
 }
@@ -176,9 +180,6 @@ check_augmented <- function(rows) {
 }
 
 prediction_columns <- function(predictions, response) {
-  if ("all_classes" %in% names(predictions)) {
-    return(class_columns(predictions))
-  }
   if (!identical(names(predictions), "predictions")) {
     return(rlang::set_names(as.list(predictions), paste0(".pred_", names(predictions))))
   }
@@ -187,13 +188,10 @@ prediction_columns <- function(predictions, response) {
   c(list(.fitted = fitted), if (has_residuals) list(.resid = response - fitted))
 }
 
-class_columns <- function(predictions) {
-  classes <- as.character(predictions$all_classes[[1]])
-  probabilities <- do.call(rbind, predictions$probabilities)
-  columns <- lapply(seq_along(classes), function(index) probabilities[, index])
+class_columns <- function(class, probabilities) {
   c(
-    list(.pred_class = factor(as.character(predictions$classes), classes)),
-    rlang::set_names(columns, paste0(".pred_", classes))
+    list(.pred_class = class),
+    rlang::set_names(as.list(probabilities), paste0(".pred_", names(probabilities)))
   )
 }
 

@@ -80,9 +80,11 @@ tries(
   train_and_evaluate(model, train_spec(input_fn(y ~ x, data))),
   train_and_evaluate(model, train_spec(input_fn(y ~ x, data)), eval_spec(input_fn(y ~ x, data)))
 )
+tries(predict(model, data, type = "prob"), predict(model, data))
+tries(predict(classifier, data, type = "quantile"), predict(classifier, data))
 tries(
-  predict(classifier, data, type = "prob"),
-  predict(classifier, data, predict_keys = "probabilities")
+  predict(model, data, type = "response", as_iterable = TRUE),
+  predict(model, data, type = "response")
 )
 tries(input_dataset(data), train(model, input_fn(y ~ x, data)))
 tries(

@@ -45,6 +45,96 @@ test_that("an output that predict_keys names is also returned batch by batch", {
   expect_null(following())
 })
 
+# Numbers that no other position has, and what Python answers with them.
+numbers <- function(columns) matrix(seq_len(3 * columns) / 7, 3, columns)
+answered <- list(
+  one = list(predictions = numbers(1)),
+  two = list(
+    classes = matrix(c("no", "yes", "no")),
+    logits = numbers(1),
+    probabilities = numbers(2)
+  ),
+  several = list(
+    classes = matrix(c("c", "a", "c")),
+    logits = numbers(3),
+    probabilities = numbers(3)
+  )
+)
+
+# What each type is, by a model and its answer.
+typed_cases <- function() {
+  columns <- feature_columns(column_numeric("x"))
+  named <- function(names) `colnames<-`(numbers(length(names)), names)
+  as_tibble <- function(names) tibble::as_tibble(named(names))
+  two <- list(
+    response = numbers(2)[, 2],
+    link = numbers(1)[, 1],
+    class = factor(c("no", "yes", "no"), c("no", "yes")),
+    prob = as_tibble(c("no", "yes"))
+  )
+  several <- list(
+    response = named(c("c", "b", "a")),
+    link = named(c("c", "b", "a")),
+    class = factor(c("c", "a", "c"), c("c", "b", "a")),
+    prob = as_tibble(c("c", "b", "a"))
+  )
+  case <- function(model, answer, types, classes = NULL) as.list(environment())
+  plain <- list(response = numbers(1)[, 1], link = numbers(1)[, 1])
+  both <- list(predictions = numbers(2))
+  lists <- list(response = named(c("u", "v")), link = named(c("u", "v")))
+  quantiles <- list(quantile = named(c("0.1", "0.25", "0.9")))
+  list(
+    case(linear_regressor(columns), answered$one, plain),
+    case(dnn_regressor(4, columns), answered$one, plain),
+    case(dnn_linear_combined_regressor(linear_feature_columns = columns), answered$one, plain),
+    case(baseline_regressor(), answered$one, plain),
+    case(tabular_regressor(), answered$one, plain),
+    case(
+      tabular_regressor(loss = "poisson"),
+      answered$one,
+      list(response = numbers(1)[, 1], link = log(numbers(1)[, 1]))
+    ),
+    case(linear_regressor(columns, label_dimension = 2), both, lists),
+    case(
+      tabular_regressor(quantiles = c(0.1, 0.25, 0.9)),
+      list(predictions = numbers(3)),
+      quantiles
+    ),
+    case(linear_classifier(columns), answered$two, two, c("no", "yes")),
+    case(baseline_classifier(), answered$two, two, c("no", "yes")),
+    case(tabular_classifier(), answered$two, two, c("no", "yes")),
+    case(dnn_classifier(4, columns, n_classes = 3), answered$several, several, c("c", "b", "a"))
+  )
+}
+
+test_that("a type is a form of the outputs as R's models have it, and a model lacks the other types", {
+  for (case in typed_cases()) {
+    local_answers(
+      predict = function(arguments) case$answer[unlist(arguments$predict_keys)],
+      model_facts = function(arguments) list(classes = case$classes),
+      trained_columns = function(arguments) {
+        list(response = "both", terms = list(both = "cbind(u, v)"))
+      }
+    )
+    input <- input_fn(~x, data.frame(x = 1:3))
+    for (type in c("response", "link", "class", "prob", "quantile")) {
+      info <- paste(case$model$kind, type)
+      if (type %in% names(case$types)) {
+        typed <- predict(case$model, input, type = type)
+        expect_identical(typed, case$types[[type]], info = info)
+      } else {
+        error <- expect_error(
+          predict(case$model, input, type = type),
+          class = "tfdistribute_argument_error"
+        )
+        for (other in names(case$types)) {
+          expect_match(error$problem, quoted(other), fixed = TRUE, info = info)
+        }
+      }
+    }
+  }
+})
+
 test_that("predictions for no rows have the columns of others, as in predict.lm()", {
   skip_if_no_tensorflow()
   folder <- function() tempfile("model", withr::local_tempdir(.local_envir = parent.frame(2)))
@@ -78,6 +168,12 @@ test_that("predictions for no rows have the columns of others, as in predict.lm(
     train(model, case[[2]], data = cars)
     expected <- predict(model, cars)
     expect_identical(predict(model, cars[0, ]), expected[0, ])
+    for (type in names(prediction_types(model))) {
+      typed <- predict(model, cars[1:2, ], type = type)
+      none <- predict(model, cars[0, ], type = type)
+      is_table <- !is.null(dim(typed))
+      expect_identical(none, if (is_table) typed[0, , drop = FALSE] else typed[0])
+    }
     expect_identical(predict(model, cars[0, ], simplify = FALSE), list())
     expect_null(predict(model, cars[0, ], as_iterable = TRUE)())
   }

@@ -1,0 +1,82 @@
+# Predictions in the forms that R's own models have.
+
+# What a type reads from a model of numbers or quantiles, and from a classifier.
+outputs_of_types <- list(
+  numbers = c(response = "predictions", link = "predictions"),
+  quantiles = c(quantile = "predictions"),
+  classes = c(
+    response = "probabilities",
+    class = "classes",
+    prob = "probabilities",
+    link = "logits"
+  )
+)
+
+# Types with their outputs. Empty for models that are not canned.
+prediction_types <- function(object) {
+  outputs_of_types[[
+    if (!is.null(object$quantiles)) {
+      "quantiles"
+    } else if (endsWith(object$kind, "_regressor")) {
+      "numbers"
+    } else if (endsWith(object$kind, "_classifier")) {
+      "classes"
+    } else {
+      "none"
+    }
+  ]]
+}
+
+check_type <- function(type, object) {
+  types <- names(prediction_types(object))
+  if (is.null(type) || (rlang::is_string(type) && type %in% types)) {
+    return(type)
+  }
+  abort_tfdistribute(
+    "argument",
+    problem = if (is.null(types)) {
+      "`type` is for canned models, and `object` is of the kind \"{object$kind}\"."
+    } else {
+      c(
+        "`type` of a {object$kind} {if (length(types) == 1) 'must be' else 'must be one of'} {quoted(types)}, ",
+        "not {show_value(type)}."
+      )
+    },
+    remedy = "Leave it out for a column with each output.",
+    value = show_value(type)
+  )
+}
+
+# The tibble of predictions as a type of its model, whose `classes` are names.
+typed_predictions <- function(predictions, type, object, classes) {
+  values <- predictions[[prediction_types(object)[[type]]]]
+  if (type == "class") {
+    return(factor(as.character(values), classes))
+  }
+  if (type == "quantile") {
+    return(rows_as_matrix(values, length(object$quantiles), as.character(object$quantiles)))
+  }
+  if (!endsWith(object$kind, "_classifier")) {
+    count <- object$label_dimension %||% 1
+    if (count > 1) {
+      values <- rows_as_matrix(values, count, output_names(count, object, NULL))
+    }
+    return(if (type == "link" && identical(object$loss, "poisson")) log(values) else values)
+  }
+  if (type == "link" && length(classes) == 2) {
+    return(values)
+  }
+  values <- rows_as_matrix(values, length(classes), classes)
+  if (type == "prob") {
+    tibble::as_tibble(values, .name_repair = "minimal")
+  } else if (type == "response" && length(classes) == 2) {
+    unname(values[, 2])
+  } else {
+    values
+  }
+}
+
+rows_as_matrix <- function(values, columns, names) {
+  dimnames <- if (!is.null(names)) list(NULL, names)
+  matrix(as.double(unlist(values)), ncol = columns, byrow = TRUE, dimnames = dimnames)
+}
