@@ -120,6 +120,17 @@ class Accepted:
     error: Callable[[Sequence[Any], str], InputError]
 
 
+# Types in which to read columns, by their names; None is the response.
+ReadTypes = Mapping[str | None, str]
+
+
+def by_name(types: ReadTypes, response: str | None) -> dict[str, str]:
+    """Return the types in which to read columns, with the response under its own name."""
+    named = {name: each for name, each in types.items() if name is not None}
+    named.pop(response or "", None)
+    return named | ({response: types[None]} if response is not None and None in types else {})
+
+
 # What a model accepts in columns of an input, by their names; a name may be there twice.
 AcceptedValues = Sequence[tuple[str, Accepted]]
 

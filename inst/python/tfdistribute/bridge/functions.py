@@ -119,11 +119,9 @@ def _predict(
     options |= {"predict_keys": predict_keys, "hooks": tuple(read_hooks(hooks))}
     if as_task:
         return training.predict_shard(model, settings, input, **options)
-    source = model.reading(input)
-    if not (by_batch or hooks):
-        # Iterators and hooks show the user each batch.
-        source = source.in_large_batches()
-    batches = training.predict(model, settings, source, listener=listener, **options)
+    # Iterators and hooks show the user each batch.
+    options["in_large_batches"] = not (by_batch or hooks)
+    batches = training.predict(model, settings, input, listener=listener, **options)
     return _Opaque(batches) if by_batch else _as_r(training.concatenate(batches))
 
 

@@ -27,7 +27,7 @@ from tfdistribute.launch.start import start_supervisor
 from tfdistribute.launch.warm_pool import session
 from tfdistribute.run_config import RunSettings, check_settings_of_tasks
 from tfdistribute.strategies import Strategy
-from tfdistribute.training.model_directory import require_checkpoint
+from tfdistribute.training.model_directory import as_trained, require_checkpoint
 from tfdistribute.training.multi_worker.results import TaskResults
 from tfdistribute.training.remote.lease import check_access, check_free
 from tfdistribute.training.specs import read_estimator
@@ -106,7 +106,7 @@ def remove_job_directory(directory: str) -> None:
 def pack_inputs(
     inputs: tuple[dict[str, Any], ...], directories: tuple[str, ...], estimator: dict[str, Any]
 ) -> None:
-    types = read_estimator(estimator)[0].types_read()
+    types = as_trained(read_estimator(estimator)[0]).types_read()
     for each, directory in zip(inputs, directories, strict=True):
         columns = [read(Column, column) for column in each["columns"]]
         write_packed(columns, directory, each.get("response"), types)

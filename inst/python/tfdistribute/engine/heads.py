@@ -3,13 +3,21 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
+from tensorflow_estimator.python.estimator.canned.metric_keys import MetricKeys
+from tensorflow_estimator.python.estimator.head import base_head
 
 
 class StandardizedRegressionHead(tf.estimator.RegressionHead):
-    """A head that learns the standardized response, and predicts and evaluates in the unit of the response.
+    """A head that learns the standardized response, and has the unit of the response in all that it reports.
 
-    ``scale`` holds the mean and the standard deviation of each response, and ``limits`` bounds predictions.
+    The gradients are those of the loss of the standardized response. The mean of the response may have more digits than
+    32 bits hold, so it is subtracted and added in 64 bits.
+
+    Args:
+        scale: Mean and standard deviation of each response.
+        limits: Bounds of predictions.
     """
 
     def __init__(
@@ -19,8 +27,8 @@ class StandardizedRegressionHead(tf.estimator.RegressionHead):
         **arguments: Any,
     ) -> None:
         self._limits = limits
-        self._mean, self._spread = (list(each) for each in zip(*scale, strict=True))
-        self._training = tf.estimator.RegressionHead(
+        self._mean, self._spread = (np.array(each) for each in zip(*scale, strict=True))
+        self._learned = tf.estimator.RegressionHead(
             loss_fn=lambda labels, logits: self.row_loss(labels, self.link(logits)), **arguments
         )
         super().__init__(
@@ -36,30 +44,79 @@ class StandardizedRegressionHead(tf.estimator.RegressionHead):
     def row_loss(self, labels: Any, predictions: Any) -> Any:
         return tf.math.squared_difference(predictions, labels)
 
+    def units_of_loss(self) -> Any:
+        """Return the loss per loss of each standardized response; None if there is no such factor."""
+        return self._spread**2
+
     def mean_logits(self, logits: Any) -> Any:
         """Return the mean logits of several models, which are along the first axis."""
         return tf.reduce_mean(logits, 0)
 
     def _in_unit(self, logits: Any) -> Any:
-        values = self.link(logits) * self._spread + self._mean
+        values = tf.cast(self.link(logits), tf.float64) * self._spread + self._mean
         return values if self._limits is None else tf.clip_by_value(values, *self._limits)
 
-    def loss(
-        self,
-        labels: Any,
-        logits: Any,
-        features: Any = None,
-        mode: Any = None,
-        regularization_losses: Any = None,
+    def _processed_labels(self, logits: Any, labels: Any) -> Any:
+        count = self.logits_dimension
+        labels = base_head.check_dense_labels_match_logits_and_reshape(labels, logits, count)
+        return tf.cast(labels, tf.float64)
+
+    def create_estimator_spec(
+        self, features: Any, mode: Any, logits: Any, labels: Any = None, **arguments: Any
     ) -> Any:
-        head: Any = super()
         if mode == tf.estimator.ModeKeys.TRAIN:
-            head = self._training
-            labels = (self._processed_labels(logits, labels) - self._mean) / self._spread
-        return head.loss(labels, logits, features, mode, regularization_losses)
+            return self._training_spec(features, logits, labels, **arguments)
+        spec = super().create_estimator_spec(features, mode, logits, labels, **arguments)
+        outputs = (spec.export_outputs or {}).items()
+        return spec._replace(export_outputs={key: _narrow(each) for key, each in outputs} or None)
+
+    def _training_spec(self, features: Any, logits: Any, labels: Any, **arguments: Any) -> Any:
+        mode = tf.estimator.ModeKeys.TRAIN
+        with tf.name_scope("head"):
+            processed = (self._processed_labels(logits, labels) - self._mean) / self._spread
+            learned = self._learned.loss(tf.cast(processed, tf.float32), logits, features, mode)
+            units = self.units_of_loss()
+            loss = (
+                self.loss(labels, logits, features, mode)
+                if units is None or np.ptp(units) > 0
+                else tf.cast(learned, tf.float64) * units[0]
+            )
+        train_op = base_head.create_estimator_spec_train_op(
+            self.name,
+            regularized_training_loss=learned,
+            loss_reduction=self.loss_reduction,
+            **arguments,
+        )
+        base_head.create_estimator_spec_summary(loss, summary_key_fn=self._summary_key)
+        return tf.estimator.EstimatorSpec(mode, self.predictions(logits), loss, train_op)
 
     def predictions(self, logits: Any) -> Any:
         return {"predictions": self._in_unit(logits)}
+
+    def metrics(self, regularization_losses: Any = None) -> Any:
+        names = (MetricKeys.LOSS_MEAN, MetricKeys.PREDICTION_MEAN, MetricKeys.LABEL_MEAN)
+        return {name: tf.keras.metrics.Mean(name=name, dtype=tf.float64) for name in names}
+
+    def update_metrics(
+        self,
+        eval_metrics: Any,
+        features: Any,
+        logits: Any,
+        labels: Any,
+        regularization_losses: Any = None,
+    ) -> Any:
+        labels = self._processed_labels(logits, labels)
+        losses, weights = self._unweighted_loss_and_weights(logits, labels, features)
+        values = (losses, self._in_unit(logits), labels)
+        for metric, each in zip(eval_metrics.values(), values, strict=True):
+            metric.update_state(each, sample_weight=weights)
+        return eval_metrics
+
+
+def _narrow(output: Any) -> Any:
+    """Return an output of an export with 32 bits if it is a regression, for which TensorFlow Serving has no others."""
+    regression = tf.estimator.export.RegressionOutput
+    return regression(tf.cast(output.value, tf.float32)) if isinstance(output, regression) else output
 
 
 class CountHead(StandardizedRegressionHead):
@@ -70,6 +127,10 @@ class CountHead(StandardizedRegressionHead):
 
     def row_loss(self, labels: Any, predictions: Any) -> Any:
         return predictions - tf.math.xlogy(labels, predictions)
+
+    def units_of_loss(self) -> Any:
+        # The logarithm of the unit is a term of the loss.
+        return None
 
 
 class QuantileHead(StandardizedRegressionHead):
@@ -86,8 +147,11 @@ class QuantileHead(StandardizedRegressionHead):
         above = labels - predictions
         return tf.maximum(above * self._quantiles, above * [each - 1 for each in self._quantiles])
 
+    def units_of_loss(self) -> Any:
+        return self._spread
+
     def _processed_labels(self, logits: Any, labels: Any) -> Any:
-        return tf.tile(tf.reshape(tf.cast(labels, tf.float32), [-1, 1]), [1, len(self._quantiles)])
+        return tf.tile(tf.reshape(tf.cast(labels, tf.float64), [-1, 1]), [1, len(self._quantiles)])
 
 
 # Candidates for the temperature of class probabilities, by the name of the metric.

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tfdistribute.columns import AcceptedValues, InputFacts
+from tfdistribute.columns import AcceptedValues, InputFacts, ReadTypes
 from tfdistribute.descriptions import Description
 from tfdistribute.descriptions.constraints import Count, Text
 
@@ -63,19 +63,20 @@ class Input(Description):
         """
         return self
 
-    def reading(self, types: Mapping[str, str]) -> "Input":
+    def reading(self, types: ReadTypes) -> "Input":
         """Return the same rows, in which these columns are read in other types if they hold doubles.
 
         Args:
-            types: "double" for columns whose digits 32 bits do not hold, or "integer64" for columns of whole numbers.
-                Columns in memory that have fractions keep their type; files raise InputError at a fraction.
+            types: "double" for columns whose digits 32 bits do not hold, "float" for other numbers, or "integer64" for
+                columns of whole numbers. Columns in memory that have fractions keep their type; files raise InputError
+                at a fraction.
         """
         return self
 
     def with_missing(self) -> "Input":
-        """Return the same rows, in which missing features are NaN or labels, if they are read from tables; else itself.
+        """Return the same rows, with all digits of their features and NaN or labels for missing ones, if they are tables.
 
-        Whole numbers are read as numbers, and TRUE and FALSE as labels, because both may be missing.
+        In files, whole numbers are read as numbers, and TRUE and FALSE as labels, because both may be missing.
         """
         return self
 

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfdistribute import engine
-from tfdistribute.columns import AcceptedValues, ColumnFacts, InputFacts
+from tfdistribute.columns import AcceptedValues, ColumnFacts, InputFacts, ReadTypes, by_name
 from tfdistribute.descriptions.constraints import PLACE, MayDiffer
 from tfdistribute.errors import InputError
 from tfdistribute.files import read_json
@@ -74,6 +74,11 @@ class PackedInput(RowInput):
     def with_codes(self, compute: ComputeCodes) -> "PackedInput":
         codes = compute(self.packed.rows, self.packed.values, self.response)
         return self.of(self.packed.with_columns(codes))
+
+    def reading(self, types: ReadTypes) -> "PackedInput":
+        # Digits that the columns lack cannot come back.
+        packed = self.packed.narrow(by_name(types, self.response))
+        return self if packed is self.packed else self.of(packed)
 
     def subset(self, rows: npt.NDArray[np.integer[Any]]) -> "PackedInput":
         return self.of(self.packed.subset(rows))
@@ -188,9 +193,15 @@ class InMemory(PackedInput, kind="in_memory"):
         object.__setattr__(self, "columns", ())
         return packed
 
-    def reading(self, types: Mapping[str, str]) -> "InMemory":
-        columns = tuple(read_as(self.columns, types))
+    def reading(self, types: ReadTypes) -> PackedInput:
+        if not self.columns:
+            return super().reading(types)
+        columns = tuple(read_as(self.columns, types, self.response))
         return self if columns == self.columns else replace(self, columns=columns)
+
+    def with_missing(self) -> PackedInput:
+        doubles: ReadTypes = {each.name: "double" for each in self.columns}
+        return self.reading({name: each for name, each in doubles.items() if name != self.response})
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,14 +217,14 @@ def write_packed(
     columns: Sequence[Column],
     directory: str,
     response: str | None = None,
-    types: Mapping[str, str] | None = None,
+    types: ReadTypes | None = None,
 ) -> int:
     """Pack columns into files without a second copy in memory; return the bytes. InputError if the disk is full.
 
     ``types`` are as in ``Input.reading``. Data without rows is an InputError, too.
     """
     check_names(columns, response)
-    columns = read_as(columns, types or {})
+    columns = read_as(columns, types or {}, response)
     os.mkdir(directory, 0o700)
     packed = pack(columns, lambda layout, rows: _empty_files(layout, rows, directory))
     for matrix in packed.matrices:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from tfdistribute.callbacks import Callback
-from tfdistribute.columns import AcceptedValues, ColumnFacts, InputFacts
+from tfdistribute.columns import AcceptedValues, ColumnFacts, InputFacts, ReadTypes
 from tfdistribute.descriptions import Description, check_directory
 from tfdistribute.descriptions.constraints import Fact, MayDiffer, Text
 from tfdistribute.errors import UnsupportedError
@@ -110,8 +110,8 @@ class Model(Description):
     def required_features(self) -> tuple[FeatureRequirement, ...]:
         return ()
 
-    def types_read(self) -> Mapping[str, str]:
-        """Return the types to read features in that may hold doubles, as in ``Input.reading``."""
+    def types_read(self) -> ReadTypes:
+        """Return the types to read columns in that may hold doubles, as in ``Input.reading``."""
         return {}
 
     def reading(self, source: Input) -> Input:

@@ -18,6 +18,7 @@ from tfdistribute.models import Model, check_kinds
 from tfdistribute.run_config import RunContext, RunSettings, flatten, preflight
 from tfdistribute.training.history import BatchProgress, Listener, metric_values
 from tfdistribute.training.hooks import HookContext, as_hooks, check_hooks
+from tfdistribute.training.model_directory import as_trained
 from tfdistribute.training.multi_worker.inputs import for_task
 from tfdistribute.training.preparation import Prepared, check_data, prepare_use
 from tfdistribute.training.specs import EvalSpec, check_ends
@@ -121,7 +122,7 @@ def evaluate(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#evaluate
     """
-    spec = EvalSpec(model.reading(source), steps, name, tuple(hooks))
+    spec = EvalSpec(as_trained(model).reading(source), steps, name, tuple(hooks))
     context = HookContext.here("evaluate", model.model_dir)
     check_hooks(spec.hooks, context)
     if steps is None:

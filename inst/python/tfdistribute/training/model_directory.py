@@ -17,7 +17,7 @@ from tfdistribute.descriptions import check_directory
 from tfdistribute.errors import InputError, ModelDirectoryError
 from tfdistribute.files import is_remote, is_unnamed_model
 from tfdistribute.inputs import position
-from tfdistribute.models import FactorCodes
+from tfdistribute.models import FactorCodes, Model
 from tfdistribute.models.differences import find_difference, plain, show
 from tfdistribute.training.remote.lease import read_error
 
@@ -119,6 +119,11 @@ def learned(model_dir: str) -> dict[str, Any]:
     """Return the ``response_scale`` of a trained regressor, and what a tabular model ``learned``; None for others."""
     structure = ModelDirectory(model_dir).structure or {}
     return {name: structure.get(name) for name in ("response_scale", "learned")}
+
+
+def as_trained(model: Model) -> Any:
+    """Return a model with what its first training learned; itself before."""
+    return model.complete_from_signature(ModelDirectory(model.model_dir).structure)
 
 
 def trained_replacements(model_dir: str) -> dict[str, Any]:

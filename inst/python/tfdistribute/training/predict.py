@@ -13,6 +13,7 @@ from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import BatchProgress, Listener
 from tfdistribute.training.hooks import HookContext, as_hooks, check_hooks
+from tfdistribute.training.model_directory import as_trained
 from tfdistribute.training.multi_worker.inputs import for_task
 from tfdistribute.training.preparation import prepare_use
 from tfdistribute.training.tensorflow_errors import translate_errors
@@ -34,6 +35,7 @@ def predict(
     hooks: Sequence[Any] = (),
     listener: Listener | None = None,
     member: Member | None = None,
+    in_large_batches: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """Predict in this process, batch by batch, in the order of the input.
 
@@ -43,6 +45,7 @@ def predict(
         hidden_keys: Names of outputs to leave out if predict_keys is None; None for none.
         listener: Called with the progress, at most ten times a second.
         member: This process as a task that predicts its shard of the rows; None to predict all rows.
+        in_large_batches: Whether batches may be larger than those of the input, see ``Input.in_large_batches``.
 
     Returns:
         An iterator of batches: arrays by output name, with the rows of the batch as first dimension. Strings are
@@ -55,7 +58,9 @@ def predict(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#predict
     """
-    source = model.reading(source)
+    source = as_trained(model).reading(source)
+    if in_large_batches:
+        source = source.in_large_batches()
     context = HookContext.here("predict", model.model_dir)
     check_hooks(hooks, context)
     prepared, checkpoint = prepare_use("predict", model, settings, source, checkpoint_path)

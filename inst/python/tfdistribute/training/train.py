@@ -11,6 +11,7 @@ from tfdistribute.models import Model, Tabular, Wrapped
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.history import History, Listener
+from tfdistribute.training.model_directory import as_trained
 from tfdistribute.training.multi_worker.assignment import TaskAssignment
 from tfdistribute.training.multi_worker.perform import perform
 from tfdistribute.training.preparation import prepare_estimator, training_here
@@ -58,14 +59,14 @@ def train(
     notes: tuple[str, ...] = ()
     if isinstance(model, Tabular):
         # Files would be read once an epoch. The tasks of a cluster read their own parts.
-        source = model.learning(source, in_memory=member is None)
+        source = as_trained(model).learning(source, in_memory=member is None)
         model = complete_tabular(
             model, settings, source, steps, max_steps, listener, member is None, validation
         )
         assert model.table is not None
         source, max_steps = source.repeated(model.table.batch_size), model.table.end
         notes = (steps_note(model),)
-    spec = TrainSpec(model.reading(source), max_steps, tuple(hooks))
+    spec = TrainSpec(as_trained(model).reading(source), max_steps, tuple(hooks))
     training = Training(
         "train", model, settings, spec, None, steps, saving_listeners, listener, notes
     )

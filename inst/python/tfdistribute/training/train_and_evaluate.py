@@ -15,7 +15,7 @@ from tfdistribute.training.evaluate import Evaluation, check_evaluation, local_e
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.hooks import HookContext
 from tfdistribute.training.hooks.early_stopping import notes_on_evaluations
-from tfdistribute.training.model_directory import require_checkpoint
+from tfdistribute.training.model_directory import as_trained, require_checkpoint
 from tfdistribute.training.multi_worker.assignment import TaskAssignment
 from tfdistribute.training.multi_worker.perform import perform
 from tfdistribute.training.preparation import TrainingHere, training_here
@@ -46,8 +46,9 @@ def train_and_evaluate(
             argument="object",
             value=model.kind,
         )
-    train_spec = replace(train_spec, input=model.reading(train_spec.input))
-    eval_spec = replace(eval_spec, input=model.reading(eval_spec.input))
+    read = as_trained(model).reading
+    train_spec = replace(train_spec, input=read(train_spec.input))
+    eval_spec = replace(eval_spec, input=read(eval_spec.input))
     training = Training(
         "train_and_evaluate", model, settings, train_spec, eval_spec, listener=listener
     )

@@ -61,8 +61,9 @@ def test_predictions_and_evaluations_have_the_unit_of_the_response(
     assert predicted.shape == (48, 1)
     residuals = predicted[:, 0] - PRICE
     assert np.sqrt(np.mean(residuals**2)) < 3000
-    assert history.losses[-1] < 0.1
     metrics = evaluate(described, RunSettings(), prices())
+    # A step has a third of the rows.
+    assert 0.2 < history.losses[-1] / metrics["loss"] < 5
     assert metrics["average_loss"] == pytest.approx(np.mean(residuals**2), rel=1e-3)
     assert metrics["loss"] == metrics["average_loss"]
     assert metrics["prediction/mean"] == pytest.approx(predicted.mean(), rel=1e-5)

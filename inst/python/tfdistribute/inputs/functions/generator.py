@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Annotated, Any
 
 from tfdistribute import engine
-from tfdistribute.columns import AcceptedValues, InputFacts
+from tfdistribute.columns import AcceptedValues, InputFacts, ReadTypes
 from tfdistribute.descriptions.constraints import Count, Fact, Text
 from tfdistribute.errors import CallbackError, InputError
 from tfdistribute.inputs.description import Input, InputFunction, Purpose, ReadingOrder, ShardOrder
@@ -49,7 +49,7 @@ class Generator(Input, kind="generator"):
         self._batches.accept(accepted)
         return self
 
-    def reading(self, types: Mapping[str, str]) -> "Generator":
+    def reading(self, types: ReadTypes) -> "Generator":
         self._batches.types = types
         return self
 
@@ -98,7 +98,7 @@ class _Batches:
         self._ahead: PackedColumns | None = None
         self._passes_left: int | None = 0
         self._accepted: AcceptedValues = ()
-        self.types: Mapping[str, str] = {}
+        self.types: ReadTypes = {}
         self.interrupted = False
 
     @cached_property
@@ -166,7 +166,8 @@ class _Batches:
             raise self._refusal(
                 str(answer["problem"]), answer.get("remedy"), answer.get("argument")
             )
-        columns = read_as([_column(fields) for fields in answer["columns"]], self.types)
+        given = [_column(fields) for fields in answer["columns"]]
+        columns = read_as(given, self.types, self._source.response)
         if "first" in self.__dict__:
             columns = self._as_in_first(columns)
         try:

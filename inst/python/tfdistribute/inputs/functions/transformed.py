@@ -15,6 +15,7 @@ from tfdistribute.columns import (
     AcceptedValues,
     ColumnFacts,
     InputFacts,
+    ReadTypes,
     list_columns,
     lossless_type,
 )
@@ -75,7 +76,7 @@ class Transformed(Input, kind="transformed"):
     def starting_at(self, row: int, done: int) -> "Transformed":
         return replace(self, source=self.source.starting_at(row, done))
 
-    def reading(self, types: Mapping[str, str]) -> "Transformed":
+    def reading(self, types: ReadTypes) -> "Transformed":
         if self.transform is not None:
             return self
         return replace(self, source=self.source.reading(types))

@@ -11,7 +11,13 @@ import numpy.typing as npt
 
 from tfdistribute.callbacks import as_callable
 from tfdistribute.checksums import checksum
-from tfdistribute.columns import TYPES_OF_DTYPES, AcceptedValues, ColumnFacts
+from tfdistribute.columns import (
+    TYPES_OF_DTYPES,
+    AcceptedValues,
+    ColumnFacts,
+    ReadTypes,
+    by_name,
+)
 from tfdistribute.descriptions import Description
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.packed.layout import Layout, Matrices, check_columns
@@ -100,6 +106,24 @@ class PackedColumns:
         """Choose rows, which are not copied."""
         return replace(self, chosen=self.places(rows))
 
+    def narrow(self, types: Mapping[str, str]) -> "PackedColumns":
+        """Return the same rows, in which columns of doubles that ``types`` reads as "float" have 32 bits."""
+        facts = [
+            replace(each, type="float")
+            if each.type == "double" and types.get(name) == "float"
+            else each
+            for name, each in self.layout.facts.items()
+        ]
+        if facts == list(self.layout.facts.values()):
+            return self
+        layout = Layout.of(facts, self.layout.tables)
+        matrices = layout.empty(len(self.matrices[0]))
+        group = _Group()
+        for name, slot in layout.slots.items():
+            group.add(slot.of(matrices), self.layout.slots[name].of(self.matrices))
+        group.copy()
+        return PackedColumns(matrices, layout, self.chosen)
+
     def checksum(self) -> str:
         texts = ("\0".join(map(str, table)) for table in self.layout.tables.values())
         encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
@@ -120,11 +144,14 @@ class PackedColumns:
         return float(values.min()), float(values.max())
 
 
-def read_as(columns: Sequence[Column], types: Mapping[str, str]) -> list[Column]:
+def read_as(
+    columns: Sequence[Column], types: ReadTypes, response: str | None = None
+) -> list[Column]:
     """Return the columns, with other types for columns of doubles, as in ``Input.reading``."""
+    wanted = by_name(types, response)
     return [
-        replace(column, type=types[column.name], held=column.type)
-        if column.type == "float" and column.name in types
+        replace(column, type=wanted[column.name], held="float")
+        if "float" in (column.type, column.held) and column.name in wanted
         else column
         for column in columns
     ]

@@ -158,7 +158,7 @@ class TableColumns:
                 target[...] = values
         except FloatingPointError:
             raise _too_large(name, values, locate) from None
-        if name == self.response and slot.facts.type == "float":
+        if name == self.response and slot.facts.type in ("float", "double"):
             _check_finite(name, slot.of(matrices), locate)
 
     def _values(self, column: Any, facts: ColumnFacts, locate: _Locate) -> _Masked:

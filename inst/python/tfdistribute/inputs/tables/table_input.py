@@ -10,7 +10,14 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tfdistribute.columns import AcceptedValues, ColumnFacts, Type, list_columns
+from tfdistribute.columns import (
+    AcceptedValues,
+    ColumnFacts,
+    ReadTypes,
+    Type,
+    by_name,
+    list_columns,
+)
 from tfdistribute.descriptions.constraints import Fact, MayDiffer
 from tfdistribute.errors import InputError
 from tfdistribute.inputs.description import RowInput
@@ -77,11 +84,11 @@ class TableInput(FileInput):
         changed.__dict__.update(_source=replace(source, columns=columns), _failures=self._failures)
         return changed
 
-    def reading(self, types: Mapping[str, str]) -> "TableInput":
-        layout = self._source.layout
+    def reading(self, types: ReadTypes) -> "TableInput":
+        layout, wanted = self._source.layout, by_name(types, self.response)
         facts = [
-            replace(each, type=types[each.name])
-            if each.type == "float" and each.name in types and each.name != self.response
+            replace(each, type=wanted[each.name])
+            if each.type in ("float", "double") and each.name in wanted
             else each
             for each in layout.facts.values()
         ]
@@ -203,8 +210,9 @@ class TableInput(FileInput):
 
 
 def _with_room(facts: ColumnFacts) -> ColumnFacts:
-    """Return a type of column that has a value for missing ones."""
-    types = {"integer": "float", "integer64": "float", "logical": "string"}
+    """Return a type of column that has a value for missing ones, and all digits."""
+    doubles = dict.fromkeys(("float", "integer", "integer64"), "double")
+    types = {**doubles, "logical": "string"}
     return replace(facts, type=types.get(facts.type, facts.type))
 
 

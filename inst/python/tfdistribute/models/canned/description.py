@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from tfdistribute import engine
-from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.columns import ColumnFacts, InputFacts, ReadTypes
 from tfdistribute.descriptions.constraints import Count, Fact, Text
 from tfdistribute.models.conversion.code import write_code
 from tfdistribute.models.conversion.features import Features
@@ -135,8 +135,8 @@ class Canned(Model):
     def reads(self, feature: str) -> bool:
         return any(each.feature == feature for each in self.required_features())
 
-    def types_read(self) -> Mapping[str, str]:
-        types: dict[str, str] = {}
+    def types_read(self) -> ReadTypes:
+        types: dict[str | None, str] = {}
         for each in self.required_features():
             if "float" not in each.types and "integer64" in each.types:
                 types[each.feature] = "integer64"
@@ -223,10 +223,7 @@ class Canned(Model):
 
 @dataclass(frozen=True)
 class Regressor(Canned):
-    """A model of numbers, which may learn the standardized response.
-
-    Predictions and evaluations then have the unit of the response, and only the losses of the training do not.
-    """
+    """A model of numbers, which may learn the standardized response. All that it reports has the unit of the response."""
 
     label_dimension: Count = 1
     # None standardizes if the model in ``model_dir`` does.
@@ -243,6 +240,11 @@ class Regressor(Canned):
         name = type(self).__name__.replace("Regressor", "Estimator")
         standardized = engine.heads.StandardizedRegressionHead(self.response_scale, **head)
         return getattr(engine.tf.estimator, name)(head=standardized, **arguments)
+
+    def types_read(self) -> ReadTypes:
+        # A mean that is subtracted in 32 bits takes the digits of the response with it.
+        standardizes = self.standardize_response or self.response_scale is not None
+        return {**super().types_read(), **({None: "double"} if standardizes else {})}
 
     def complete_from_input(self, facts: InputFacts) -> Model:
         completed = super().complete_from_input(facts)
@@ -263,8 +265,9 @@ class Regressor(Canned):
 
     def outputs(self, program: Program, logits: Result) -> dict[str, Result]:
         if self.response_scale is not None:
-            means, spreads = (list(each) for each in zip(*self.response_scale, strict=True))
-            logits = program.layer("Rescaling", logits, scale=spreads, offset=means, name="unit")
+            means, spreads = (np.array(each) for each in zip(*self.response_scale, strict=True))
+            settings = {"scale": spreads, "offset": means, "dtype": "float64"}
+            logits = program.layer("Rescaling", logits, **settings, name="unit")
         return {"predictions": logits}
 
     def loss_in_keras(self) -> dict[str, Any]:

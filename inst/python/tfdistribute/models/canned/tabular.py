@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 
 from tfdistribute import engine
-from tfdistribute.columns import InputFacts
+from tfdistribute.columns import InputFacts, ReadTypes
 from tfdistribute.descriptions.constraints import Count, Expected, Fact, Ge, Gt, Len, Lt
 from tfdistribute.errors import InputError, UnsupportedError
 from tfdistribute.inputs import Input
@@ -97,6 +97,12 @@ class Tabular(Canned):
     def with_table(self, **changes: Any) -> "Tabular":
         assert self.table is not None
         return replace(self, learned=replace(self.table, **changes).as_text())
+
+    def types_read(self) -> ReadTypes:
+        numbers = (each.feature for each in self.required_features() if "float" in each.types)
+        # Before it has learned its columns, it reads the digits of all.
+        known: ReadTypes = {} if self.table is None else dict.fromkeys(numbers, "float")
+        return {**known, **super().types_read()}
 
     def reading(self, source: Input) -> Input:
         return super().reading(source.with_missing())
@@ -258,7 +264,9 @@ class TabularRegressor(Tabular, Regressor, kind="tabular_regressor"):
             logits = program.op("cumsum", steps, axis=1)
         (predictions,) = super().outputs(program, logits).values()
         if self.limits is not None:
-            predictions = program.op("clip", predictions, *self.limits)
+            # Keras converts Python's numbers to 32 bits first.
+            limits = (np.array([each]) for each in self.limits)
+            predictions = program.op("clip", predictions, *limits)
         return {"predictions": predictions}
 
     def complete_from_input(self, facts: InputFacts) -> Model:

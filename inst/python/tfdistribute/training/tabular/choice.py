@@ -13,7 +13,7 @@ from tfdistribute.inputs import Input
 from tfdistribute.models import Tabular
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import Listener
-from tfdistribute.training.model_directory import ModelDirectory
+from tfdistribute.training.model_directory import as_trained
 from tfdistribute.training.specs import Training, TrainSpec
 from tfdistribute.training.tabular.validation import split
 
@@ -50,9 +50,9 @@ def choose_end(
     """
     if validation is not None and not model.validates:
         raise _no_choice(model)
-    known: Any = model.complete_from_signature(ModelDirectory(model.model_dir).structure)
+    known = as_trained(model)
     if known.table is None or known.table.end is None:
-        source = model.learning(source)
+        source = known.learning(source)
     completed = known.complete_from_input(source.facts())
     completed.check(source.facts())
     table = completed.table
@@ -67,13 +67,14 @@ def choose_end(
             argument="epochs",
             value="NULL",
         )
+    source = completed.reading(source)
     if table.end is not None:
         part = source.repeated(table.batch_size)
         return _in_time(completed, _Trials(_quiet(settings), part, part, train, evaluate, listener))
     part, judges = (
         _parts(completed, settings, source)
         if validation is None
-        else (source, model.learning(validation))
+        else (source, completed.learning(validation))
     )
     rows, of = part.facts().rows, source.facts().rows
     assert rows is not None and of is not None
