@@ -170,7 +170,8 @@ computed_value <- function(value, column, values, weights = NULL) {
 weighted_functions <- list(
   mean = function(x, weights) {
     if (inherits(x, "integer64")) {
-      x <- as.double(x)
+      # As its mean(), a whole number.
+      return(bit64::as.integer64(stats::weighted.mean(as_double(x), weights)))
     }
     stats::weighted.mean(x, weights)
   },

@@ -302,10 +302,6 @@ tries(
   input_fn(transform(mtcars, w = hp), features = c(wt, hp), weights = w)
 )
 tries(
-  input_fn(data.frame(x = 1:2, w = c(-1, 1)), features = x, weights = w),
-  input_fn(data.frame(x = 1:2, w = c(0, 1)), features = x, weights = w)
-)
-tries(
   flags(flag_numeric("rate", 1), arguments = "--rates=2"),
   flags(flag_numeric("rate", 1), arguments = "--rate=2")
 )

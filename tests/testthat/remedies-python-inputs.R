@@ -73,6 +73,20 @@ tries(
   two = two,
   of_slices = of_slices
 )
+weighted_model <- linear_regressor(column_numeric("x"))
+tries(
+  train(weighted_model, y ~ x, data = transform(data, w = seq_along(x) - 2), weights = w),
+  train(weighted_model, y ~ x, data = transform(data, w = seq_along(x) - 1), weights = w),
+  weighted_model = weighted_model
+)
+tries(
+  train(weighted_model, y ~ x, data = transform(data, w = 0), weights = w),
+  {
+    train(weighted_model, y ~ x, data = transform(data, w = c(1, 0 * x[-1])), weights = w)
+    train(linear_regressor(column_numeric("x")), y ~ x, data = transform(data, w = 0))
+  },
+  weighted_model = weighted_model
+)
 words_model <- keras_model_to_estimator(function() {
   x <- tf$keras$Input(shape = list(1L), name = "x", dtype = "string")
   codes <- tf$keras$layers$StringLookup(vocabulary = list("1", "2"))(x)

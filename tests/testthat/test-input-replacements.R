@@ -31,6 +31,32 @@ medians <- function() {
   as.data.frame(lapply(features, stats::median, na.rm = TRUE))
 }
 
+test_that("replacements are those of rows that are repeated by their weights", {
+  local_no_python()
+  data <- transform(rows(), id = c(NA, 1:9), w = c(2, 1, 3, 1, 0, 0, 0, 1, 1, 2))
+  data$id <- bit64::as.integer64(data$id)
+  # Rows of weight 0 do not count.
+  data[5:7, c("x", "count", "id")] <- 1000
+  repeated <- data[rep(seq_len(10), data$w), ]
+  for (impute in list("mean", "median", mean, stats::median)) {
+    for (by_model in c(TRUE, FALSE)) {
+      input <- if (by_model) {
+        input_fn(y ~ ., data, impute = impute)
+      } else {
+        input_fn(y ~ . - w, data, impute = impute, weights = w)
+      }
+      model <- linear_regressor(column_numeric("x"), weight_column = if (by_model) "w")
+      fitted <- fit_replacements(source_of(input), list(), row_weights(input, model))
+      expected <- fit_replacements(input_fn(y ~ . - w, repeated, impute = impute), list(), NULL)
+      expect_equal(fitted$replacements[names(expected$replacements)], expected$replacements)
+    }
+  }
+  # A function gets the values of the rows that count.
+  input <- input_fn(y ~ . - w, data, impute = function(x) max(x), weights = w)
+  fitted <- fit_replacements(source_of(input), list(), row_weights(input, model))
+  expect_equal(fitted$replacements$x, 9.5)
+})
+
 test_that("later data gets the medians of the training, in any company", {
   skip_if_no_tensorflow()
   model <- model_of_rows()

@@ -266,7 +266,7 @@ def test_quantiles_are_values_of_the_rows() -> None:
 
 
 # A weight, and its text in the error.
-WRONG = {"-1": -1.0, "inf": np.inf, "nan": np.nan}
+WRONG = {"-1": -1.0, "inf": np.inf, "missing": np.nan}
 
 
 def small(**columns: Any) -> dict[str, Any]:
@@ -324,17 +324,17 @@ def test_no_row_of_positive_weight_is_an_error(
 ) -> None:
     described = small_model(kind, way, tmp_path / "m")
     zeros, ones = (small_rows(np.full(8, n), "in_memory", way, tmp_path) for n in (0.0, 1.0))
-    with pytest.raises(InputError, match="value 0 in all 8 rows"):
+    with pytest.raises(InputError, match="must not be 0 in all 8 rows"):
         train(described, SEED, zeros)
     train(described, SEED, ones)
-    with pytest.raises(InputError, match="value 0 in all 8 rows"):
+    with pytest.raises(InputError, match="must not be 0 in all 8 rows"):
         evaluate(described, SEED, zeros)
     negative = small_rows(np.where(np.arange(8) == 2, -1.0, 1.0), "in_memory", way, tmp_path)
-    with pytest.raises(InputError, match="value -1 in row 3"):
+    with pytest.raises(InputError, match="at least 0, not -1 in row 3"):
         evaluate(described, SEED, negative)
     if kind == "tabular_regressor":
         chooses = model(kind, tmp_path / "other", **weighing(way))
-        with pytest.raises(InputError, match="value 0 in all 8 rows"):
+        with pytest.raises(InputError, match="must not be 0 in all 8 rows"):
             train(chooses, SEED, ones, validation=zeros)
 
 

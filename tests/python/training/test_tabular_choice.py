@@ -288,12 +288,12 @@ def test_a_time_limit_shortens_a_training_whose_end_is_not_chosen(
     trained: list[int] = []
 
     def slow(training: Any) -> None:
-        # It starts in 2 seconds, and a step takes a tenth of one.
+        # It starts in 2 seconds, and a step takes an eighth of one.
         (hook,) = training.train.hooks
         before = 0
         now[0] += 2
         for step in hook.steps:
-            now[0] += 0.1 * (step - before)
+            now[0] += (step - before) / 8
             before = step
             if hook.judge():
                 break
@@ -304,15 +304,15 @@ def test_a_time_limit_shortens_a_training_whose_end_is_not_chosen(
         return choice.choose_end(described, SEED, rows(), slow, evaluate).table
 
     whole = 20 * math.ceil(ROWS / SMALL["batch_size"])
-    # Half a second is timed: 8 steps after the first end. Both starts take 2.1 seconds.
+    # Half a second is timed: from step 1 to step 8. The two starts take 2 seconds each.
     table = chosen(10, epochs=20)
     assert trained == [8]
-    assert table.steps == table.end == math.floor((10 - 2 * 2.1 - 0.7) / 0.1) == 51
+    assert table.steps == table.end == 8 * (10 - 2.125 - 7 / 8 - 2.125) == 39
     assert table.temperature == 1
     # A limit below the time of the starts leaves the steps that were timed.
     assert chosen(1, epochs=20).end == 2
     assert chosen(100, epochs=20).end == chosen(None, epochs=20).end == whole
-    assert chosen(10, validation=0).end == 51
+    assert chosen(10, validation=0).end == 39
     short = regressor(tmp_path, epochs=20, time_limit_s=10)
     found = choice.choose_end(short, SEED, rows(), slow, evaluate)
-    assert "51 steps of 64 rows, as many as `time_limit_s` allows." in choice.steps_note(found)
+    assert "39 steps of 64 rows, as many as `time_limit_s` allows." in choice.steps_note(found)

@@ -12,18 +12,18 @@ from tfdistribute.inputs import Input
 
 Values = npt.NDArray[np.float64]
 
-_REMEDY = "Weights must be finite numbers of at least 0, where 0 leaves a row out."
 # Shares of the sum of the weights are equal up to their rounding.
 _ROUNDING = 1e-12
 
 
 def accepted_weights(name: str) -> Accepted:
     def error(found: Sequence[Any], place: str) -> InputError:
+        value = "missing" if np.isnan(found[0]) else f"{found[0]:g}"
         return InputError(
-            f"The weights `{name}` have the value {found[0]:g} in {place}.",
-            _REMEDY,
+            f"The weights `{name}` must be finite numbers of at least 0, not {value} in {place}.",
+            "Correct or remove these rows. The weight 0 leaves a row out.",
             argument=name,
-            value=f"{found[0]:g}",
+            value=value,
         )
 
     return Accepted(Interval(0, np.inf), error)
@@ -44,7 +44,7 @@ def row_weights(facts: InputFacts, name: str | None) -> Values | None:
         raise accepted_weights(name).error([weights[row]], f"row {row + 1}")
     if len(weights) > 0 and not weights.any():
         raise InputError(
-            f"The weights `{name}` have the value 0 in all {len(weights)} rows, from which nothing can be learned.",
+            f"The weights `{name}` must not be 0 in all {len(weights)} rows.",
             "Give some rows a positive weight, or leave the weights out.",
             argument=name,
             value="0",

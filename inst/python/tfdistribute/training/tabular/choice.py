@@ -151,6 +151,8 @@ def _in_time(model: Tabular, trials: _Trials) -> Tabular:
     """Time some steps, and let the model train the steps for which there is time."""
     table, limit_s = model.table, model.time_limit_s
     assert table is not None and limit_s is not None
+    # TensorFlow is loaded before the time is taken.
+    engine.tf.config.list_physical_devices("CPU")
     ends, times = [2**n for n in range(table.steps.bit_length())], [time.monotonic()]
 
     def is_enough(_: Tabular) -> bool:
