@@ -22,6 +22,11 @@
 #' of a cycle, and the model itself trains on all rows to that end. The temperature that divides the logits of classes
 #' has the least loss on the validation part, too. With a cluster, this session chooses, and the processes of the
 #' cluster train on all rows. A message and the notes of the history report the choice.
+#'
+#' A later [train()] of the model learns from its rows with the columns, levels and scales of the first training, and
+#' takes as many cycles of the learning rate, or the model's `epochs`. It chooses nothing, so the validation rows and
+#' `time_limit_s` have no effect on it. An interrupted training continues to its end instead. To begin anew, give the
+#' model another `model_dir`.
 #' @param hidden_units Units of each hidden layer, counts.
 #' @param ensemble Networks that train together and whose mean is the model, a count. NULL for 4 up to 4,000 rows, 2 up
 #'   to 10,000, and else 1.
@@ -53,7 +58,8 @@
 #'   `tfdistribute_tabular_classifier_estimator`, and `tfdistribute_estimator`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
-#' * `tfdistribute_input_error`, from [train()], if the rows do not come from a table.
+#' * `tfdistribute_input_error`, from [train()], if the rows do not come from a table, or if their columns are not those
+#'   of the first training.
 #' @references Holzmüller, Grinsztajn and Steinwart (2024), Better by Default: Strong Pre-Tuned MLPs and Boosted Trees
 #'   on Tabular Data, <https://arxiv.org/abs/2407.04491>, whose RealMLP has these layers.
 #' @seealso [estimators]

@@ -34,9 +34,9 @@
 #' @param saving_listeners `tf.estimator.CheckpointSaverListener` objects, one or a list.
 #' @param view Whether losses and metrics are shown while the model trains, TRUE or FALSE. `"auto"` shows them if this
 #'   session is interactive and has a Viewer, as in RStudio. See [view_training()].
-#' @param wait FALSE to train in separate processes and return immediately. These are the processes of the cluster,
-#' as in
-#'   [launch()], or one process on this machine without a cluster and a strategy.
+#' @param wait FALSE to train in separate processes and return once they have started. These are the processes of the
+#'   cluster, as in [launch()], or one process on this machine without a cluster and a strategy. This session chooses the
+#'   end of a tabular model's first training before, which takes most of the time, unless the model has `epochs`.
 #' @param cluster The processes that train together, such as a [local_cluster()], in place of the cluster in the
 #'   estimator's [run_config()]. NULL trains in this process.
 #' @param strategy A strategy such as [strategy_mirrored()], in place of the strategy in the [run_config()]. With NULL,

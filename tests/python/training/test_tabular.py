@@ -60,14 +60,6 @@ def test_rows_are_enough_for_a_regressor(tensorflow: Any, tmp_path: Path) -> Non
     assert metrics["average_loss"] == pytest.approx(np.mean(residuals**2), rel=1e-3)
 
 
-def test_a_trained_model_stays_at_its_end(tensorflow: Any, tmp_path: Path) -> None:
-    described = regressor(tmp_path, epochs=3)
-    train(described, SEED, rows())
-    before = prices(described)
-    train(described, SEED, rows(PRICE + 1))
-    np.testing.assert_array_equal(prices(described), before)
-
-
 @pytest.mark.parametrize("names", [None, ["no", "perhaps", "yes"], ["no", "yes"]])
 def test_rows_are_enough_for_a_classifier(
     tensorflow: Any, tmp_path: Path, names: list[str] | None

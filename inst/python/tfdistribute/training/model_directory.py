@@ -231,7 +231,9 @@ class ModelDirectory:
         if known is None or listed_checkpoint(self.path) is None:
             return
         wanted = plain(structure)
-        unread = set() if for_training else {name for name in wanted if name.endswith("optimizer")}
+        # What the model has learned, it has learned here.
+        unread = {"learned"}
+        unread |= set() if for_training else {name for name in wanted if name.endswith("optimizer")}
         names = (set(known) | set(wanted)) - unread
         for name in sorted(names, key=lambda name: (name != "kind", name)):
             if find_difference(known.get(name), wanted.get(name)) is not None:

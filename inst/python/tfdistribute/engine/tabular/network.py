@@ -39,6 +39,7 @@ class Network:
         cycles: Position of a date, and the factor and the offset that turn its number into a phase.
         ensemble: Number of networks, which share the embeddings. They learn side by side, and the model is their mean.
         is_linear: Whether a linear model takes the place of the layers. It has one member.
+        begin: Step after which the training begins.
     """
 
     numbers: Sequence[Any]
@@ -56,10 +57,11 @@ class Network:
     learning_rate: float
     steps: int
     is_linear: bool
+    begin: int = 0
 
     @property
     def schedule(self) -> Schedule:
-        return Schedule(self.learning_rate, self.steps, 1 if self.is_linear else CYCLES)
+        return Schedule(self.learning_rate, self.steps, 1 if self.is_linear else CYCLES, self.begin)
 
 
 def make_model_fn(network: Network, head: Any, weights: str | None) -> Callable[..., Any]:

@@ -31,11 +31,12 @@ def linear_steps(steps: int) -> int:
 
 @dataclass(frozen=True)
 class Schedule:
-    """The rate and the regularization of a training of ``steps`` in a number of cycles."""
+    """The rate and the regularization of a training of ``steps`` after the step ``begin``, in a number of cycles."""
 
     learning_rate: float
     steps: int
     cycles: int
+    begin: int = 0
 
     def rate(self, step: Any) -> Any:
         in_cycle = tf.math.log(1 + (2**self.cycles - 1) * self._share(step)) / math.log(2)
@@ -47,7 +48,8 @@ class Schedule:
         return 0.5 * (1 + tf.cos(math.pi * late))
 
     def _share(self, step: Any) -> Any:
-        return tf.clip_by_value(tf.cast(step, tf.float32) / max(1, self.steps), 0.0, 1.0)
+        done = tf.cast(step - self.begin if self.begin else step, tf.float32)
+        return tf.clip_by_value(done / max(1, self.steps), 0.0, 1.0)
 
 
 class Rate(tf.keras.optimizers.schedules.LearningRateSchedule):

@@ -90,7 +90,8 @@ class Table:
         limits: Least and largest response of the training; None for classes.
         batch_size: Rows of a step.
         ensemble: Networks that learn side by side.
-        steps: Steps after which the last cycle of the rate would end.
+        steps: Steps of the training after which the last cycle of the rate would end.
+        begin: Step at which the training began, after an earlier one of the model.
         end: Step at which the training ends; None if it is not chosen yet.
         losses: Loss of the validation part at the ends of cycles.
         temperature: What divides the logits of classes; None if it is not chosen yet, and for numbers.
@@ -110,6 +111,7 @@ class Table:
     n_classes: int | None = None
     label_vocabulary: tuple[str, ...] | None = None
     is_linear: bool = False
+    begin: int = 0
 
     def as_text(self) -> str:
         return json.dumps(asdict(self))

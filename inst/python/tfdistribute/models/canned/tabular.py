@@ -94,6 +94,19 @@ class Tabular(Canned):
         """Least and largest prediction; None for classes, and if they have no limits."""
         return None
 
+    def trained_again(self, rows: int) -> "Tabular":
+        """Return a model whose next training begins at the end of its last, and takes as many epochs or its own."""
+        table, steps = self.table, self._steps(rows)
+        assert table is not None and table.end is not None
+        ends_of, length = engine.tabular.ends_of_cycles, steps
+        if self.epochs is None and table.is_linear:
+            length = steps = engine.tabular.linear_steps(steps)
+        elif self.epochs is None:
+            cycle = ends_of(table.steps).index(table.end - table.begin)
+            length = ends_of(steps)[: cycle + 1][-1]
+        end, batch_size = table.end + length, self._batch(rows)
+        return self.with_table(begin=table.end, end=end, steps=steps, batch_size=batch_size)
+
     def with_table(self, **changes: Any) -> "Tabular":
         assert self.table is not None
         return replace(self, learned=replace(self.table, **changes).as_text())
@@ -173,6 +186,7 @@ class Tabular(Canned):
             weight_decay=self.weight_decay,
             learning_rate=self.learning_rate or self.usual_rate,
             steps=table.steps,
+            begin=table.begin,
             is_linear=table.is_linear,
         )
         model_fn = engine.tabular.make_model_fn(
@@ -201,6 +215,9 @@ class Tabular(Canned):
     def complete_from_signature(self, signature: Mapping[str, Any] | None) -> Model:
         completed: Any = super().complete_from_signature(signature)
         learned = (signature or {}).get("learned")
+        if self.learned is not None:
+            # Of the session that started a job; the task may have been restarted.
+            return completed
         return completed if learned is None else replace(completed, learned=json.dumps(learned))
 
     def own_structure(self) -> dict[str, Any]:

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tfdistribute import engine
-from tfdistribute.errors import ArgumentError, ModelError
+from tfdistribute.checkpoints.newest import newest_step
+from tfdistribute.errors import ArgumentError, InputError, ModelError
 from tfdistribute.inputs import Input
 from tfdistribute.models import Tabular
+from tfdistribute.models.canned.table import Table
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import Listener
 from tfdistribute.training.model_directory import as_trained
@@ -40,16 +42,20 @@ def choose_end(
 ) -> Tabular:
     """Complete a model from its directory or from the rows, with the step at which its training ends.
 
+    A model that is at its end trains again: with the columns of its first training, and for as many epochs, or its own.
+    A model that a session has completed for the tasks of its job does not, because a task may be restarted.
+
     A model in a temporary directory trains on a part of the rows, or with rows for ``validation`` on all of them, first
     as a linear model, then one cycle of the rate after the other, until a cycle ends hardly better than one before. A
     temperature of class probabilities is chosen with the end. A training that chooses no end gets fewer steps if its
     time limit allows no more. ``alone`` is whether this process may do that.
 
-    Raises InputError if the rows are not in memory, ArgumentError if the model does not choose its end by
-    ``validation``, and ModelError if this process is a task of a cluster.
+    Raises InputError if the rows are not in memory or have other columns than the model, ArgumentError if the model
+    does not choose its end by ``validation``, and ModelError if this process is a task of a cluster.
     """
     if validation is not None and not model.validates:
-        raise _no_choice(model)
+        own = "`validation` 0" if model.epochs is None else f"`epochs` {model.epochs}"
+        raise _no_choice(f"a model with {own}")
     known = as_trained(model)
     if known.table is None or known.table.end is None:
         source = known.learning(source)
@@ -57,9 +63,16 @@ def choose_end(
     completed.check(source.facts())
     table = completed.table
     assert table is not None
-    is_limited = known.table is None and completed.time_limit_s is not None
-    if table.end is not None and not is_limited:
-        return completed
+    is_first = known.table is None
+    if table.end is not None:
+        _check_columns(table, source, model.weight_column)
+        is_again = alone and model.learned is None and newest_step(model.model_dir) >= table.end
+        if is_again and validation is not None:
+            raise _no_choice("a trained model")
+        if is_again:
+            completed = completed.trained_again(source.facts().rows or 1)
+        if completed.time_limit_s is None or not (is_first or is_again):
+            return completed
     if not alone:
         raise ModelError(
             "This task of a cluster cannot choose the end of the training: this needs one process.",
@@ -150,23 +163,26 @@ def _choose(model: Tabular, trials: _Trials, share: float) -> Tabular:
 def _in_time(model: Tabular, trials: _Trials) -> Tabular:
     """Time some steps, and let the model train the steps for which there is time."""
     table, limit_s = model.table, model.time_limit_s
-    assert table is not None and limit_s is not None
+    assert table is not None and table.end is not None and limit_s is not None
+    length = table.end - table.begin
     # TensorFlow is loaded before the time is taken.
     engine.tf.config.list_physical_devices("CPU")
-    ends, times = [2**n for n in range(table.steps.bit_length())], [time.monotonic()]
+    ends, times = [2**n for n in range(length.bit_length())], [time.monotonic()]
 
     def is_enough(_: Tabular) -> bool:
         times.append(time.monotonic())
         return times[-1] - times[1] >= _TIMED * limit_s
 
-    trials.run(model, ends, is_enough)
+    trials.run(model.with_table(begin=0), ends, is_enough)
     began, first, *_, last = [*times, times[-1]]
     timed = ends[len(times) - 2]
     # The training starts as slowly as the trial.
     rest_s = limit_s - (last - began) - (first - began)
     fits = math.inf if timed == 1 else rest_s * (timed - 1) / (last - first)
-    steps = max(timed, math.floor(min(table.steps, fits)))
-    return model.with_table(steps=steps, end=steps)
+    if fits >= length:
+        return model
+    steps = max(timed, math.floor(fits))
+    return model.with_table(steps=steps, end=table.begin + steps)
 
 
 def _gain(rows: int | None) -> float:
@@ -174,11 +190,24 @@ def _gain(rows: int | None) -> float:
     return max(_LEAST_GAIN, 2 / math.sqrt(max(1, rows or 1)))
 
 
-def _no_choice(model: Tabular) -> ArgumentError:
-    own = "`validation` 0" if model.epochs is None else f"`epochs` {model.epochs}"
+def _check_columns(table: Table, source: Input, weight_column: str | None) -> None:
+    facts = source.facts()
+    label = None if facts.label is None else facts.label.name
+    known = {each.name for each in (*table.numbers, *table.categories)} | {label, weight_column}
+    for name in facts.features or ():
+        if name not in known:
+            raise InputError(
+                f"The rows have the feature `{name}`, which the model lacks since its first training.",
+                "Leave it out, or train a new model in another `model_dir`.",
+                argument="features",
+                value=name,
+            )
+
+
+def _no_choice(of: str) -> ArgumentError:
     return ArgumentError(
-        f"`validation` of train() chooses the end of the training, but the model has {own}.",
-        "Leave it out, or give the model neither `epochs` nor validation = 0.",
+        f"`validation` of train() chooses the end of a first training, and this is {of}.",
+        "Leave it out, or train a new model, in another `model_dir`, with neither `epochs` nor validation = 0.",
         argument="validation",
     )
 
@@ -226,14 +255,23 @@ class _Clock:
 
 def steps_note(model: Tabular) -> str:
     """Return a sentence about the chosen length of a training."""
-    table = model.table
+    table, done = model.table, newest_step(model.model_dir)
     assert table is not None and table.end is not None
     kind = "linear model" if table.is_linear else "model"
-    length = f"The {kind} trains {table.end:,} steps of {table.batch_size} rows"
     bounds = ""
     if model.limits is not None:
         low, high = model.limits
         bounds = f" Its predictions stay between {low:.4g} and {high:.4g}, the responses of the training, see `clip`."
+    if done >= table.end:
+        return (
+            f"The {kind} is at step {table.end:,}, the end of its training, and trains no further."
+        )
+    length = f"The {kind} trains {table.end - table.begin:,} steps of {table.batch_size} rows"
+    if done > table.begin:
+        return f"The {kind} continues its training to step {table.end:,}, in steps of {table.batch_size} rows."
+    if table.begin > 0:
+        kept = "with the columns, levels and scales of its first training"
+        return f"{length} after step {table.begin:,}, {kept}.{bounds}"
     if not table.losses:
         limit = "" if model.time_limit_s is None else ", as many as `time_limit_s` allows"
         return f"{length}{limit}.{bounds}"
