@@ -223,6 +223,7 @@ new_in_memory_input <- function(
     impute = imputed$values,
     computed = imputed$computed,
     rows = rows,
+    keeps_missing = keeps,
     sparse = sparse,
     source = source
   ))

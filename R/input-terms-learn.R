@@ -68,7 +68,7 @@ learn_name <- function(name, scope) {
   }
   value <- get0(text, envir = scope$env)
   if (is.function(value)) {
-    return(name)
+    return(call(".function", text))
   }
   # A variable outside of the data is a setting, not a column.
   constant <- if (NROW(value) == 1 || NROW(value) != scope$rows) as_constant(value)

@@ -22,6 +22,9 @@ learning_functions <- strsplit(
   " "
 )[[1]]
 
+# With the functions that only learned calls have.
+listed_functions <- c(row_functions, learning_functions, ".levels", ".product", ".function")
+
 # The functions by name. They are R's own, whatever packages are attached.
 term_functions <- function() {
   names <- c(row_functions, learning_functions)
@@ -29,7 +32,7 @@ term_functions <- function() {
   find <- function(name) get(name, Find(function(home) exists(name, home, inherits = FALSE), homes))
   c(
     lapply(rlang::set_names(names), find),
-    list(.levels = with_trained_levels, .product = product_of_parts)
+    list(.levels = with_trained_levels, .product = product_of_parts, .function = function_named)
   )
 }
 
@@ -43,7 +46,9 @@ compute_terms <- function(calls, data, env) {
   used <- intersect(column_names(data), unlist(lapply(calls, all.vars)))
   variables <- lapply(unclass_list(as.list(data))[used], as_r_array)
   rows <- check_rows(if (length(used) > 0) variables else data)
-  own <- unlist(lapply(calls, unlisted_functions))
+  named <- setdiff(unlist(lapply(calls, all.vars)), used)
+  arguments <- Filter(function(name) exists(name, env, mode = "function"), named)
+  own <- c(unlist(lapply(calls, unlisted_functions)), setdiff(arguments, listed_functions))
   scope <- if (length(own) > 0) list(functions = own, env = env)
   terms <- the$known_terms[intersect(names(calls), names(the$known_terms))]
   for (name in names(calls)) {
@@ -88,11 +93,14 @@ evaluate_term <- function(text, name, variables, rows, scope = NULL) {
 }
 
 unlisted_functions <- function(call) {
-  setdiff(called_functions(call), c(row_functions, learning_functions, ".levels", ".product"))
+  setdiff(called_functions(call), listed_functions)
 }
 
 called_functions <- function(call) {
   found <- if (is.call(call)) function_name(call)
+  if (identical(found, ".function")) {
+    return(if (rlang::is_string(call[[2]])) call[[2]] else deparse1(call))
+  }
   parts <- if (is.call(call)) as.list(call)[-1] else as.list(call)
   for (part in parts) {
     if (!rlang::is_missing(part) && (is.call(part) || is.pairlist(part))) {
@@ -107,6 +115,11 @@ function_name <- function(call) {
 }
 
 # What a learned call contains ---------------------------------------------------------------------
+
+# A function that is an argument, which a name would not tell from a column.
+function_named <- function(name) {
+  get(name, envir = parent.frame(), mode = "function")
+}
 
 with_trained_levels <- function(x, levels) {
   labels <- as.character(x)
@@ -230,6 +243,9 @@ with_known_terms <- function(input, known) {
   fields$terms[names] <- known[names]
   for (name in names) {
     values <- evaluate_term(known[[name]], name, input$variables, input$rows, input$scope)
+    if (input$keeps_missing && !identical(name, input$response)) {
+      values <- with_missing(values)
+    }
     before <- input$columns[[name]]
     factors <- if (before$as_labels) {
       "labels"
@@ -242,7 +258,8 @@ with_known_terms <- function(input, known) {
     fields$data[[name]] <- values
   }
   input[names(fields)] <- fields
-  filled <- union(names(input$impute), names(input$computed))
+  filled <- c(names(input$impute), names(input$computed))
+  filled <- if (input$keeps_missing) setdiff(names(input$columns), input$response) else filled
   check_missing(input$data, input$columns, input$response, input$impute, filled)
   input
 }

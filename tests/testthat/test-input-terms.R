@@ -70,6 +70,70 @@ test_that("what a term learned from the training applies to other rows", {
   expect_identical(known$data[["poly(wt, power)"]], input$data[["poly(wt, power)"]][1:12, ])
 })
 
+test_that("a function that a term names as an argument is not a column", {
+  own <- function(x) x + 1
+  formula <- mpg ~ sapply(wt, own) + C(f, contr.sum) + vapply(hp, log, 0)
+  input <- input_fn(formula, cars())
+  expect_setequal(variables_of(input$terms), c("wt", "f", "hp"))
+  values <- with_trained_terms(later(), input$terms, input$scope)
+  expect_identical(values[["sapply(wt, own)"]], later()$wt + 1)
+  expect_identical(values[["vapply(hp, log, 0)"]], log(later()$hp))
+  expect_identical(as.character(values[["C(f, contr.sum)"]]), as.character(later()$f))
+  # A model file must not bring a function in this way.
+  for (text in c(
+    "sapply(wt, .function(\"own\"))",
+    "I(wt + .function(\"own\"))",
+    "I(wt + .function(wt))"
+  )) {
+    expect_error(
+      with_trained_terms(later(), list(term = text), NULL),
+      "only a formula of your own",
+      class = "tfdistribute_input_error"
+    )
+  }
+})
+
+test_that("terms of a model that reads missing values are columns of one type in every verb", {
+  data <- cars()
+  data$hp[3] <- NA
+  data$f[4] <- NA
+  data$day <- as.Date("2024-01-01") + seq_len(32)
+  data$day[5] <- NA
+  formula <- log(mpg) ~ . +
+    log(hp) +
+    I(hp > 100) +
+    I(wt > 3) +
+    factor(f) +
+    paste(f) +
+    I(wt^2) +
+    I(day + 1) +
+    I(as.integer(hp))
+  input <- input_fn(formula, data, impute = keep_missing)
+  facts <- function(input) lapply(input$columns, `[`, c("name", "type", "shape"))
+  # As a training keeps its terms, and as a verb computes them again.
+  kept <- with_known_terms(input, input$terms)
+  expect_identical(facts(kept), facts(input))
+  expect_identical(kept$data, input$data)
+  rows <- with_trained_terms(data, input$terms, input$scope)
+  features <- setdiff(names(input$columns), input$response)
+  later <- input_fn(rows, tidyselect::all_of(features), impute = keep_missing)
+  expect_identical(facts(later), facts(input)[features])
+  expect_identical(later$columns[["I(wt > 3)"]]$type, "string")
+})
+
+test_that("a tabular model trains on terms with missing values, and predicts", {
+  leave_to_check()
+  skip_if_no_tensorflow()
+  data <- cars()
+  data$hp[3] <- NA
+  model <- tabular_regressor(4, ensemble = 1, epochs = 1)
+  train(model, log(mpg) ~ . + I(hp > 100) + log(hp), data)
+  predicted <- predict(model, data)$predictions
+  expect_true(all(is.finite(predicted)))
+  expected <- mean((log(data$mpg) - predicted)^2)
+  expect_equal(evaluate(model, data)$average_loss, expected, tolerance = 1e-5)
+})
+
 test_that("feature columns and inputs print and name computed terms alike", {
   formula <- log(mpg) ~ log(wt) + poly(hp, 2) + f + cut(wt, 3)
   expect_snapshot({
