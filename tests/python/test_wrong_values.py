@@ -312,6 +312,7 @@ def differences(calls: list[Call], tmp_path: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_a_sample_of_values_is_accepted_or_refused_by_both_languages(tmp_path: Path) -> None:
     calls = random.Random(20261127).sample(list(all_calls()), 2000)
     assert differences(calls, tmp_path) == []

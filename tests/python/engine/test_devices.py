@@ -14,7 +14,6 @@ from tfdistribute.run_config import Devices, RunSettings, build, resolve_devices
 from tfdistribute.strategies import OneDevice
 
 
-@pytest.mark.slow
 def test_counts_start_no_device(run_python: Any):
     code = (
         "from tfdistribute import engine\n"

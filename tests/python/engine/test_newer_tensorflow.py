@@ -11,7 +11,6 @@ import pytest
 from tfdistribute import versions
 
 
-@pytest.mark.slow
 @pytest.mark.oldest
 def test_tf_keras_is_keras_2_and_the_choice_is_not_left_in_the_environment(
     run_python: Callable[..., Any],
@@ -30,7 +29,6 @@ def test_tf_keras_is_keras_2_and_the_choice_is_not_left_in_the_environment(
     assert finished.stdout.split() == ["True", "False"]
 
 
-@pytest.mark.slow
 def test_an_import_of_estimators_that_failed_before_does_no_harm(
     run_python: Callable[..., Any],
 ) -> None:
@@ -48,7 +46,6 @@ def test_an_import_of_estimators_that_failed_before_does_no_harm(
     assert finished.stdout.split() == [expected, "DNNRegressorV2"]
 
 
-@pytest.mark.slow
 @pytest.mark.versions
 def test_estimators_are_there_if_tensorflow_was_imported_and_used_before(
     run_python: Callable[..., Any],

@@ -134,7 +134,6 @@ def test_a_default_learning_rate_gives_way_to_the_users(tensorflow: Any) -> None
 
 @pytest.mark.versions
 @sampled("maker", ["legacy", "new"], check=["new"])
-@pytest.mark.slow
 def test_an_instance_trains_twice_on_two_replicas_and_stays_as_it_was(
     tensorflow: Any, tmp_path: Path, maker: str
 ) -> None:

@@ -50,7 +50,6 @@ print(json.dumps([read_all(megabytes) for megabytes in (4, 200, 800)]))
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory are read from /proc")
 def test_four_times_the_file_takes_no_more_memory(run_python: Callable[..., Any], tmp_path: Path):
     """The smaller file exceeds three windows of 64 MB, of which two are in memory."""

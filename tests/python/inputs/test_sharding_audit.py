@@ -34,7 +34,6 @@ def from_function(make: Any) -> Input:
     return read(Input, {"kind": "dataset_function", "function": make})
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("rows", [7, 60, 61, 97, 131])
 def test_data_in_memory_is_read_once_whatever_the_numbers(workers: int, rows: int, tensorflow: Any):

@@ -114,7 +114,6 @@ def check_that_it_was_healed(state: dict[str, Any]) -> None:
     assert killed[2] == "chief 0"
 
 
-@pytest.mark.slow
 def test_a_killed_tabular_training_ends_with_the_same_weights(
     tensorflow: ModuleType, tmp_path: Path
 ) -> None:
@@ -159,7 +158,6 @@ def test_a_killed_parameter_server_restarts_alone(tensorflow: ModuleType, tmp_pa
     assert variables(job.model_dir)["global_step"] == LAST_STEP
 
 
-@pytest.mark.slow
 def test_with_a_parameter_server_only_the_killed_task_restarts(tmp_path: Path) -> None:
     stops = ["chief-0 step-14", "chief-0 save-20"]
     options = {"max_steps": LAST_STEP, "stops": stops, "config": SERVERS}

@@ -44,7 +44,6 @@ def test_the_command_of_a_plan_hands_a_script_of_any_name_to_rscript(tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == ["tmp"]
 
 
-@pytest.mark.slow
 def test_jobs_run_in_directories_of_any_name(tmp_path: Path):
     for number, drawn in enumerate(names(5)):
         # Line breaks and what TensorFlow reads as a pattern are refused.

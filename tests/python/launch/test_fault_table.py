@@ -129,7 +129,6 @@ def test_a_worker_that_runs_out_of_data_fails_the_job_without_a_restart(
     assert failure["problem"].startswith("chief 0 ran out of data after step 5,")
 
 
-@pytest.mark.slow
 def test_a_full_disk_fails_the_job_and_keeps_the_last_checkpoint(tmp_path: Path):
     options = {"max_steps": 30, "stops": ["chief-0 step-14"], "config": MULTI_WORKER}
     job_directory, model = tmp_path / "job", tmp_path / "job" / "custom" / "model"

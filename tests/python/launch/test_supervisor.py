@@ -230,7 +230,6 @@ def test_progress_of_any_kind_extends_the_time_to_the_first_step(tmp_path: Path,
     assert (state["state"], state["restarts"]) == ("done", 0), state["failure"]
 
 
-@pytest.mark.slow
 def test_the_seconds_that_were_really_waited_are_given(tmp_path: Path):
     state = run_job(
         tmp_path,
@@ -302,7 +301,6 @@ def test_a_server_that_is_frozen_from_the_start_is_named(tmp_path: Path):
     assert "The process of ps 0 (pid " in state["failure"]["problem"], state["failure"]
 
 
-@pytest.mark.slow
 def test_an_evaluation_that_never_ends_has_a_deadline(tmp_path: Path):
     # A task is not late while it is busy.
     waits = [("evaluate", 1), ("work", 2.5), ("print", "computed"), ("sleep", 60)]

@@ -450,7 +450,6 @@ ENOUGH_CPUS = (
 
 @pytest.mark.oldest
 @sampled("start", ["", "tf.constant(1) + 1", ENOUGH_CPUS], check=["tf.constant(1) + 1"])
-@pytest.mark.slow
 def test_mirrored_training_ends_however_tensorflow_was_started(
     run_python: Callable[..., Any], tmp_path: Path, start: str
 ):
@@ -467,7 +466,6 @@ MADE_OUTSIDE_OF_GRAPHS = (
 )
 
 
-@pytest.mark.slow
 def test_without_device_count_everything_runs_on_one_cpu(
     run_python: Callable[..., Any], tmp_path: Path
 ):

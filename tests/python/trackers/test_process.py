@@ -34,6 +34,7 @@ def model_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return directory
 
 
+@pytest.mark.slow
 @KINDS
 def test_every_value_is_logged_once_also_after_a_restart_and_in_the_next_training(
     kind: str, model_dir: Path
@@ -101,7 +102,6 @@ def test_a_training_whose_session_is_gone_is_a_failed_run(model_dir: Path):
 
 
 @KINDS
-@pytest.mark.slow
 def test_the_model_is_an_artifact_on_request(kind: str, model_dir: Path, tensorflow: Any):
     write_checkpoints(model_dir, 3)
     described = tracker(kind, model_dir.parent, log_model=True)

@@ -100,7 +100,6 @@ def as_model(estimator: Any, **fields: Any) -> Wrapped:
 HOW = {"mirrored on threads": (MIRRORED, False), "central storage on one thread": (CENTRAL, True)}
 
 
-@pytest.mark.slow
 @sampled(
     ("name", "how"),
     [(name, how) for name in MAKERS for how in HOW],
@@ -135,7 +134,6 @@ def test_a_copy_learns_on_two_devices_what_the_original_learns_on_one(
         )
 
 
-@pytest.mark.slow
 @sampled("name", MAKERS, check=["canned", "v1 classifier"])
 def test_every_verb_takes_an_estimator_as_it_is(tensorflow: Any, tmp_path: Path, name: str) -> None:
     tf, label = tensorflow, label_of(name)
@@ -260,7 +258,6 @@ def canned_models(tf: Any, folder: Path, optimizer: str = "SGD", rate: float = 0
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("optimizer", "strategy"),
     [
@@ -299,7 +296,6 @@ def test_a_copy_trains_with_its_own_learning_rate(tensorflow: Any, tmp_path: Pat
         np.testing.assert_array_equal(after[name], before[name])
 
 
-@pytest.mark.slow
 def test_a_checkpoint_of_weights_and_step_is_continued_evaluated_and_predicted(
     tensorflow: Any, tmp_path: Path
 ) -> None:

@@ -109,7 +109,6 @@ CHECKED = [
 ]
 
 
-@pytest.mark.slow
 @sampled(("kind", "strategy"), PAIRS, check=CHECKED)
 def test_micro_batches_change_no_number(tmp_path: Path, runs: list[int], kind: str, strategy: str):
     if kind == "keras 3" and strategy == "mirrored in parts":
@@ -138,7 +137,6 @@ def test_central_storage_refuses_optimizers_that_clip(tmp_path: Path, setting: s
     assert caught.value.remedy == "Use strategy_mirrored(), which clips as one device does."
 
 
-@pytest.mark.slow
 @sampled("kind", list(KINDS), check=["canned"])
 def test_bfloat16_keeps_losses_and_checkpoints(tmp_path: Path, kind: str):
     _, _, plain = trained(kind, tmp_path / "float32")
@@ -161,7 +159,6 @@ def test_bfloat16_keeps_losses_and_checkpoints(tmp_path: Path, kind: str):
 
 
 @sampled("strategy", ["none", "mirrored"], check=["mirrored"])
-@pytest.mark.slow
 def test_the_scaled_loss_of_float16_changes_no_number(tmp_path: Path, strategy: str):
     _, whole, _ = trained("canned", tmp_path / "whole", strategy)
     _, scaled, history = trained(

@@ -117,7 +117,6 @@ def test_all_of_a_stage_is_on_its_device(tmp_path: Path):
     assert where.of_products(backward=True) == {"CPU:0": 4, "CPU:1": 8, "CPU:2": 8}
 
 
-@pytest.mark.slow
 def test_a_checkpoint_goes_on_on_one_device_and_back(tmp_path: Path):
     piped, together = model_parts.in_pipeline(micro_batches=4), model_parts.placed()
     ways = [(piped, "mirrored in parts"), (together, "none")]
@@ -127,7 +126,6 @@ def test_a_checkpoint_goes_on_on_one_device_and_back(tmp_path: Path):
     assert difference(variables(tmp_path / "a"), variables(tmp_path / "b")) < 1e-6
 
 
-@pytest.mark.slow
 def test_a_model_in_parts_evaluates_predicts_and_is_exported_on_one_device(tmp_path: Path):
     function = described(model_parts.in_pipeline(micro_batches=4), tmp_path)
     train(function, settings("model parallel"), source(), steps=2)

@@ -83,7 +83,6 @@ def test_a_model_trains_on_its_device_to_the_weights_of_a_cpu(
     assert found["difference"] < 1e-4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("device", "gigabytes", "memory_limit_mb"),
     [
@@ -117,7 +116,6 @@ def test_a_step_that_fits_into_the_limit_of_memory_trains(tmp_path: Path):
 # 2. Speed ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("device", "units", "steps"),
     [("CPU:1", 8, 20), pytest.param("GPU:0", 2048, 2000, marks=pytest.mark.gpu)],
@@ -150,7 +148,6 @@ def test_float16_has_the_losses_of_float32_also_if_gradients_overflow(
 # 4. Several devices made of one --------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("device", ["CPU:0", on_gpu])
 @pytest.mark.parametrize(
     ("count", "strategy", "in_parts"),
@@ -183,7 +180,6 @@ def test_nccl_with_two_ranks_on_one_gpu_is_an_error_that_names_it(tmp_path: Path
 # 5. Workers that share one GPU ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.jobs
 @pytest.mark.usefixtures("own_temporary_directory")
 @pytest.mark.parametrize(
@@ -216,7 +212,6 @@ def test_a_killed_worker_gets_its_memory_back_and_the_weights_are_those_of_one_p
 # 6. Interrupts and other programs ------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @on_each
 def test_ctrl_c_ends_a_training_with_a_checkpoint(tmp_path: Path, device: str):
     with started("interrupted", tmp_path, device=device) as process:

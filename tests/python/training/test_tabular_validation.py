@@ -71,7 +71,6 @@ def test_the_rows_of_a_validation_choose_and_all_others_train(tmp_path: Path) ->
     assert chosen.table.end == engine.tabular.ends_of_cycles(chosen.table.steps)[0]
 
 
-@pytest.mark.slow
 @pytest.mark.versions
 def test_two_devices_choose_the_same_end_and_train_the_same_weights(
     tensorflow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

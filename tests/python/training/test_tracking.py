@@ -42,7 +42,6 @@ def test_a_training_and_the_next_one_are_one_run(directory: Path):
     assert again.parameters["model"] == "linear_regressor"
 
 
-@pytest.mark.slow
 def test_a_training_that_fails_is_a_failed_run(directory: Path):
     def fail(*_: Any) -> None:
         raise ValueError("no")

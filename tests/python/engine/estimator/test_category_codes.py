@@ -116,7 +116,6 @@ def test_a_step_neither_computes_nor_searches_for_categories(
     assert_identical(found, expected)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("model", [linear, deep])
 @pytest.mark.parametrize("name", INCOMPLETE)
 def test_rows_without_a_category_are_searched_for_and_not_computed(
@@ -194,7 +193,6 @@ CLASSES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.versions
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", CLASSES)

@@ -81,7 +81,6 @@ def test_two_replicas_report_the_mean_loss_of_one_device(
     assert reported(tensorflow, two, 2) == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.slow
 def test_without_the_repair_two_replicas_report_twice_the_loss(
     tensorflow: Any, tmp_path: Path
 ) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from support.checkpoints import variables
 
 from tfdistribute import engine
@@ -155,7 +154,6 @@ SETTINGS = RunSettings(seed=1, steps_per_run=1)
 MANY_STEPS = RunSettings(seed=1, steps_per_run=100)
 
 
-@pytest.mark.slow
 def test_training_continues_with_columns_packed_or_one_by_one(
     tensorflow: Any, tmp_path: Path
 ) -> None:
@@ -175,7 +173,6 @@ def test_training_continues_with_columns_packed_or_one_by_one(
     np.testing.assert_allclose(found, np.array(expected), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.slow
 def test_data_that_comes_column_by_column_trains_the_same_model(
     tensorflow: Any, runs: list[int], tmp_path: Path
 ) -> None:
@@ -190,7 +187,6 @@ def test_data_that_comes_column_by_column_trains_the_same_model(
     assert_same(variables(one), variables(other))
 
 
-@pytest.mark.slow
 def test_an_export_reads_the_features_by_name(tensorflow: Any, tmp_path: Path) -> None:
     given = source()
     described = model(tmp_path / "m")

@@ -136,7 +136,6 @@ def batches(
     )
 
 
-@pytest.mark.slow
 @pytest.mark.versions
 def test_numbers_are_those_of_tensorflows_own_estimator(tmp_path: Path):
     model = trained(CUSTOM, tmp_path)

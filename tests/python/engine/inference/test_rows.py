@@ -119,7 +119,6 @@ def check_equal(found: tuple[Any, Any], expected: tuple[Any, Any]) -> None:
     }
 
 
-@pytest.mark.slow
 def test_results_are_those_of_ordinary_sessions_whatever_changes_between_verbs(
     tmp_path: Path, built: list[Any]
 ):
@@ -173,7 +172,6 @@ def test_the_evaluations_of_a_training_share_a_graph(
     assert again == pytest.approx(found[-1], rel=1e-6)
 
 
-@pytest.mark.slow
 def test_a_graph_is_built_again_for_another_model_or_other_outputs(
     tmp_path: Path, built: list[Any]
 ):
@@ -207,7 +205,6 @@ def test_a_number_that_keras_keeps_for_the_process_is_part_of_the_graph(
     assert len(built) == 2
 
 
-@pytest.mark.slow
 def test_a_file_of_categories_is_read_by_every_verb(tmp_path: Path, built: list[Any]):
     file = tmp_path / "levels.txt"
     file.write_text("a\nb\nc\n", encoding="utf-8")
@@ -238,7 +235,6 @@ def test_a_function_of_the_user_is_called_by_every_verb(tmp_path: Path, built: l
     check_equal(in_callables(model, rows()), in_session(model, rows()))
 
 
-@pytest.mark.slow
 def test_an_existing_estimator_is_evaluated_under_its_own_strategy(
     tmp_path: Path, built: list[Any]
 ):
@@ -314,7 +310,6 @@ def test_rows_are_neither_copied_nor_kept(tmp_path: Path, built: list[Any]):
     assert alive() is None
 
 
-@pytest.mark.slow
 def test_wide_models_get_smaller_batches(
     tmp_path: Path, built: list[Any], monkeypatch: pytest.MonkeyPatch
 ):

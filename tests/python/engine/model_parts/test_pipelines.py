@@ -130,7 +130,6 @@ CHECKED = ("dense", "convolution", "LSTM", "written gradient")
 
 
 @sampled(("kind", "tape"), CASES, check=[(kind, False) for kind in CHECKED])
-@pytest.mark.slow
 def test_micro_batches_change_no_number_and_no_name(kind: str, tape: bool):
     one = Built(KINDS[kind], ONE, 1, tape)
     four = Built(KINDS[kind], TWO, 4, tape)

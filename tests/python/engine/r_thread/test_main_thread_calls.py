@@ -245,7 +245,6 @@ print("ended", len(calls) > 2)
 """
 
 
-@pytest.mark.slow
 def test_tearing_the_graph_down_while_data_is_drawn_does_not_hang(
     run_python: Callable[..., Any],
 ) -> None:

@@ -118,7 +118,6 @@ def trained(tensorflow, tmp_path_factory):
     return run
 
 
-@pytest.mark.slow
 @every_case
 def test_variables_equal_those_of_tensorflows_threads_bit_for_bit(trained, model, strategy):
     variables, _, _ = trained(model, strategy, sequential=True)
@@ -132,7 +131,6 @@ def test_variables_equal_those_of_tensorflows_threads_bit_for_bit(trained, model
 
 
 @every_case
-@pytest.mark.slow
 def test_evaluation_equals_that_of_tensorflows_threads(trained, model, strategy):
     assert (
         trained(model, strategy, sequential=True)[1]

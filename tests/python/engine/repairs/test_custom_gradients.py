@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from support.inputs import in_memory
 from support.models import line
 
@@ -25,7 +24,6 @@ def graphs(tf: Any) -> int:
     return sum(type(thing) is tf.Graph for thing in gc.get_objects())
 
 
-@pytest.mark.slow
 def test_trainings_keep_no_graphs_in_memory_but_those_of_the_last_evaluations(
     tensorflow: Any, tmp_path: Path
 ):

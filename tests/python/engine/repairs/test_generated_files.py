@@ -6,10 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 
-
-@pytest.mark.slow
 def test_generated_code_is_gone_when_the_process_has_ended(
     run_python: Callable[..., Any], tmp_path: Path
 ) -> None:

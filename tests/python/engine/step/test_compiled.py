@@ -84,7 +84,6 @@ def table(classes: int = 2) -> Input:
     return in_memory(columns, batch_size=BATCH, epochs=5)
 
 
-@pytest.mark.slow
 @pytest.mark.versions
 @pytest.mark.parametrize("optimizer", ["Adagrad", "Ftrl", "SGD", "Adam"])
 def test_rows_of_tables_are_updated_as_without_it(tmp_path: Path, optimizer: str):

@@ -46,7 +46,6 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.versions
 @pytest.mark.parametrize("name", MODELS)
 def test_rows_that_a_lookup_has_summed_are_not_summed_again(

@@ -96,7 +96,6 @@ def test_every_pass_has_a_case_here_in_order() -> None:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.versions
 @pytest.mark.jobs
 @pytest.mark.parametrize("name", CASES)
@@ -157,7 +156,6 @@ def doubled_by_shared_random(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine.step.shared_random, "share", wrong)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("double", "culprits"),
     [

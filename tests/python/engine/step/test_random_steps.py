@@ -52,7 +52,6 @@ def compare(
     return "compiled"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "seeds",
     [range(10 * each, 10 * each + 10) for each in range(3)]
@@ -76,7 +75,6 @@ def test_a_program_has_tensorflows_numbers_and_errors_or_is_not_compiled(
 CHECKED = ("lookup", "gather_nd", "scatter_nd", "segments", "by zero", "of a function")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("term", CHECKED)
 def test_an_index_out_of_range_and_a_division_by_zero_end_a_compiled_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, term: str
@@ -94,13 +92,11 @@ def test_what_xla_computes_otherwise_is_not_compiled(
     assert compare(model_of([term]), data, tmp_path, monkeypatch, term) == "not compiled"
 
 
-@pytest.mark.slow
 def test_all_terms_of_known_sizes_are_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     terms = list(KNOWN)
     assert compare(model_of(terms), table(1, False), tmp_path, monkeypatch, "all") == "compiled"
 
 
-@pytest.mark.slow
 @pytest.mark.versions
 @pytest.mark.parametrize("term", ROUNDED)
 def test_weights_do_not_depend_on_passes_and_the_steps_of_a_run(

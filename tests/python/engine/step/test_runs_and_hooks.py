@@ -113,7 +113,6 @@ def test_every_hook_sees_the_steps_that_it_acts_at(tmp_path: Path, runs: list[in
     assert max(runs) > 1
 
 
-@pytest.mark.slow
 def test_stopping_saving_and_evaluating_meet_at_the_same_steps(tmp_path: Path, runs: list[int]):
     def evaluated(steps_per_run: int | str) -> Any:
         history = train_and_evaluate(

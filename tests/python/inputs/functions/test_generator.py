@@ -201,7 +201,6 @@ def test_without_end_the_steps_end_the_training(tensorflow: Any, tmp_path: Path)
     assert train(model(tmp_path), settings(), source, steps=7).steps[-1] == 7
 
 
-@pytest.mark.slow
 def test_training_and_evaluating_read_two_generators(tensorflow: Any, tmp_path: Path) -> None:
     evaluated = Source(batches(2), restarts=True)
     history = train_and_evaluate(
@@ -224,7 +223,6 @@ def test_a_second_evaluation_of_one_pass_is_refused(tensorflow: Any, tmp_path: P
         )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("strategy", [None, MIRRORED])
 @pytest.mark.parametrize("fails_at", [1, 4])
 def test_an_error_of_the_function_stops_the_training(
@@ -424,7 +422,6 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.slow
 @sampled("strategy", [None, MIRRORED], check=[MIRRORED])
 def test_the_first_ctrl_c_keeps_every_step(
     run_python: Callable[..., Any], strategy: Any, tmp_path: Path
@@ -436,7 +433,6 @@ def test_the_first_ctrl_c_keeps_every_step(
     assert int(unused) <= 6
 
 
-@pytest.mark.slow
 def test_the_second_ctrl_c_stops_at_once(run_python: Callable[..., Any], tmp_path: Path) -> None:
     code = INTERRUPTED.format(times=2, hangs_at=25, strategy=None, directory=str(tmp_path))
     assert run_python(code, timeout_s=40).stdout.split()[0] == "interrupted"

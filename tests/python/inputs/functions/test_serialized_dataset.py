@@ -50,7 +50,6 @@ def trained(source: SerializedDataset, directory: Path, devices: int) -> Any:
     return variable_value(str(directory), "linear/linear_model/x/weights")
 
 
-@pytest.mark.slow
 def test_one_device_and_two_learn_the_same_of_global_batches(tensorflow: Any, tmp_path: Path):
     source = of(parsed(tensorflow, tmp_path / "rows.csv"))
     one, two = (trained(source, tmp_path / str(devices), devices) for devices in (1, 2))

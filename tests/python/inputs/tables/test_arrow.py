@@ -378,7 +378,6 @@ def test_many_columns_are_read_as_each_of_them(
     assert "`c025` has a value beyond 3.4e38, the largest 32-bit number, in row 15 of" in str(error)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("workers", [2, 5])
 def test_every_row_is_read_once_by_any_number_of_workers(
     kind: str, workers: int, made: Callable[..., Path], tensorflow: Any

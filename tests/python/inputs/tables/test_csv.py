@@ -348,7 +348,6 @@ def test_rows_with_numbers_that_cannot_be_used_are_skipped_as_in_parquet_files(
     assert f'line 5 of "{path}" (`y` is infinite)' in places
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("workers", [2, 5])
 def test_every_row_is_read_once_by_any_number_of_workers(
     workers: int, tmp_path: Path, tensorflow: Any, monkeypatch: pytest.MonkeyPatch

@@ -159,7 +159,6 @@ def test_an_engine_that_does_not_end_is_killed(mark: Path, monkeypatch: pytest.M
     assert_nothing_is_left(mark)
 
 
-@pytest.mark.slow
 @pytest.mark.jobs
 def test_members_that_stay_lost_are_left_out_and_used_again_when_they_are_back(mark: Path):
     again = (("session", 2), ("train", 8, 3), ("sleep", 60))
@@ -192,7 +191,6 @@ def trains(state: dict[str, Any]) -> list[dict[str, Any]]:
     return [each for each in state["tasks"] if each["pid"] is not None]
 
 
-@pytest.mark.slow
 @pytest.mark.jobs
 def test_too_few_members_are_named(mark: Path):
     with running(mark, {"chief": LONG, "worker": LONG}, workers=[2, 3]) as job:

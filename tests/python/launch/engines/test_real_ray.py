@@ -41,7 +41,6 @@ __all__ = ["mark"]
 pytestmark = [
     pytest.mark.jobs,
     pytest.mark.cluster,
-    pytest.mark.slow,
     pytest.mark.skipif(not has_ray(), reason="needs ray: tools/setup engines"),
 ]
 

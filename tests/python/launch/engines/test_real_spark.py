@@ -30,7 +30,6 @@ __all__ = ["mark"]
 pytestmark = [
     pytest.mark.jobs,
     pytest.mark.cluster,
-    pytest.mark.slow,
     pytest.mark.skipif(not has_spark(), reason="needs pyspark and Java: tools/setup engines"),
 ]
 

@@ -24,7 +24,6 @@ def tracked(directory: Path, acts: dict[str, Any]) -> Any:
     return fake_job(directory, acts, tracking=values, network="private")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("act", "status"),
     [pytest.param(("finish", 3), "FINISHED", marks=pytest.mark.full), (("fail", "no"), "FAILED")],

@@ -22,7 +22,7 @@ from tfdistribute.launch.start import start_supervisor
 
 __all__ = ["mark"]
 
-pytestmark = [pytest.mark.jobs, pytest.mark.slow]
+pytestmark = pytest.mark.jobs
 
 LONG = (("session", 0), ("train", 3), ("sleep", 60))
 LEASE_S = 5
@@ -104,7 +104,6 @@ def test_too_few_hosts_fail_the_job_and_are_named(mark: Path):
     assert soon(lambda: not marked(mark), 12), marked(mark)
 
 
-@pytest.mark.promise("Restarts")
 @pytest.mark.usefixtures("own_temporary_directory")
 def test_three_two_and_three_workers_train_the_weights_of_one_process(
     tensorflow: ModuleType, mark: Path

@@ -147,7 +147,6 @@ def test_slurm_itself_signals_a_job_before_its_time_limit(tmp_path: Path, slurm:
     assert_went_on(result(job))
 
 
-@pytest.mark.slow
 def test_a_training_that_slurm_interrupts_ends_with_the_weights_of_an_undisturbed_one(
     tensorflow: ModuleType, tmp_path: Path, slurm: Slurm
 ):
@@ -187,7 +186,6 @@ def test_a_job_whose_nodes_slurm_takes_back_goes_on_by_itself(tmp_path: Path, sl
     assert any("Slurm took back the nodes" in note for note in state["notes"])
 
 
-@pytest.mark.slow
 def test_a_job_that_makes_room_for_an_urgent_one_saves_and_goes_on_afterwards(
     tmp_path: Path, slurm: Slurm
 ):

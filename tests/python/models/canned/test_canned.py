@@ -69,7 +69,6 @@ def test_a_model_learns_the_same_as_the_one_made_by_hand(
     ["linear_regressor", "dnn_linear_combined_classifier", "baseline_classifier"],
     check=["dnn_linear_combined_classifier"],
 )
-@pytest.mark.slow
 def test_two_replicas_learn_the_same_as_one_device_in_two_trainings(
     tensorflow: Any, tmp_path: Path, kind: str
 ) -> None:

@@ -80,7 +80,6 @@ def test_layers_train_and_evaluate_as_in_keras(tmp_path: Path, name: str, runs: 
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "optimizer"),
     [("dense", "adamw"), ("dropout", "schedule"), ("batch normalisation", "averages")],
@@ -119,7 +118,6 @@ def test_two_devices_give_the_weights_of_one(
     assert_same_weights(estimator, k3.fitted(model, k3.MODELS[name][1], STEPS).get_weights())
 
 
-@pytest.mark.slow
 def test_batch_normalisation_on_two_devices_is_that_of_keras(
     tmp_path: Path, logical_cpus: list[str]
 ) -> None:
@@ -204,7 +202,6 @@ np.save("answers.npy", [served, loaded.predict(rows, verbose=0), model.predict(r
 """
 
 
-@pytest.mark.slow
 def test_a_trained_model_goes_out_as_a_keras_file_and_as_a_savedmodel(
     tmp_path: Path, run_python: Callable[..., Any]
 ) -> None:

@@ -314,7 +314,6 @@ def batches(model: Any, repeat: bool = True) -> Any:
     return (made.repeat() if repeat else made).batch(BATCH, drop_remainder=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("library", "name"), CASES)
 def test_what_keras_lets_a_user_override_acts_as_in_fit_or_is_refused(
     tmp_path: Path, library: str, name: str

@@ -96,7 +96,6 @@ def test_every_strategy_gives_the_numbers_of_keras(
 
 
 @several
-@pytest.mark.slow
 def test_a_distributed_evaluation_reports_the_loss_of_one_device(
     tmp_path: Path, strategy: str
 ) -> None:
@@ -108,7 +107,6 @@ def test_a_distributed_evaluation_reports_the_loss_of_one_device(
 
 
 @several
-@pytest.mark.slow
 def test_batch_normalisation_keeps_averages_over_all_devices(tmp_path: Path, strategy: str) -> None:
     def normalised() -> Any:
         # With a learning rate of zero the previous layer does not change, however each device normalises.

@@ -107,7 +107,6 @@ def test_keras_predicts_what_a_tabular_model_predicts(
         keras_code(described)
 
 
-@pytest.mark.slow
 @needs_onnx
 @sampled("name", MODELS, check=["two classes"])
 def test_onnx_predicts_what_a_tabular_model_predicts(

@@ -44,14 +44,12 @@ def check_onnx(model: Any, folder: Path) -> None:
         np.testing.assert_allclose(found[name], wanted, rtol=1e-5, atol=1e-5, err_msg=name)
 
 
-@pytest.mark.slow
 @needs_onnx
 @sampled("column", WITH_OPERATORS, check=["wide range", "words", "one bucket for others"])
 def test_a_column_is_computed_as_by_predict(tensorflow: Any, tmp_path: Path, column: str) -> None:
     check_onnx(trained(tmp_path, wide_and_deep(COLUMNS[column])), tmp_path)
 
 
-@pytest.mark.slow
 @needs_onnx
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_predictions_of_a_classifier_have_its_names(
@@ -69,7 +67,6 @@ def test_the_predictions_of_a_classifier_have_its_names(
     check_onnx(trained(tmp_path, described, classes), tmp_path)
 
 
-@pytest.mark.slow
 @needs_onnx
 @pytest.mark.parametrize("column", ["hashed words", "crossed by name"])
 def test_a_column_without_an_operator_is_refused_by_name(
@@ -81,7 +78,6 @@ def test_a_column_without_an_operator_is_refused_by_name(
     assert not (tmp_path / "onnx").exists()
 
 
-@pytest.mark.slow
 @needs_onnx
 def test_a_keras_model_is_computed_as_by_predict(tensorflow: Any, tmp_path: Path) -> None:
     model = keras3_models.described(tmp_path / "m", keras3_models.built())

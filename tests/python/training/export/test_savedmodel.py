@@ -319,7 +319,6 @@ def test_what_is_no_export_is_never_replaced(
             )
 
 
-@pytest.mark.slow
 def test_what_cannot_be_exported_is_refused_before_anything_is_written(
     tensorflow: Any, trained: Callable[..., Model], tmp_path: Path
 ) -> None:

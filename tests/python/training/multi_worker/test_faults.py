@@ -82,7 +82,6 @@ def test_a_frozen_worker_is_named_by_one_that_waits_in_shared_memory(tmp_path: P
         assert "no sign of life" in error["problem"]
 
 
-@pytest.mark.slow
 @pytest.mark.versions
 def test_every_task_reports_a_loss_that_becomes_nan_during_a_run(tmp_path: Path) -> None:
     config = {**MULTI_WORKER, "steps_per_run": 100}
@@ -131,7 +130,6 @@ def test_a_missing_task_and_a_taken_port_are_named(tmp_path: Path) -> None:
 UNEVEN = [("chief-0", 1), ("chief-0", 8), ("worker-0", 8)]
 
 
-@pytest.mark.slow
 @sampled(("short", "steps_per_run"), UNEVEN, check=[("chief-0", 8)])
 def test_the_task_that_runs_out_of_data_first_is_named(
     tmp_path: Path, short: str, steps_per_run: int

@@ -53,7 +53,6 @@ def test_a_frozen_worker_is_named_by_all_others(tmp_path: Path, hosts: list[Host
         assert "no sign of life" in found or "no longer answers" in found
 
 
-@pytest.mark.slow
 def test_a_worker_that_is_killed_between_two_sums_is_named(
     tmp_path: Path, hosts: list[Host]
 ) -> None:
@@ -69,7 +68,6 @@ def test_a_worker_that_is_killed_between_two_sums_is_named(
         assert found.endswith("it no longer answers.")
 
 
-@pytest.mark.slow
 def test_a_directory_that_is_not_shared_is_named_by_both_tasks(
     tmp_path: Path, hosts: list[Host]
 ) -> None:

@@ -208,7 +208,6 @@ SOURCES: dict[str, Callable[[Path], tuple[Input, int]]] = {
 }
 
 
-@pytest.mark.slow
 @sampled(
     ("kind", "name"),
     itertools.product(MODELS, SOURCES),

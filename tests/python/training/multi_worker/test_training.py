@@ -221,7 +221,6 @@ def test_workers_in_step_train_as_one_process(
     assert (max(running.runs("chief-0"), default=0) > 1) == takes_many
 
 
-@pytest.mark.slow
 def test_compressed_gradients_train_nearly_the_same_model(
     tensorflow: Any, reference: Any, tmp_path: Path
 ) -> None:
@@ -262,7 +261,6 @@ def test_workers_of_two_devices_each_train_every_kind_of_model_as_one_process(
         assert_that_a_model_trained_as_alone(running, model, reference(model, 24), names)
 
 
-@pytest.mark.slow
 def test_only_the_chief_writes_checkpoints_and_summaries(tensorflow: Any, tmp_path: Path) -> None:
     options = {
         "models": ["normalised", "linear"],
@@ -296,7 +294,6 @@ def test_only_the_chief_writes_checkpoints_and_summaries(tensorflow: Any, tmp_pa
     assert abs(means["batch_normalization/moving_mean"][0]) > 0
 
 
-@pytest.mark.slow
 def test_workers_of_a_parameter_server_read_each_row_once(tensorflow: Any, tmp_path: Path) -> None:
     options = {"models": ["custom", "linear", "keras"], "config": {**SERVERS, **QUIET}, "epochs": 3}
     options["config"]["session_config"] = TWO_THREADS

@@ -59,7 +59,6 @@ def test_a_write_that_breaks_leaves_the_old_file(bucket: Store, proxy: Proxy) ->
     assert bucket.read("write/file") == NEW
 
 
-@pytest.mark.slow
 def test_a_training_whose_connection_breaks_in_an_upload_ends_with_an_error_and_continues(
     bucket: Store, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,7 +87,6 @@ def test_a_training_whose_connection_breaks_in_an_upload_ends_with_an_error_and_
     assert_identical(variables(model.model_dir), variables(here.model_dir))
 
 
-@pytest.mark.slow
 def test_a_store_that_does_not_answer_is_an_error_in_time(bucket: Store, proxy: Proxy) -> None:
     path = f"{bucket.root}/stalled"
     storage.of(path).write(path, b"content")

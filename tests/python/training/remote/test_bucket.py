@@ -68,7 +68,6 @@ def uploads(store: Store, prefix: str) -> list[str]:
     return [name for name in names if name.startswith(prefix)]
 
 
-@pytest.mark.slow
 @pytest.mark.versions
 @pytest.mark.parametrize("served", ["s3", "gs", "az"], indirect=True, scope="module")
 def test_every_verb_works_in_a_bucket_and_nothing_is_left_on_this_machine(
@@ -121,7 +120,6 @@ print(json.dumps([metrics["global_step"], metrics["loss"], rows.ravel().tolist()
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("served", ["s3", "az"], indirect=True, scope="module")
 def test_rows_in_a_bucket_are_trained_and_another_process_evaluates_and_predicts(
     bucket: Store, tmp_path: Path
@@ -188,7 +186,6 @@ def test_a_model_is_exported_to_a_bucket_and_its_last_file_makes_it_complete(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
 def test_a_training_begins_with_a_checkpoint_in_a_bucket(bucket: Store) -> None:
     train(described("source"), SETTINGS, hooks.source(), steps=10)
     start = {"ckpt_to_initialize_from": f"gs://{BUCKET}/source"}
@@ -216,7 +213,6 @@ def test_a_model_in_a_bucket_is_saved_in_one_file(bucket: Store, tmp_path: Path)
     )
 
 
-@pytest.mark.slow
 def test_a_model_file_is_written_to_a_bucket_and_restored_in_one(
     bucket: Store, tmp_path: Path
 ) -> None:

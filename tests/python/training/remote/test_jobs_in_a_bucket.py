@@ -39,7 +39,6 @@ def refusal(model_dir: str) -> TfdistributeError:
     return caught.value
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("served", "killed"),
     [("gs", "worker 0"), ("s3", "chief 0"), ("az", "chief 0")],
@@ -122,7 +121,6 @@ def assert_logs_are_in_the_bucket(job: Any, bucket: Store, directory: Path) -> N
     )
 
 
-@pytest.mark.slow
 def test_logs_follow_those_of_an_earlier_job_in_a_bucket_and_are_read_on_the_command_line(
     bucket: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

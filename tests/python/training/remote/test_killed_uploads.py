@@ -53,7 +53,6 @@ for _ in range(2):
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("served", ["s3", "gs", "az"], indirect=True, scope="module")
 def test_a_killed_upload_leaves_the_checkpoint_before_it(bucket: Store, tmp_path: Path) -> None:
     place = f"{bucket.root}/killed-upload"
