@@ -46,7 +46,7 @@ results <- testthat::test_dir(
 )
 outcomes <- lapply(results, function(result) result$results)
 messages <- lapply(outcomes, function(conditions) lapply(conditions, conditionMessage))
-chosen <- !grepl("Left to `make (check|test-real)`", messages)
+chosen <- !grepl("Left to `make (check|check-all|test-real)`", messages)
 results <- as.data.frame(results)[chosen, ]
 outcomes <- outcomes[chosen]
 
@@ -65,7 +65,7 @@ for (leak in leaks) {
 if (any(skipped)) {
   cat(sprintf("Skipped: %s: %s\n", results$file[skipped], results$test[skipped]), sep = "")
 }
-if (identical(Sys.getenv("TFDISTRIBUTE_DURATIONS"), "true")) {
+if (is.null(filter)) {
   slowest <- utils::head(results[order(-results$real), ], 40)
   cat(sprintf("%.2fs call     %s: %s\n", slowest$real, slowest$file, slowest$test), sep = "")
 }

@@ -66,7 +66,7 @@ def pytest_configure() -> None:
         _ = engine.tf
 
 
-# Seconds of the processor, also under load. A test of `make test` that needs none of _EXPENSIVE may not take longer.
+# The most processor time of a plain test, about twice that of the longest.
 PLAIN_S = 10.0
 _EXPENSIVE = {"tensorflow", "run_python"}
 
@@ -78,6 +78,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         fixtures = set(getattr(item, "fixturenames", ()))
         if not fixtures & _EXPENSIVE and not any(map(item.get_closest_marker, ("jobs", "slow"))):
             item.add_marker("plain")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Fail a plain test that takes long, because `make test` runs all of them."""
+    began = sum(os.times()[:4])
+    yield
+    taken = sum(os.times()[:4]) - began
+    if taken > PLAIN_S and item.get_closest_marker("plain"):
+        pytest.fail(f"A plain test took {taken:.0f} s of processor time. Mark it `slow`.")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -1,5 +1,5 @@
 test_that("XLA compiles the steps of a training, which gives the same model up to rounding", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("check-all")
   cars <- transform(mtcars, hp = hp / 100, mpg = mpg / 10)
   trained <- function(compile, model_fn = NULL) {
     config <- run_config(compile = compile, save_checkpoints_steps = 100)

@@ -125,7 +125,7 @@ test_that("an error in a formatter stops training and stays the parent", {
 })
 
 test_that("early stopping ends training where nothing improves, under every strategy", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("check-all")
   strategies <- list(
     NULL,
     strategy_one_device("CPU:0"),

@@ -98,7 +98,7 @@ test_that("a CSV file trains, evaluates and predicts like the data it was writte
 })
 
 test_that("Parquet and Arrow files hand on the same rows", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("check-all")
   model <- linear_regressor(
     feature_columns(column_numeric("wt")),
     model_dir = withr::local_tempdir()

@@ -183,7 +183,7 @@ expect_agreement <- function(model, data, workers) {
 }
 
 test_that("a Keras model trains in two processes as on one device", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("check-all")
   rate <- 0.01
   network <- function() {
     keras <- reticulate::import("tensorflow")$keras

@@ -176,7 +176,7 @@ if (checks_all()) {
 }
 
 test_that("an engine with a cluster of two workers fits as one process does", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("check-all")
   local_parsnip()
   fit <- function(...) {
     fitted <- fit_engine(

@@ -134,7 +134,7 @@ test_that("what a tabular model cannot do has a remedy", {
 })
 
 test_that("files train the model that their rows in a data frame train, also with a cluster", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("check-all")
   cars <- cbind(mtcars[c("mpg", "wt", "hp")], kind = paste("kind", mtcars$cyl))
   path <- withr::local_tempfile(fileext = ".csv")
   utils::write.csv(cars, path, row.names = FALSE)
@@ -152,7 +152,7 @@ test_that("files train the model that their rows in a data frame train, also wit
 })
 
 test_that("a data frame chooses the end, here and in the processes of a cluster", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("check-all")
   withr::local_seed(5)
   cars <- mtcars[sample(32), ]
   own <- cars[1:24, ]

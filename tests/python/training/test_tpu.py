@@ -32,7 +32,7 @@ from tfdistribute.training.predict import concatenate, predict
 from tfdistribute.training.train import train
 
 v1 = tf.compat.v1
-pytestmark = pytest.mark.usefixtures("tensorflow")
+pytestmark = [pytest.mark.full, pytest.mark.usefixtures("tensorflow")]
 
 STEPS = 30
 

@@ -104,6 +104,7 @@ def test_too_few_hosts_fail_the_job_and_are_named(mark: Path):
     assert soon(lambda: not marked(mark), 12), marked(mark)
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("own_temporary_directory")
 def test_three_two_and_three_workers_train_the_weights_of_one_process(
     tensorflow: ModuleType, mark: Path
