@@ -22,6 +22,9 @@ from typing import Any
 
 import pytest
 
+# Hooks of pytest.
+from support.plain import pytest_collection_modifyitems, pytest_runtest_call  # noqa: F401
+
 from tfdistribute import engine, gpus, versions
 
 LOGICAL_CPUS = 3
@@ -64,30 +67,6 @@ def pytest_configure() -> None:
     # Test files use tf.estimator when they are imported. A newer TensorFlow has it once the engine has added it.
     if versions.tensorflow() is not None and _is_newer:
         _ = engine.tf
-
-
-# The most processor time of a plain test, about twice that of the longest.
-PLAIN_S = 10.0
-_EXPENSIVE = {"tensorflow", "run_python"}
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that start neither TensorFlow nor a job as `plain`, unless they are marked `slow`."""
-    for item in items:
-        fixtures = set(getattr(item, "fixturenames", ()))
-        if not fixtures & _EXPENSIVE and not any(map(item.get_closest_marker, ("jobs", "slow"))):
-            item.add_marker("plain")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Fail a plain test that takes long, because `make test` runs all of them."""
-    began = sum(os.times()[:4])
-    yield
-    taken = sum(os.times()[:4]) - began
-    if taken > PLAIN_S and item.get_closest_marker("plain"):
-        pytest.fail(f"A plain test took {taken:.0f} s of processor time. Mark it `slow`.")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
