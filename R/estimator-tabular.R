@@ -6,8 +6,10 @@
 #' @section Columns:
 #' Numbers are scaled robustly and embedded. Factors, strings, TRUE and FALSE become indicators, or embeddings from 10
 #' levels. Dates become numbers and the phases of the week and the year, and times also the phase of the day.
-#' A missing number counts as the median and sets an indicator. Missing labels are a level of their own. The first
-#' training learns medians, scales, levels and the scale of the response from its rows, and `model_dir` keeps them.
+#' A missing number counts as the median and sets an indicator. A missing label sets none of the indicators. Empty
+#' strings are missing labels, and `"NA"` is a label. A number further than 10,000 interquartile ranges from the median
+#' counts as that far. The first training learns medians, scales, levels and the scale of the response from its rows, and
+#' `model_dir` keeps them.
 #' @section Weights:
 #' A row of weight 0 (see [input_transform]) is no row for the model. Medians, scales, the scale of the response and the
 #' losses of the validation part are weighted, as if each row were repeated by its weight. The length of the training
@@ -41,7 +43,9 @@
 #' @param validation Share of the rows that choose the end, a number below 1. They depend on the `seed` of
 #'   [run_config()], and have the same share of each class. 0 trains to the end of the last cycle. To choose the rows
 #'   yourself, give them to [train()] as `validation`.
-#' @param new_levels `"error"` rejects labels that the training lacked, and `"ignore"` reads them as no label.
+#' @param new_levels How to read labels that the training lacked. `"warn"` counts them as missing, and each verb raises one
+#'   warning of class `tfdistribute_new_levels_warning`, which names them. `"ignore"` counts them as missing, too.
+#'   `"error"` rejects them.
 #' @param time_limit_s Seconds that the training should take, a number. It is compared with the time of the steps
 #'   so far, so the linear model takes all its steps in any case. With `epochs`, or without a validation, the time of
 #'   some steps determines how many steps there are, at most those of `epochs`. NULL sets no limit.
@@ -81,7 +85,7 @@ tabular_regressor <- function(
   batch_size = NULL,
   epochs = NULL,
   validation = 0.2,
-  new_levels = "error",
+  new_levels = "warn",
   time_limit_s = NULL,
   loss = "squared_error",
   quantiles = NULL,
@@ -106,7 +110,7 @@ tabular_classifier <- function(
   batch_size = NULL,
   epochs = NULL,
   validation = 0.2,
-  new_levels = "error",
+  new_levels = "warn",
   time_limit_s = NULL,
   weight_column = NULL,
   model_dir = NULL,

@@ -54,20 +54,20 @@ column_for <- function(
   column,
   values,
   standardize,
-  new_levels = "error",
+  new_levels = "warn",
   labels = column$levels %||% sort(unique(enc2utf8(as.vector(values))), method = "radix"),
   center = apply(number_matrix(values, column), 2, mean, na.rm = TRUE),
   scale = apply(number_matrix(values, column), 2, spread)
 ) {
   name <- column$name
   if (column$type == "string") {
-    return(column_indicator(
-      column_categorical_with_vocabulary_list(
-        tidyselect::all_of(name),
-        vocabulary_list = labels,
-        default_value = if (new_levels == "ignore") -1L
-      )
-    ))
+    listed <- column_categorical_with_vocabulary_list(
+      tidyselect::all_of(name),
+      vocabulary_list = setdiff(labels, missing_label),
+      default_value = if (new_levels == "ignore") -1L
+    )
+    listed$warns <- if (new_levels == "warn") TRUE
+    return(column_indicator(listed))
   }
   is_time <- column$type %in% c("date", "datetime")
   is_scaled <- is_time || (standardize && column$type %in% c("float", "integer", "integer64"))

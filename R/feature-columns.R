@@ -20,8 +20,9 @@
 #' @param standardize With a formula and data, TRUE transforms each numeric column to `(x - mean(x)) / sd(x)`, with the
 #'   mean and the standard deviation of this data.
 #' @param new_levels With a formula and data, how to handle levels and strings that do not occur in this data. With
-#'   `"error"` (default), they are an error, as in [predict.lm()]. With `"ignore"`, they belong to no category, so that
-#'   the indicators are zeros.
+#'   `"warn"` (default), they belong to no category, so that the indicators are zeros, and each verb raises one warning of
+#'   class `tfdistribute_new_levels_warning`, which names them. `"ignore"` omits the warning. With `"error"`, they are an
+#'   error, as in [predict.lm()].
 #' @returns A list of class `tfdistribute_feature_columns`.
 #' @section From data:
 #' `feature_columns(y ~ ., data)` creates a column for each feature of the formula: [column_numeric()] for numbers and
@@ -30,9 +31,9 @@
 #' means and standard deviations in one pass over the data, and the levels are sorted. Terms such as `log(x)`, `poly(x,
 #' 2)` and `a:b` become columns, too. See "Formulas" in [input_fn()].
 #'
-#' As in [predict.lm()], a level or a string that does not occur in this data is an error in other data. See "New
-#' values" in [column_categorical_with_vocabulary_list()]. To make a trained model ignore such values, describe it again
-#' with its `model_dir` and with columns that have `new_levels = "ignore"`.
+#' To change how a trained model handles levels and strings that do not occur in this data, describe it again with its
+#' `model_dir` and with columns that have other `new_levels`. See also "New values" in
+#' [column_categorical_with_vocabulary_list()].
 #' @section Names:
 #' Features may have any name ("petal length"), including letters outside ASCII. In the names of a model's variables,
 #' characters that TensorFlow does not accept become `_`, and a letter outside ASCII becomes `u` followed by its code.
@@ -53,10 +54,10 @@ feature_columns <- function(
   ...,
   names = NULL,
   standardize = FALSE,
-  new_levels = c("error", "ignore")
+  new_levels = c("warn", "error", "ignore")
 ) {
   standardize <- check_flag(standardize)
-  new_levels <- check_default_choice(new_levels, c("error", "ignore"))
+  new_levels <- check_default_choice(new_levels, c("warn", "error", "ignore"))
   if (!is.null(names)) {
     rlang::local_bindings(feature_scope = scope_names(names), .env = the)
   }

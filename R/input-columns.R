@@ -24,15 +24,19 @@ describe_column <- function(values, name, factors, is_response) {
     type = type,
     shape = as.integer(dim(values)[-1]),
     levels = if (type == "string" && is.factor(values)) {
-      enc2utf8(levels(with_named_levels(values)))
+      # A response has no missing values, which the level NA would stand for.
+      enc2utf8(
+        if (is_response) c(stats::na.omit(levels(values))) else levels(with_named_levels(values))
+      )
     },
     as_labels = identical(factors, "labels")
   )
 }
 
 # The type, or NULL if TensorFlow has none. Classes are checked before storage, because integer64 is stored as double.
+# Numbers of an S4 object may be only a part of it, such as the seconds of lubridate's periods.
 column_type <- function(values, factors) {
-  if (inherits(values, c("difftime", "POSIXlt")) || is_python_object(values)) {
+  if (inherits(values, c("difftime", "POSIXlt")) || isS4(values) || is_python_object(values)) {
     return(NULL)
   }
   classes <- c(integer64 = "integer64", Date = "date", POSIXct = "datetime")
@@ -106,7 +110,9 @@ abort_no_type <- function(values, name) {
   abort_tfdistribute(
     "input",
     problem = "The column `{name}` is {kind}, for which TensorFlow has no type.",
-    remedy = if (inherits(values, "difftime")) {
+    remedy = if (isS4(values)) {
+      "Turn it into numbers first: as.numeric({name})."
+    } else if (inherits(values, "difftime")) {
       "Choose a unit first: as.numeric({name}, units = \"secs\")."
     } else if (inherits(values, "POSIXlt")) {
       "Use as.POSIXct({name}) instead."

@@ -74,8 +74,9 @@
 #' with such an `impute` use them, so that the same row gets the same prediction in any company. A value in `impute` has
 #' precedence. A verb that gets a data frame without a formula uses them also without `impute`. An exported model
 #' replaces NaN, and features that a `tf.train.Example` lacks. The evaluations of [train_and_evaluate()] use the
-#' replacements of its training. The level NA of a factor, which [addNA()] makes, is the label `"NA"` unless `impute`
-#' replaces it.
+#' replacements of its training. The level NA of a factor, which [addNA()] makes, is the label `""` unless `impute`
+#' replaces it. TensorFlow's columns have no category for this label, so that a model learns a value for missing labels
+#' that is apart from all others, and the label `"NA"` is a label like any other.
 #' @section Formulas:
 #' For data in memory, a formula may compute its terms and its response, as in [lm()]: `log(price) ~ poly(carat, 2) +
 #' cut:color + I(depth^2)`. Each term becomes a column with the term as its name. Numbers become numeric columns, with

@@ -26,7 +26,7 @@ has_missing <- function(values) {
 
 # `impute` is the user's argument, and `filled` contains the features whose missing values it replaces.
 check_missing <- function(data, columns, response, impute, filled) {
-  unfilled <- incomplete(data, setdiff(names(columns), filled))
+  unfilled <- incomplete(data, setdiff(names(columns), filled), response)
   if (length(unfilled) == 0) {
     return(invisible())
   }
@@ -65,7 +65,11 @@ keeps_missing <- function(impute) {
   inherits(impute, "tfdistribute_keep_missing")
 }
 
-# A feature whose missing values are NaN or the label "NA". TRUE and FALSE are labels, because they may also be missing.
+# The label of a missing label, which belongs to no category, as an empty string in TensorFlow. "NA" is a label, such as
+# the code of Namibia.
+missing_label <- ""
+
+# A feature whose missing values are NaN or `missing_label`. TRUE and FALSE are labels, because they may also be missing.
 with_missing <- function(values) {
   if (is.logical(values)) {
     values <- factor(values, c(FALSE, TRUE))
@@ -73,32 +77,42 @@ with_missing <- function(values) {
   if (is.factor(values) && anyNA(values)) {
     addNA(values)
   } else if (is.character(values)) {
-    replace(values, is.na(values), "NA")
+    replace(values, is.na(values), missing_label)
   } else {
     with_missing_number(values)
   }
 }
 
 with_missing_number <- function(values) {
-  is_plain <- !is.object(values) && (is.integer(values) || is.logical(values))
-  if (is_plain || inherits(values, "integer64")) as.double(values) else values
+  if (inherits(values, "integer64")) {
+    return(bit64::as.double.integer64(values))
+  }
+  if ((is.integer(values) || is.logical(values)) && !is.factor(values)) {
+    # Dates may be stored as integers, too.
+    storage.mode(values) <- "double"
+  }
+  values
 }
 
-incomplete <- function(data, names) {
-  Filter(function(name) has_missing(with_named_levels(input_column(data, name))), names)
+incomplete <- function(data, names, response = NULL) {
+  lacks <- function(name) {
+    values <- input_column(data, name)
+    has_missing(if (name %in% response) values else with_named_levels(values))
+  }
+  Filter(lacks, names)
 }
 
-# A level NA, which addNA() makes, is the label "NA".
+# A level NA, which addNA() makes, is a label.
 with_named_levels <- function(values) {
   if (is.factor(values) && anyNA(levels(values))) {
-    levels(values)[is.na(levels(values))] <- "NA"
+    levels(values)[is.na(levels(values))] <- missing_label
   }
   values
 }
 
 # `remedy` is a template that is evaluated by the caller.
 abort_missing <- function(data, unfilled, remedy, also = NULL, .envir = parent.frame()) {
-  count <- function(name) sum(missing_in(with_named_levels(input_column(data, name))))
+  count <- function(name) sum(missing_in(input_column(data, name)))
   counts <- vapply(unfilled, count, numeric(1))
   listed <- paste0("`", unfilled, "` ", counts, collapse = ", ")
   remedy <- interpolate(remedy, .envir)
@@ -290,7 +304,7 @@ column_with <- function(column, value, values) {
     column$type <- "float"
   }
   if (!is.null(column$levels)) {
-    column$levels <- union(setdiff(column$levels, if (anyNA(levels(values))) "NA"), value)
+    column$levels <- union(setdiff(column$levels, if (anyNA(levels(values))) missing_label), value)
   }
   column
 }

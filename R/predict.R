@@ -40,8 +40,9 @@
 #' All numbers are in the unit of the response.
 #' @returns With `type`, see "Types of predictions". Otherwise a tibble that has one column per output. An output with one value per row is a vector (`predictions` of a
 #'   regressor with one response, `logits` and `logistic` of a binary classifier), any other a list of vectors
-#'   (`probabilities`, which have the names of the classes). `class_ids` are integers from 0, `classes` strings. Data in
-#'   memory without rows gives the same columns without rows. A Spark DataFrame gives a Spark DataFrame.
+#'   (`probabilities`, which have the names of the classes). `class_ids` are integers from 0. `classes` are strings, or
+#'   numbers if a tabular model learned numbers. Data in memory without rows gives the same columns without rows. A
+#'   Spark DataFrame gives a Spark DataFrame.
 #' @section Errors:
 #' * `tfdistribute_model_directory_error` if the model has not been trained.
 #' * `tfdistribute_argument_error` if the model has none of `predict_keys`, or lacks the `type`.
@@ -121,8 +122,8 @@ predict.tfdistribute_estimator <- function(
     check_not_iterable(as_iterable)
     rlang::inject(read_by_job(cluster, "predict", !!!arguments))
   }
-  # Read only if there are probabilities.
-  delayedAssign("classes", call_backend("model_facts", model_dir = object$model_dir)$classes)
+  # Read only if there are classes.
+  delayedAssign("classes", classes_of_model(object$model_dir))
   if (as_iterable) {
     return(next_prediction(answer, check_flag(yield_single_examples), classes))
   }
@@ -178,14 +179,23 @@ predict_in_spark <- function(object, data, checkpoint_path, predict_keys) {
 # Outputs with the same vector in every row, which are returned only if they are named, as in tfestimators.
 hidden_outputs <- c("all_classes", "all_class_ids")
 
+# The names of the classes, and whether they are numbers, as in the response of a tabular model.
+classes_of_model <- function(model_dir) {
+  facts <- call_backend("model_facts", model_dir = model_dir)
+  list(names = facts$classes, are_numbers = isTRUE(facts$learned$has_numbers_as_classes))
+}
+
 # The columns of tfestimators first, in its order, then other outputs of the model.
 prediction_tibble <- function(columns, classes = NULL) {
   first <- c("predictions", "classes", "class_ids", "logistic", "logits", "probabilities")
   names <- c(intersect(first, names(columns)), setdiff(names(columns), first))
   predictions <- tibble::as_tibble(lapply(columns[names], prediction_column))
   probabilities <- predictions[["probabilities"]]
-  if (is.list(probabilities) && lengths(probabilities[1]) == length(classes)) {
-    predictions$probabilities <- lapply(probabilities, `names<-`, classes)
+  if (is.list(probabilities) && lengths(probabilities[1]) == length(classes$names)) {
+    predictions$probabilities <- lapply(probabilities, `names<-`, classes$names)
+  }
+  if (is.character(predictions[["classes"]]) && classes$are_numbers) {
+    predictions$classes <- utils::type.convert(predictions$classes, as.is = TRUE)
   }
   predictions
 }

@@ -21,6 +21,16 @@ raise_kept_warnings <- function() {
   }
 }
 
+warn_of_new_labels <- function(found) {
+  if (!is.null(found)) {
+    rlang::warn(
+      c(found$problem, i = found$remedy),
+      "tfdistribute_new_levels_warning",
+      labels = found$labels
+    )
+  }
+}
+
 raise_python_error <- function(error) {
   parent <- the$callback_error
   trace <- the$callback_trace

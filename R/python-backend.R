@@ -31,6 +31,7 @@ call_backend <- function(.function, ...) {
   if (!is.null(answer$error)) {
     raise_python_error(answer$error)
   }
+  warn_of_new_labels(answer$new_labels)
   answer$value
 }
 

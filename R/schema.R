@@ -187,7 +187,7 @@ schema_fields <- list(
   dropout.1 = list(anyOf = list(list(type = "number", minimum = 0L, exclusiveMaximum = 1L)), expected = "a number of at least 0 and below 1", default = 0.15),
   weight_decay.1 = list(anyOf = list(list(type = "number", minimum = 0L)), expected = "a number of at least 0", default = 0.02),
   validation.1 = list(anyOf = list(list(type = "number", minimum = 0L, exclusiveMaximum = 1L)), expected = "a number of at least 0 and below 1", default = 0.2),
-  new_levels.1 = list(anyOf = list(list(enum = c("error", "ignore"))), expected = "one of \"error\", \"ignore\"", default = "error"),
+  new_levels.1 = list(anyOf = list(list(enum = c("warn", "error", "ignore"))), expected = "one of \"warn\", \"error\", \"ignore\"", default = "warn"),
   loss.1 = list(anyOf = list(list(enum = c("squared_error", "poisson"))), expected = "one of \"squared_error\", \"poisson\"", default = "squared_error"),
   quantiles.1 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "number", exclusiveMinimum = 0L, exclusiveMaximum = 1L))), minItems = 1L, increasing = "strictly")), expected = "increasing numbers above 0 and below 1, or NULL", default = NULL),
   model_class.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))))), expected = "non-empty strings or NULL", default = list()),

@@ -199,7 +199,7 @@ tries(
 )
 tries(
   {
-    strict <- linear_regressor(feature_columns(y ~ w, words))
+    strict <- linear_regressor(feature_columns(y ~ w, words, new_levels = "error"))
     train(strict, y ~ w, data = words, steps = 1)
     predict(strict, new_word)
   },

@@ -200,7 +200,7 @@ test_that("a formula and a data frame make a column per feature, by its type", {
   )
   data$matrix <- cbind(1:4, 11:14)
   expect_snapshot(feature_columns(y ~ ., data, standardize = TRUE))
-  plain <- feature_columns(~ number + level, data)
+  plain <- feature_columns(~ number + level, data, new_levels = "error")
   expect_identical(
     plain,
     feature_columns(

@@ -1,8 +1,10 @@
-# Values that belong to no category of a model are errors that name them, unless the column says what becomes of them.
+# Values that belong to no category of a model are warned of or errors that name them, as the column says.
 
 rows <- data.frame(group = factor(rep(c("a", "b"), 20)), code = rep(0:1, 20), y = rep(c(1, 3), 20))
 
 steps_of <- function(model) as.integer(variable_value(model, "global_step"))
+
+strict <- function(formula) feature_columns(formula, rows, new_levels = "error")
 
 trained <- function(model, formula) {
   train(model, formula, data = rows, batch_size = 8)
@@ -11,7 +13,7 @@ trained <- function(model, formula) {
 
 test_that("new labels and numbers out of range are named, with their rows, before the first step", {
   skip_if_no_tensorflow()
-  model <- trained(linear_regressor(feature_columns(y ~ group, rows)), y ~ group)
+  model <- trained(linear_regressor(strict(y ~ group)), y ~ group)
   classifier <- trained(linear_classifier(feature_columns(group ~ code, rows)), group ~ code)
   buckets <- column_categorical_with_identity("code", num_buckets = 2)
   identity <- trained(linear_regressor(buckets), y ~ code)
@@ -35,7 +37,7 @@ test_that("new labels and numbers out of range are named, with their rows, befor
 
 test_that("levels that no row has are no new levels", {
   skip_if_no_tensorflow()
-  model <- trained(linear_regressor(feature_columns(y ~ group, rows)), y ~ group)
+  model <- trained(linear_regressor(strict(y ~ group)), y ~ group)
   codes <- trained(
     linear_regressor(column_categorical_with_identity("group", num_buckets = 2)),
     y ~ group
@@ -54,6 +56,36 @@ test_that("levels that no row has are no new levels", {
   )
 })
 
+test_that("new labels count as missing, with one warning that names them and their columns", {
+  skip_if_no_tensorflow()
+  data <- transform(rows, kind = ifelse(code == 0, "NA", "u"))
+  columns <- feature_columns(y ~ group + kind, data)
+  expect_identical(columns[[2]]$categorical_column$vocabulary_list, c("NA", "u"))
+  model <- linear_regressor(columns, model_dir = withr::local_tempdir())
+  train(model, y ~ group + kind, data = data, batch_size = 8)
+  new <- data.frame(group = c("z", "a", "w"), kind = c("u", "v", "v"), y = 1:3)
+  csv <- withr::local_tempfile(fileext = ".csv")
+  utils::write.csv(new, csv, row.names = FALSE)
+  missing <- transform(new, group = c("", "a", ""), kind = c("u", "", ""))
+  wanted <- predict(model, missing)$predictions
+  for (verb in list(
+    function() expect_identical(predict(model, new)$predictions, wanted),
+    function() evaluate(model, new),
+    function() predict(model, input_csv(csv, response = "y"))
+  )) {
+    warned <- testthat::capture_warnings(
+      warning <- expect_warning(
+        verb(),
+        class = "tfdistribute_new_levels_warning"
+      )
+    )
+    expect_length(warned, 0)
+    expect_identical(warning$labels, list(group = c("z", "w"), kind = "v"))
+  }
+  expect_match(conditionMessage(warning), "`group` \"z\", \"w\"; `kind` \"v\"", fixed = TRUE)
+  expect_no_warning(predict(model, data))
+})
+
 test_that("ignored labels count as no category", {
   skip_if_no_tensorflow()
   columns <- feature_columns(y ~ group, rows, new_levels = "ignore")
@@ -67,7 +99,7 @@ test_that("ignored labels count as no category", {
 
 test_that("a model that refuses new labels is described again to ignore them", {
   skip_if_no_tensorflow()
-  model <- trained(linear_regressor(feature_columns(y ~ group, rows)), y ~ group)
+  model <- trained(linear_regressor(strict(y ~ group)), y ~ group)
   columns <- feature_columns(y ~ group, rows, new_levels = "ignore")
   again <- linear_regressor(columns, model_dir = model$model_dir)
   expect_length(predict(again, data.frame(group = "z"))$predictions, 1)
@@ -86,13 +118,13 @@ test_that("columns with a place for other values take them, and empty strings ar
     expect_identical(steps_of(trained(linear_regressor(column), y ~ group)), 5L)
   }
   expect_error(trained(linear_regressor(listed()), y ~ group), class = "tfdistribute_input_error")
-  model <- trained(linear_regressor(feature_columns(y ~ group, rows)), y ~ group)
+  model <- trained(linear_regressor(strict(y ~ group)), y ~ group)
   expect_length(predict(model, data.frame(group = ""))$predictions, 1)
 })
 
 test_that("new labels in files and generators are named where they are read", {
   skip_if_no_tensorflow()
-  model <- trained(linear_regressor(feature_columns(y ~ group, rows)), y ~ group)
+  model <- trained(linear_regressor(strict(y ~ group)), y ~ group)
   folder <- withr::local_tempdir()
   csv <- file.path(folder, "new.csv")
   utils::write.csv(data.frame(group = c("a", "b", "z"), y = 1:3), csv, row.names = FALSE)

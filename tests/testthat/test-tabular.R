@@ -80,10 +80,10 @@ test_that("missing values become NaN, or a label of their own", {
   columns <- lapply(tabular_cars(), with_missing)
   expect_identical(columns$gear[2:3], c(NA, 4))
   expect_identical(levels(columns$am), c("FALSE", "TRUE", NA))
-  expect_identical(with_missing(c("a", NA)), c("a", "NA"))
+  expect_identical(with_missing(c("a", NA, "NA")), c("a", "", "NA"))
   expect_s3_class(columns$when, "Date")
   input <- input_fn(mpg ~ ., tabular_cars(), impute = keep_missing)
-  expect_identical(input$columns$cyl$levels, c("4", "6", "8", "NA"))
+  expect_identical(input$columns$cyl$levels, c("4", "6", "8", ""))
   expect_identical(input$columns$gear$type, "float")
   cars <- mtcars
   cars$mpg[[1]] <- NA
@@ -92,6 +92,74 @@ test_that("missing values become NaN, or a label of their own", {
     "also in the response",
     class = "tfdistribute_input_error"
   )
+})
+
+test_that("values of every class are read with their missing values, or rejected with a remedy that works", {
+  day <- as.Date("2024-02-03")
+  time <- as.POSIXct("2024-02-03 04:05:06", tz = "UTC")
+  big <- bit64::as.integer64(c("4503599627370496", NA))
+  as_integers <- function(x) structure(as.integer(unclass(x)), class = class(x))
+  # data.table stores the days of IDate and the seconds of ITime as integers, as databases do.
+  cases <- list(
+    list(c(day, NA), "date", c(19756, NA)),
+    list(as_integers(c(day, NA)), "date", c(19756, NA)),
+    list(structure(c(19756L, NA), class = c("IDate", "Date")), "date", c(19756, NA)),
+    list(c(time, NA), "datetime", c(1706933106, NA)),
+    list(as_integers(c(time, NA)), "datetime", c(1706933106, NA)),
+    list(structure(c(3600L, NA), class = "ITime"), "float", c(3600, NA)),
+    list(big, "float", c(2^52, NA)),
+    list(c(5L, NA), "float", c(5, NA))
+  )
+  for (case in cases) {
+    data <- list(n = 1:2, x = case[[1]])
+    input <- input_fn(data, features = "x", impute = keep_missing)
+    column <- input$columns$x
+    expect_identical(column$type, case[[2]])
+    expect_identical(as.vector(column_reader(input$data, column)()), case[[3]])
+    expect_error(
+      input_fn(data, features = "x"),
+      "Missing values",
+      class = "tfdistribute_input_error"
+    )
+  }
+  # Periods of lubridate hold their hours beside their numbers, which are seconds.
+  methods::setClass(
+    "Period",
+    contains = "numeric",
+    slots = c(hour = "numeric"),
+    where = environment()
+  )
+  refused <- list(
+    methods::new("Period", c(0, 30), hour = c(1, 2)),
+    as.difftime(1:2, units = "hours"),
+    as.POSIXlt(c(time, NA)),
+    1:2 + 1i
+  )
+  for (values in refused) {
+    expect_error(
+      input_fn(list(n = 1:2, x = values), features = "x", impute = keep_missing),
+      paste("The column `x` is of class", class(values)[[1]]),
+      class = "tfdistribute_input_error"
+    )
+  }
+})
+
+test_that("the level NA of a factor is a label, and missing in a response", {
+  data <- data.frame(y = 1:3, x = addNA(factor(c("NA", "a", NA), c("a", "NA"))))
+  input <- input_fn(y ~ x, data)
+  expect_identical(input$columns$x$levels, c("a", "NA", ""))
+  columns <- feature_columns(y ~ x, data)
+  expect_identical(columns[[1]]$categorical_column$vocabulary_list, c("a", "NA"))
+  expect_error(input_fn(x ~ y, data), "also in the response", class = "tfdistribute_input_error")
+  expect_identical(input_fn(x ~ y, data[1:2, ])$columns$x$levels, c("a", "NA"))
+})
+
+test_that("numbers that a tabular classifier learned are predicted as numbers", {
+  columns <- list(classes = array(c("2017", "-1"), c(2, 1)))
+  numbers <- list(names = NULL, are_numbers = TRUE)
+  expect_identical(prediction_tibble(columns, numbers)$classes, c(2017L, -1L))
+  labels <- list(names = NULL, are_numbers = FALSE)
+  expect_identical(prediction_tibble(columns, labels)$classes, c("2017", "-1"))
 })
 
 test_that("arguments and prints of tabular models", {

@@ -55,6 +55,12 @@ TYPES_OF_DTYPES: Mapping[str, str] = {
 }
 
 
+# The label of a missing label, which belongs to no category of TensorFlow's columns. R has the same.
+MISSING_LABEL = ""
+
+# The classes of a logical response, by the numbers that hold it.
+LOGICAL = ("FALSE", "TRUE")
+
 # What the values of a column mean, by its type. Numbers are alike, as for predict.lm() of R.
 KINDS: Mapping[str, str] = {
     "float": "numbers",
@@ -118,6 +124,8 @@ class Accepted:
     values: Collection[str] | Collection[int] | Interval
     # From a list of other values, and the place of the first, such as "row 7".
     error: Callable[[Sequence[Any], str], InputError]
+    # Called with the other values if they are no error.
+    note: Callable[[Sequence[Any]], None] | None = None
 
 
 # Types in which to read columns, by their names; None is the response.
@@ -138,6 +146,17 @@ AcceptedValues = Sequence[tuple[str, Accepted]]
 def show_values(values: Iterable[Any], most: int = 5) -> str:
     texts = [f'"{value}"' if isinstance(value, str) else str(value) for value in values]
     return ", ".join(texts[:most]) + (", ..." if len(texts) > most else "")
+
+
+def class_numbers(names: Sequence[str]) -> list[int] | None:
+    """Return the numbers that hold the classes of a response; None if the classes are no numbers."""
+    if tuple(names) == LOGICAL:
+        return [0, 1]
+    try:
+        numbers = [int(each) for each in names]
+    except ValueError:
+        return None
+    return numbers if [str(each) for each in numbers] == list(names) else None
 
 
 def list_columns(names: Iterable[str]) -> str:

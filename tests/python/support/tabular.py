@@ -12,6 +12,7 @@ from support.models import model
 from tfdistribute.inputs import Input
 from tfdistribute.models.canned.table import Table
 from tfdistribute.run_config import RunSettings
+from tfdistribute.storage.buckets import arrow_module
 from tfdistribute.training import concatenate, predict
 from tfdistribute.training.model_directory import ModelDirectory
 
@@ -47,6 +48,24 @@ def learned(directory: Path) -> Table:
     )
     assert found.table is not None
     return found.table
+
+
+def write_table(table: Any, kind: str, directory: Path, name: str = "rows") -> str:
+    """Write a table of Arrow, with strings as codes of a dictionary into a file of kind "arrow"."""
+    path = str(directory / f"{name}.{kind}")
+    if kind == "csv":
+        arrow_module("pyarrow.csv").write_csv(table, path)
+    elif kind == "parquet":
+        arrow_module("pyarrow.parquet").write_table(table, path)
+    else:
+        types = arrow_module("pyarrow").types
+        for place, column in enumerate(table.columns):
+            if types.is_string(column.type):
+                name = table.column_names[place]
+                table = table.set_column(place, name, column.dictionary_encode())
+        with arrow_module("pyarrow.ipc").new_file(path, table.schema) as writer:
+            writer.write_table(table)
+    return path
 
 
 def judged(training: Any) -> list[int]:

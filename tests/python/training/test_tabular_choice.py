@@ -29,6 +29,7 @@ from support.tabular import (
     regressor,
     rows,
     stop_at,
+    write_table,
 )
 
 from tfdistribute import engine
@@ -170,16 +171,18 @@ def test_files_train_the_model_of_a_data_frame(tensorflow: Any, tmp_path: Path, 
             "y": PRICE,
         }
     )
-    files = read(Input, {"kind": kind, "paths": [write(table, kind, tmp_path)], "response": "y"})
+    files = read(
+        Input, {"kind": kind, "paths": [write_table(table, kind, tmp_path)], "response": "y"}
+    )
     # As R sends a data frame with missing values to a tabular model.
-    cities, flags = sorted([*CITIES, "NA"]), ["FALSE", "NA", "TRUE"]
+    cities, flags = sorted([*CITIES, ""]), ["FALSE", "TRUE", ""]
     codes = np.array([cities.index(CITIES[each]) for each in CITY])
     here = rows(
         z=None,
         x=np.where(gone, np.nan, X).astype("float32"),
         count=np.where(gone, np.nan, CITY).astype("float32"),
-        city=Factor(np.where(gone, cities.index("NA"), codes), cities),
-        far=Factor(np.where(gone, 1, 2 * (X > 0)), flags),
+        city=Factor(np.where(gone, cities.index(""), codes), cities),
+        far=Factor(np.where(gone, 2, X > 0), flags),
         day=np.where(gone, np.datetime64("NaT"), days),
     )
     found = []
@@ -190,20 +193,6 @@ def test_files_train_the_model_of_a_data_frame(tensorflow: Any, tmp_path: Path, 
         assert evaluate(described, RunSettings(), files)["average_loss"] > 0
     for each in found[1:]:
         np.testing.assert_allclose(each, found[0], rtol=1e-5)
-
-
-def write(table: Any, kind: str, directory: Path) -> str:
-    path = str(directory / f"rows.{kind}")
-    if kind == "arrow":
-        # With the codes of a dictionary.
-        table = table.set_column(2, "city", table.column("city").dictionary_encode())
-        with arrow_module("pyarrow.ipc").new_file(path, table.schema) as writer:
-            writer.write_table(table)
-    elif kind == "csv":
-        arrow_module("pyarrow.csv").write_csv(table, path)
-    else:
-        arrow_module("pyarrow.parquet").write_table(table, path)
-    return path
 
 
 def test_a_time_limit_ends_the_choice_after_its_first_part(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def call(
 ) -> dict[str, Any]:
     """Call one function of the bridge; return ``value``, ``error`` (see ``errors.as_values``) or ``interrupt``.
 
+    With the ``value``, ``new_labels`` are what R warns of, as from ``new_labels.take()``.
     Arguments are converted to the types of the function's parameters: 4.0 becomes 4, a mapping becomes a description.
     ``tf_config`` is R's, "" if it is not set; Python's copy of the environment dates from its start.
     """
@@ -54,8 +55,9 @@ def call(
             key: coerce(each, types.get(key, Any), key) for key, each in (arguments or {}).items()
         }
         with raise_on_interrupt() if name in functions.INTERRUPTIBLE else contextlib.nullcontext():
-            return {"value": function(**values)}
+            return {"value": function(**values), "new_labels": functions.take_new_labels()}
     except KeyboardInterrupt as interrupt:
         return {"interrupt": True, "text": str(interrupt) or None}
     except Exception as error:  # noqa: BLE001 - whatever TensorFlow raises reaches the R user as text
+        functions.take_new_labels()
         return {"error": as_values(error)}

@@ -20,6 +20,7 @@ from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.warm_pool import session
 from tfdistribute.models import FeatureColumn, Model, parse_example_spec_with_label, safe_key
+from tfdistribute.models.feature_columns import new_labels
 from tfdistribute.run_config import RunSettings, build_run_config
 from tfdistribute.training import verification
 from tfdistribute.training.hooks import HookContext, as_hooks, read_hooks
@@ -324,6 +325,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "write_shards": rows.write_shards,
     "write_spark_rows": spark.write_rows,
 }
+
+take_new_labels = new_labels.take
 
 # Functions that may take long and that Ctrl-C ends at once. Others end first: a job that is being started must not be
 # left without its handle.

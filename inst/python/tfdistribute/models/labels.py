@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from tfdistribute.columns import Accepted, ColumnFacts, InputFacts, show_values
+from tfdistribute.columns import (
+    Accepted,
+    ColumnFacts,
+    InputFacts,
+    class_numbers,
+    show_values,
+)
 from tfdistribute.errors import InputError, ModelError
 from tfdistribute.models.weights import mean_and_spread, row_weights
-
-# The classes of a logical response, by the numbers that hold it.
-LOGICAL = ("FALSE", "TRUE")
 
 
 def require_label(facts: InputFacts) -> ColumnFacts | None:
@@ -80,7 +83,7 @@ def check_class_label(
                 argument="label_vocabulary",
                 value="NULL",
             )
-    elif vocabulary not in (None, LOGICAL):
+    elif vocabulary is not None and class_numbers(vocabulary) is None:
         raise InputError(
             f'The response "{label.name}" holds numbers, but the model\'s classes have names '
             f"({show_values(vocabulary)}).",
@@ -95,7 +98,7 @@ def check_class_label(
             argument="response",
             value=label.name,
         )
-    else:
+    elif vocabulary is None:
         _check_range(label, facts.label_range, n_classes)
 
 
@@ -119,17 +122,39 @@ def check_vocabulary(n_classes: int, vocabulary: tuple[str, ...] | None) -> None
         )
 
 
-def class_names(response: str, vocabulary: tuple[str, ...]) -> Accepted:
+def occurring_classes(label: ColumnFacts, values: Any) -> tuple[str, ...]:
+    """Return the names of the classes that occur in numbers or strings; InputError for fractions or one class."""
+    if label.type == "string":
+        names = label.levels or tuple(sorted(set(values.tolist())))
+    else:
+        numbers = np.unique(values)
+        fractions = numbers[np.trunc(numbers) != numbers]
+        if len(fractions):
+            raise _fraction(label, fractions[0])
+        names = tuple(str(int(each)) for each in numbers)
+    if len(names) == 1:
+        raise InputError(
+            f'The response "{label.name}" has one value, {show_values(names)}, and a classifier needs two or more.',
+            "Give rows of other classes, too, or use a regressor.",
+            argument="response",
+            value=names[0],
+        )
+    return names
+
+
+def class_names(response: str, vocabulary: tuple[str, ...], as_numbers: bool = False) -> Accepted:
     def error(found: Sequence[Any], place: str) -> InputError:
+        first = found[0] if isinstance(found[0], str) or found[0] % 1 else int(found[0])
         return InputError(
-            f'The response "{response}" has the label "{found[0]}" in {place}, but the model\'s {len(vocabulary)} '
-            f"classes are {show_values(vocabulary)}.",
+            f'The response "{response}" has the label {show_values([first])} in {place}, but the model\'s '
+            f"{len(vocabulary)} classes are {show_values(vocabulary)}.",
             "Give the model all labels as `label_vocabulary`, or drop the rows.",
             argument="response",
             value=str(found[0]),
         )
 
-    return Accepted(frozenset(vocabulary), error)
+    values = class_numbers(vocabulary) if as_numbers else vocabulary
+    return Accepted(frozenset[Any](values or ()), error)
 
 
 def _check_range(
@@ -140,12 +165,7 @@ def _check_range(
     low, high = label_range
     fraction = next((value for value in label_range if value != int(value)), None)
     if fraction is not None:
-        raise InputError(
-            f'The response "{label.name}" holds {fraction:g}, but a classifier\'s classes are whole numbers.',
-            "Make the response a factor, or use a regressor.",
-            argument="response",
-            value=f"{fraction:g}",
-        )
+        raise _fraction(label, fraction)
     if low < 0 or high > n_classes - 1:
         remedy = "Make the response a factor, or count its classes from 0."
         if low == 0:
@@ -159,6 +179,15 @@ def _check_range(
             argument="n_classes",
             value=str(n_classes),
         )
+
+
+def _fraction(label: ColumnFacts, value: float) -> InputError:
+    return InputError(
+        f'The response "{label.name}" holds {value:g}, but a classifier\'s classes are whole numbers.',
+        f"Make the response a factor, as in factor({label.name}), or use a regressor.",
+        argument="response",
+        value=f"{value:g}",
+    )
 
 
 def _check_width(label: ColumnFacts, width: int, argument: str | None) -> None:

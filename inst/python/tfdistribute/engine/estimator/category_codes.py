@@ -13,6 +13,7 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 from tensorflow.python.feature_column import feature_column_v2
 
+from tfdistribute.columns import class_numbers
 from tfdistribute.engine import patches
 from tfdistribute.engine.estimator import model_inputs
 from tfdistribute.engine.estimator.options import EstimatorOptions
@@ -89,18 +90,17 @@ def _codes_of(name: str, levels: Sequence[str]) -> Any:
 
 
 def _classes_of(label: str, classes: int | Sequence[str]) -> Any:
-    count = classes if isinstance(classes, int) else len(classes)
+    numbers = np.array(range(classes) if isinstance(classes, int) else class_numbers(classes) or ())
+    order = np.argsort(numbers)
 
     # Without TensorFlow, which would take a moment to begin.
     def compute(read: Callable[[str], Any]) -> Codes:
         values = read(label)
         if values.dtype == object and not isinstance(classes, int):
             return _codes_of(label, classes)(read)
-        with np.errstate(invalid="ignore"):
-            numbers = values.astype(np.int32)
-        if values.ndim != 1 or np.any((numbers != values) | (numbers < 0) | (numbers >= count)):
+        if values.ndim != 1 or not np.isin(values, numbers).all():
             raise ValueError("not classes")
-        return numbers
+        return order[np.searchsorted(numbers, values, sorter=order)].astype(np.int32)
 
     return compute
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfdistribute.columns import LOGICAL
+
 
 def read_codes(features: dict[str, Any], levels: Mapping[str, Sequence[str]]) -> None:
     for name in levels.keys() & features.keys():
@@ -54,10 +56,12 @@ def keep_row_count(features: Mapping[str, Any], weight_key: str | None) -> dict[
 
 
 def name_labels(labels: Any, classes: Sequence[str]) -> Any:
-    """Replace whole numbers, which hold a logical response, by the names of their classes."""
+    """Replace whole numbers by the names of their classes, which are these numbers, or FALSE and TRUE."""
     if labels is None or labels.dtype == tf.string:
         return labels
-    return tf.gather(tf.constant(list(classes)), tf.cast(labels, tf.int32))
+    if tuple(classes) == LOGICAL:
+        return tf.gather(tf.constant(list(classes)), tf.cast(labels, tf.int32))
+    return tf.strings.as_string(cast_labels(labels))
 
 
 def cast_labels(labels: Any) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from tensorflow_estimator.python.estimator.canned import linear
 
@@ -35,6 +36,7 @@ class Network:
         categories: Dense columns of categories.
         linear: Columns of the same categories for the linear model.
         shift, stretch: Center and scale of each number relative to its mean and standard deviation.
+        farthest: Distance from the center to which each number is clipped.
         incomplete: Positions of numbers that were missing in rows of the training.
         cycles: Position of a date, and the factor and the offset that turn its number into a phase.
         ensemble: Number of networks, which share the embeddings. They learn side by side, and the model is their mean.
@@ -47,6 +49,7 @@ class Network:
     linear: Sequence[Any]
     shift: Sequence[float]
     stretch: Sequence[float]
+    farthest: Sequence[float]
     incomplete: Sequence[int]
     cycles: Sequence[tuple[int, float, float]]
     hidden_units: Sequence[int]
@@ -137,8 +140,10 @@ def _read_numbers(network: Network, features: Any) -> tuple[Any, Any]:
     values = tf.keras.layers.DenseFeatures(network.numbers)(features)
     missing = tf.math.is_nan(values)
     # A missing number counts as the median.
-    values = tf.where(missing, tf.zeros_like(values) + list(network.shift), values)
-    robust = (values - list(network.shift)) * list(network.stretch)
+    shift, farthest = (np.array(each, np.float32) for each in (network.shift, network.farthest))
+    values = tf.where(missing, tf.zeros_like(values) + shift, values)
+    values = tf.clip_by_value(values, shift - farthest, shift + farthest)
+    robust = (values - shift) * list(network.stretch)
     robust /= tf.sqrt(1 + tf.square(robust / CLIP))
     added: list[Any] = []
     if network.incomplete:

@@ -152,7 +152,9 @@ def check_values(values: Values, accepted: Accepted, locate: Callable[[int], str
     if others.any():
         row = int(others.reshape(len(values), -1).any(axis=1).argmax())
         found = dict.fromkeys(_text(value) for value in values[others].tolist())
-        raise accepted.error(list(found), locate(row))
+        if accepted.note is None:
+            raise accepted.error(list(found), locate(row))
+        accepted.note(list(found))
 
 
 def not_accepted(values: Values, accepted: Accepted) -> npt.NDArray[np.bool_]:

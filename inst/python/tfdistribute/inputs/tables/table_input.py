@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfdistribute.columns import (
+    MISSING_LABEL,
     AcceptedValues,
     ColumnFacts,
     ReadTypes,
@@ -33,9 +34,6 @@ from tfdistribute.sharding import RangePlan, Shard
 
 # Every column takes time of its own at each step; more have to be one column with many values per row.
 MOST_FEATURES = 100_000
-
-# The label of a missing label, as in R.
-MISSING_LABEL = "NA"
 
 # Rows that are copied into memory at once.
 _ROWS_AT_ONCE = 2**16

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from tfdistribute.columns import AcceptedValues, InputFacts
+from tfdistribute.columns import LOGICAL, AcceptedValues, InputFacts
 from tfdistribute.descriptions.constraints import Fact, Ge, Len, Text
 from tfdistribute.errors import ModelError
 from tfdistribute.models.canned.description import Canned
@@ -14,7 +14,6 @@ from tfdistribute.models.description import (
     Model,
 )
 from tfdistribute.models.labels import (
-    LOGICAL,
     check_class_label,
     check_vocabulary,
     class_names,
@@ -62,9 +61,8 @@ class Classifier(Canned):
         label, values = facts.label, super().accepted_values(facts, needs_label)
         if not needs_label or self.label_vocabulary is None or label is None:
             return values
-        if label.type != "string":
-            return values
-        return [*values, (label.name, class_names(label.name, self.label_vocabulary))]
+        named = class_names(label.name, self.label_vocabulary, label.type != "string")
+        return [*values, (label.name, named)]
 
     def complete_from_input(self, facts: InputFacts) -> Model:
         label, weighted = facts.label, super().complete_from_input(facts)

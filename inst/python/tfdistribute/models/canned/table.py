@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfdistribute.columns import ColumnFacts, InputFacts
+from tfdistribute.columns import MISSING_LABEL, ColumnFacts, InputFacts
 from tfdistribute.errors import InputError
 from tfdistribute.models.feature_columns.categorical import VocabularyList
 from tfdistribute.models.feature_columns.derived import Embedding, Indicator
@@ -21,6 +21,9 @@ from tfdistribute.models.weights import mean_and_spread, quantiles
 
 # More levels than these get an embedding.
 _MOST_INDICATED, _EMBEDDED = 9, 8
+# Numbers further from the median than these many scales count as that far, so that no value can overflow, and a fill
+# value such as 9.97e36 leaves the mean and the spread of the others with digits enough.
+_FARTHEST = 1e4
 _DAY_S = 86_400.0
 _WEEK, _YEAR = 7.0, 365.2425
 _PERIODS = {
@@ -50,9 +53,11 @@ class Number:
         incomplete = len(known) < len(held)
         if len(known) == 0:
             return cls(column.name, 0.0, 1.0, 0.0, 1.0, incomplete)
+        _check_finite(column.name, held, weights)
         low, median, high = quantiles(known, (0.25, 0.5, 0.75), weights)
-        width = float(np.ptp(known))
+        width = _width(np.abs(known - median), known, high - low)
         scale = (high - low) or width / 2 or 1.0
+        known = np.clip(known, median - _FARTHEST * scale, median + _FARTHEST * scale)
         periods = tuple(each for each in _PERIODS.get(column.type, ()) if width >= each)
         mean, spread = (float(each) for each in mean_and_spread(known, weights))
         return cls(column.name, mean, spread or 1.0, median, scale, incomplete, periods)
@@ -69,12 +74,13 @@ class Category:
     name: str
     levels: tuple[str, ...]
 
-    def column(self, ignores_new: bool, linear: bool = False) -> FeatureColumn:
+    def column(self, new_levels: str, linear: bool = False) -> FeatureColumn:
         listed = VocabularyList(
             self.name,
             vocabulary_list=self.levels,
             dtype="string",
-            default_value=-1 if ignores_new else None,
+            default_value=-1 if new_levels == "ignore" else None,
+            warns=new_levels == "warn",
         )
         if linear or len(self.levels) <= _MOST_INDICATED:
             return Indicator(listed)
@@ -96,6 +102,7 @@ class Table:
         losses: Loss of the validation part at the ends of cycles.
         temperature: What divides the logits of classes; None if it is not chosen yet, and for numbers.
         n_classes, label_vocabulary: Classes; None for numbers.
+        has_numbers_as_classes: Whether the response of the training held numbers.
         is_linear: Whether a linear model takes the place of the layers.
     """
 
@@ -110,6 +117,7 @@ class Table:
     temperature: float | None = None
     n_classes: int | None = None
     label_vocabulary: tuple[str, ...] | None = None
+    has_numbers_as_classes: bool = False
     is_linear: bool = False
     begin: int = 0
 
@@ -122,6 +130,7 @@ class Table:
         return {
             "shift": [(each.median - each.mean) / each.spread for each in numbers],
             "stretch": [each.spread / each.scale for each in numbers],
+            "farthest": [_FARTHEST * each.scale / each.spread for each in numbers],
             "incomplete": [place for place, each in enumerate(numbers) if each.incomplete],
             "cycles": [
                 (place, each.spread / period, each.mean / period % 1)
@@ -161,7 +170,9 @@ def learn_columns(
             raise _not_a_table()
         values = found.reshape(-1)
         if column.type == "string":
-            categories.append(Category(column.name, _levels(column, values)))
+            levels = _levels(column, values)
+            # Nothing is learned from a column without labels.
+            categories += [Category(column.name, levels)] if levels else []
         else:
             numbers.append(Number.of(column, values, weights))
     return tuple(numbers), tuple(categories)
@@ -176,9 +187,28 @@ def _not_a_table() -> InputError:
     )
 
 
+def _check_finite(name: str, values: _Values, weights: _Values | None) -> None:
+    infinite = np.isinf(values)
+    if infinite.any():
+        row = int(infinite.argmax())
+        shown = "Inf" if values[row] > 0 else "-Inf"
+        of = "" if weights is None else " of those with a weight above 0"
+        raise InputError(
+            f"The column `{name}` is {shown} in row {row + 1}{of}, from which nothing can be learned.",
+            "Remove these rows, or replace infinite values by NA, which counts as missing.",
+            argument=name,
+        )
+
+
+def _width(distances: _Values, values: _Values, middle: float) -> float:
+    """Return the range of the values that are not fill values; ``distances`` are theirs from the median."""
+    usual = middle or float(np.median(distances[distances > 0])) if distances.any() else 0.0
+    return float(np.ptp(values[distances <= _FARTHEST * usual]))
+
+
 def _levels(column: ColumnFacts, values: npt.NDArray[Any]) -> tuple[str, ...]:
     """Return the labels that occur, in the order of a factor's levels, else sorted."""
-    found = {str(each) for each in set(values.tolist())}
+    found = {str(each) for each in set(values.tolist())} - {MISSING_LABEL}
     known = [level for level in column.levels or () if level in found]
     return tuple(known or sorted(found))
 

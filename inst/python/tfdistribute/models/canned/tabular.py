@@ -28,6 +28,7 @@ from tfdistribute.models.conversion.program import Program, Result
 from tfdistribute.models.conversion.tabular import TabularLayers
 from tfdistribute.models.description import Model
 from tfdistribute.models.feature_columns.description import FeatureColumn
+from tfdistribute.models.labels import occurring_classes
 from tfdistribute.models.weights import row_weights, weighted_rows
 
 # Epochs, unless they are given, and the rows of all of them between these limits.
@@ -59,7 +60,7 @@ class Tabular(Canned):
     batch_size: Count | None = None
     epochs: Count | None = None
     validation: Dropout = 0.2
-    new_levels: Literal["error", "ignore"] = "error"
+    new_levels: Literal["warn", "error", "ignore"] = "warn"
     time_limit_s: Annotated[float, Ge(0)] | None = None
     learned: Annotated[str | None, Fact.INTERNAL, Fact.NAME] = None
 
@@ -155,12 +156,12 @@ class Tabular(Canned):
         return {"feature_columns": (*parts["numbers"], *parts["categories"])}
 
     def _parts(self) -> dict[str, list[FeatureColumn]]:
-        table, ignores = self.table, self.new_levels == "ignore"
+        table, new = self.table, self.new_levels
         categories = () if table is None else table.categories
         return {
             "numbers": [] if table is None else [each.column() for each in table.numbers],
-            "categories": [each.column(ignores) for each in categories],
-            "linear": [each.column(ignores, linear=True) for each in categories],
+            "categories": [each.column(new) for each in categories],
+            "linear": [each.column(new, linear=True) for each in categories],
         }
 
     def arguments(self) -> dict[str, Any]:
@@ -331,7 +332,10 @@ class TabularClassifier(Tabular, Classifier, kind="tabular_classifier"):
         if self.learned is not None or not isinstance(completed, TabularClassifier):
             return completed
         return completed.with_table(
-            n_classes=completed.n_classes, label_vocabulary=completed.label_vocabulary
+            n_classes=completed.n_classes,
+            label_vocabulary=completed.label_vocabulary,
+            has_numbers_as_classes=facts.label is not None
+            and facts.label.type not in ("string", "logical"),
         )
 
     def __post_init__(self) -> None:
@@ -345,8 +349,9 @@ class TabularClassifier(Tabular, Classifier, kind="tabular_classifier"):
         label = facts.label
         if label is None or facts.values is None or label.type == "logical":
             return self
-        values = facts.values(label.name)
-        if label.type != "string":
-            return replace(self, n_classes=max(2, int(np.max(values)) + 1))
-        names = label.levels or tuple(sorted(set(values.tolist())))
-        return replace(self, n_classes=max(2, len(names)), label_vocabulary=names)
+        names = occurring_classes(label, facts.values(label.name))
+        # TensorFlow's own classes have no names.
+        counted = label.type != "string" and names == tuple(map(str, range(len(names))))
+        return replace(
+            self, n_classes=len(names), label_vocabulary=None if counted else tuple(names)
+        )

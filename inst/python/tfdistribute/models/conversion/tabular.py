@@ -23,7 +23,7 @@ class TabularLayers:
     """Layers whose logits have the axes row, member of the ensemble, and unit.
 
     Args:
-        constants: ``shift``, ``stretch``, ``incomplete`` and ``cycles`` of ``engine.tabular.Network``.
+        constants: ``shift``, ``stretch``, ``farthest``, ``incomplete`` and ``cycles`` of ``engine.tabular.Network``.
     """
 
     features: Features
@@ -63,10 +63,14 @@ class TabularLayers:
 
     def _read_numbers(self) -> tuple[Result, Result]:
         program, constants = self.features.program, self.constants
-        shift, stretch = (np.array(constants[name], "float32") for name in ("shift", "stretch"))
+        shift, stretch, farthest = (
+            np.array(constants[name], "float32") for name in ("shift", "stretch", "farthest")
+        )
         values = program.concatenate([each.numbers(self.features, "", "") for each in self.numbers])
         missing = program.op("isnan", values)
         values = program.op("where", missing, shift, values)
+        values = program.op("maximum", values, shift - farthest)
+        values = program.op("minimum", values, shift + farthest)
         robust = program.op("multiply", program.op("subtract", values, shift), stretch)
         squares = program.op("square", program.op("divide", robust, engine.tabular.CLIP))
         robust = program.op("divide", robust, program.op("sqrt", program.op("add", squares, 1.0)))

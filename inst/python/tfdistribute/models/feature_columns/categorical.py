@@ -1,5 +1,6 @@
 """Categorical columns, which assign each value to a bucket."""
 
+import functools
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 from tfdistribute import engine, storage
 from tfdistribute.checkpoints.mirror import local_file
 from tfdistribute.checksums import checksum
-from tfdistribute.columns import Accepted, show_values
+from tfdistribute.columns import MISSING_LABEL, Accepted, show_values
 from tfdistribute.descriptions.constraints import (
     PLACE,
     Count,
@@ -24,6 +25,7 @@ from tfdistribute.descriptions.constraints import (
 from tfdistribute.errors import ArgumentError, InputError, ModelError
 from tfdistribute.models.conversion.features import Categories, Features, no_layer
 from tfdistribute.models.conversion.program import Result
+from tfdistribute.models.feature_columns import new_labels
 from tfdistribute.models.feature_columns.description import (
     TEXT,
     WHOLE_NUMBERS,
@@ -36,8 +38,8 @@ from tfdistribute.models.feature_columns.description import (
     safe_key,
 )
 
-# TensorFlow takes these for missing values, which belong to no category.
-MISSING_TEXT, MISSING_NUMBER = "", -1
+# TensorFlow takes this number for a missing value, which belongs to no category.
+MISSING_NUMBER = -1
 
 # The default of TensorFlow's columns.
 _IGNORED = -1
@@ -82,7 +84,7 @@ class Categorical(FeatureColumn):
 
     @property
     def missing(self) -> Any:
-        return MISSING_TEXT if self.is_text else MISSING_NUMBER
+        return MISSING_LABEL if self.is_text else MISSING_NUMBER
 
     def categories(self, features: Features) -> Categories:
         return features.once(self, lambda: self._categories(features))
@@ -129,6 +131,8 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
     # None makes unlisted values an error.
     default_value: UnlistedIndex | None = None
     num_oov_buckets: OovBuckets = 0
+    # Whether unlisted values, in place of an error, belong to no category, and are reported once.
+    warns: Annotated[bool, Fact.INTERNAL] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -154,11 +158,13 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
     def accepted(self) -> Accepted | None:
         if self.default_value is not None or self.num_oov_buckets:
             return None
-        return Accepted(frozenset[Any]([*self.vocabulary_list, self.missing]), self._unlisted)
+        known = frozenset[Any]([*self.vocabulary_list, self.missing])
+        note = functools.partial(new_labels.note, self.key) if self.warns else None
+        return Accepted(known, self._unlisted, note)
 
     def _categories(self, features: Features) -> Categories:
-        oov_buckets, unknown = self.num_oov_buckets, self.default_value
-        return self._listed(features, self.vocabulary_list, oov_buckets, unknown)
+        unknown = _IGNORED if self.warns else self.default_value
+        return self._listed(features, self.vocabulary_list, self.num_oov_buckets, unknown)
 
     def _unlisted(self, found: Sequence[Any], place: str) -> InputError:
         noun = "label" if self.is_text else "value"
@@ -167,8 +173,8 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
         return InputError(
             f"The column `{self.key}` has {new}{first} in {place}: the categories of the model are "
             f"{show_values(self.vocabulary_list, 10)}.",
-            'Correct or remove these rows. Or ignore new labels, with new_levels = "ignore" in feature_columns(), or '
-            "default_value = -1 in the column.",
+            'Correct or remove these rows. Or count new labels as missing: new_levels = "warn" in feature_columns() or '
+            "of a tabular model, or default_value = -1 in the column.",
             argument=self.key,
             value=str(found[0]),
         )
