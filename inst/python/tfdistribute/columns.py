@@ -182,7 +182,10 @@ class InputFacts:
 
     def values_of(self, name: str) -> Any:
         """Return the values of a column, one per row; None if they are not in memory, or a function changes them."""
-        known = [*(self.features or ()), *(each.name for each in (self.label, self.weights) if each)]
+        known = [
+            *(self.features or ()),
+            *(each.name for each in (self.label, self.weights) if each),
+        ]
         return self.values(name) if self.values is not None and name in known else None
 
     def check_rows(self) -> None:

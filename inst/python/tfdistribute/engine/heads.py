@@ -116,7 +116,9 @@ class StandardizedRegressionHead(tf.estimator.RegressionHead):
 def _narrow(output: Any) -> Any:
     """Return an output of an export with 32 bits if it is a regression, for which TensorFlow Serving has no others."""
     regression = tf.estimator.export.RegressionOutput
-    return regression(tf.cast(output.value, tf.float32)) if isinstance(output, regression) else output
+    return (
+        regression(tf.cast(output.value, tf.float32)) if isinstance(output, regression) else output
+    )
 
 
 class CountHead(StandardizedRegressionHead):

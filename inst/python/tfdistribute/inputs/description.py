@@ -74,7 +74,7 @@ class Input(Description):
         return self
 
     def with_missing(self) -> "Input":
-        """Return the same rows, with all digits of their features and NaN or labels for missing ones, if they are tables.
+        """Return the same rows, with all digits of features and NaN or labels for missing ones, if they are tables.
 
         In files, whole numbers are read as numbers, and TRUE and FALSE as labels, because both may be missing.
         """

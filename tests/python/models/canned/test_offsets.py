@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow
-import pyarrow.parquet
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.inputs import in_memory
 from support.models import model, optimizer
@@ -88,7 +88,7 @@ FURTHER: dict[str, dict[str, Any]] = {
 
 
 def _columns(name: str, of_x: float, of_y: float, **more: Any) -> dict[str, Any]:
-    response = (Y > Y.mean()).astype(float) if "classifier" in name else Y + of_y
+    response = (Y.mean() < Y).astype(float) if "classifier" in name else Y + of_y
     return {"x": X + of_x, "y": response, **more}
 
 
@@ -98,7 +98,7 @@ def _in_memory(_folder: Path, columns: dict[str, Any], **fields: Any) -> Input:
 
 def _parquet(folder: Path, columns: dict[str, Any], **fields: Any) -> Input:
     path = folder / "rows.parquet"
-    pyarrow.parquet.write_table(pyarrow.table(columns), path)
+    pq.write_table(pa.table(columns), path)
     return read(Input, {"kind": "parquet", "paths": str(path), "response": "y", **fields})
 
 

@@ -132,7 +132,12 @@ RUNS: dict[str, dict[str, Any]] = {
     [
         *((loss, strategy, "one step") for loss in LOSSES for strategy in ("none", "mirrored")),
         *((loss, "none", "micro-batches") for loss in LOSSES),
-        *((loss, "none", run) for loss in LOSSES if "squares" in loss for run in ("loop", "compiled")),
+        *(
+            (loss, "none", run)
+            for loss in LOSSES
+            if "squares" in loss
+            for run in ("loop", "compiled")
+        ),
         ("weighted squares", "mirrored", "micro-batches"),
     ],
     check=[

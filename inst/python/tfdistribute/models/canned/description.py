@@ -223,7 +223,7 @@ class Canned(Model):
 
 @dataclass(frozen=True)
 class Regressor(Canned):
-    """A model of numbers, which may learn the standardized response. All that it reports has the unit of the response."""
+    """A model of numbers, which may learn the standardized response, and reports in the unit of the response."""
 
     label_dimension: Count = 1
     # None standardizes if the model in ``model_dir`` does.

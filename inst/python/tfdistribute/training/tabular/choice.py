@@ -59,46 +59,34 @@ def choose_end(
     known = as_trained(model)
     if known.table is None or known.table.end is None:
         source = known.learning(source)
-    completed = known.complete_from_input(source.facts())
+    completed: Any = known.complete_from_input(source.facts())
     completed.check(source.facts())
-    table = completed.table
-    assert table is not None
-    is_first = known.table is None
-    if table.end is not None:
-        _check_columns(table, source, model.weight_column)
-        is_again = alone and model.learned is None and newest_step(model.model_dir) >= table.end
+    if completed.table.end is not None:
+        is_again = alone and _is_again(model, completed.table, source)
         if is_again and validation is not None:
             raise _no_choice("a trained model")
         if is_again:
             completed = completed.trained_again(source.facts().rows or 1)
-        if completed.time_limit_s is None or not (is_first or is_again):
+        if completed.time_limit_s is None or not (is_again or known.table is None):
             return completed
     if not alone:
-        raise ModelError(
-            "This task of a cluster cannot choose the end of the training: this needs one process.",
-            "Train with `cluster` in run_config() from R, or give the model its `epochs` and no `time_limit_s`.",
-            argument="epochs",
-            value="NULL",
-        )
+        raise _not_alone()
     source = completed.reading(source)
-    if table.end is not None:
-        part = source.repeated(table.batch_size)
-        return _in_time(completed, _Trials(_quiet(settings), part, part, train, evaluate, listener))
-    part, judges = (
-        _parts(completed, settings, source)
-        if validation is None
-        else (source, completed.learning(validation))
-    )
-    rows, of = part.facts().rows, source.facts().rows
-    assert rows is not None and of is not None
-    part = part.repeated(table.batch_size)
+    part, judges = _parts(completed, settings, source, validation)
+    share = (part.facts().rows or 1) / (source.facts().rows or 1)
+    part = part.repeated(completed.table.batch_size)
     trials = _Trials(_quiet(settings), part, judges, train, evaluate, listener)
-    return _choose(completed, trials, rows / of)
+    return (_choose if completed.table.end is None else _in_time)(completed, trials, share)
 
 
-def _parts(model: Tabular, settings: RunSettings, source: Input) -> tuple[Input, Input]:
+def _parts(
+    model: Tabular, settings: RunSettings, source: Input, validation: Input | None
+) -> tuple[Input, Input]:
+    """Return the rows that trials train on, and the rows that judge them, which a chosen end makes needless."""
     facts, table = source.facts(), model.table
     assert table is not None and facts.label is not None and facts.rows is not None
+    if validation is not None or table.end is not None:
+        return source, source if validation is None else model.learning(validation)
     classes = None if table.limits else facts.values_of(facts.label.name)
     trained, held = split(facts.rows, model.validation, settings.seed or 0, classes)
     return source.subset(trained), source.subset(held)
@@ -160,7 +148,7 @@ def _choose(model: Tabular, trials: _Trials, share: float) -> Tabular:
     return chosen.with_table(end=ends_of(table.steps)[best - 1])
 
 
-def _in_time(model: Tabular, trials: _Trials) -> Tabular:
+def _in_time(model: Tabular, trials: _Trials, _share: float) -> Tabular:
     """Time some steps, and let the model train the steps for which there is time."""
     table, limit_s = model.table, model.time_limit_s
     assert table is not None and table.end is not None and limit_s is not None
@@ -190,6 +178,13 @@ def _gain(rows: int | None) -> float:
     return max(_LEAST_GAIN, 2 / math.sqrt(max(1, rows or 1)))
 
 
+def _is_again(model: Tabular, table: Table, source: Input) -> bool:
+    """Return whether a model is at its end, and no session has completed it; InputError for other columns."""
+    assert table.end is not None
+    _check_columns(table, source, model.weight_column)
+    return model.learned is None and newest_step(model.model_dir) >= table.end
+
+
 def _check_columns(table: Table, source: Input, weight_column: str | None) -> None:
     facts = source.facts()
     label = None if facts.label is None else facts.label.name
@@ -202,6 +197,15 @@ def _check_columns(table: Table, source: Input, weight_column: str | None) -> No
                 argument="features",
                 value=name,
             )
+
+
+def _not_alone() -> ModelError:
+    return ModelError(
+        "This task of a cluster cannot choose the end of the training: this needs one process.",
+        "Train with `cluster` in run_config() from R, or give the model its `epochs` and no `time_limit_s`.",
+        argument="epochs",
+        value="NULL",
+    )
 
 
 def _no_choice(of: str) -> ArgumentError:
