@@ -87,10 +87,18 @@ import_bridge <- function() {
     {
       bridge <- reticulate::import_from_path("tfdistribute.bridge", path = path)
       bridge$start()
+      reg.finalizer(the, finish_backend, onexit = TRUE)
       bridge
     },
     error = abort_no_python
   )
+}
+
+# R ends without Python's functions for the end of a process.
+finish_backend <- function(...) {
+  if (identical(the$python_pid, Sys.getpid()) && reticulate::py_available()) {
+    tryCatch(call_backend("finish"), error = function(error) NULL)
+  }
 }
 
 # A forked R has Python's memory but neither its threads nor TensorFlow's, so the first step would wait forever.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from support.buckets import Store, azure_store, google_store, s3_store
 from tfdistribute import storage
 from tfdistribute.errors import BackendError, InputError
 from tfdistribute.inputs.files.files import find_files
+from tfdistribute.storage import buckets
 
 
 @pytest.fixture(scope="module")
@@ -155,3 +158,39 @@ def test_a_scheme_that_nothing_reads_is_named() -> None:
     with pytest.raises(BackendError, match="which nothing installed reads") as caught:
         storage.of("moon://a/b")
     assert "s3://, gs://, az:// and hdfs://" in str(caught.value.remedy)
+
+
+@pytest.mark.parametrize(
+    ("variables", "endpoint", "scheme"),
+    [
+        ({"AWS_ENDPOINT_URL": "http://store:9000"}, "store:9000", "http"),
+        # As TensorFlow's own file system reads them.
+        ({"S3_ENDPOINT": "store:9000"}, "store:9000", "https"),
+        ({"S3_ENDPOINT": "store:9000", "S3_USE_HTTPS": "0"}, "store:9000", "http"),
+        ({"S3_ENDPOINT": "http://old", "AWS_ENDPOINT_URL": "https://new"}, "new", "https"),
+    ],
+)
+def test_another_server_than_that_of_amazon_is_found_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], endpoint: str, scheme: str
+) -> None:
+    for name in [each for each in os.environ if each.startswith(("AWS_", "S3_"))]:
+        monkeypatch.delenv(name)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    made: list[dict[str, Any]] = []
+    module = SimpleNamespace(S3FileSystem=lambda **fields: made.append(fields))
+    monkeypatch.setattr(buckets, "arrow_module", lambda _: module)
+    buckets._found.cache_clear()
+    storage.of("s3://bucket/file")
+    buckets._found.cache_clear()
+    assert made == [{"endpoint_override": endpoint, "scheme": scheme}]
+
+
+def test_the_use_of_s3_ends_before_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[bool] = []
+    module = SimpleNamespace(ensure_s3_finalized=lambda: ended.append(True))
+    monkeypatch.setitem(sys.modules, "pyarrow.fs", module)
+    buckets.finish()
+    monkeypatch.delitem(sys.modules, "pyarrow.fs")
+    buckets.finish()
+    assert ended == [True]

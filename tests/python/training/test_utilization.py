@@ -212,3 +212,23 @@ def test_without_a_gpu_nothing_is_sampled(monkeypatch: pytest.MonkeyPatch, reaso
 )
 def test_use_is_shown_where_it_matters(values: dict[str, float], text: str):
     assert in_words(values) == text
+
+
+@pytest.mark.usefixtures("tensorflow")
+def test_an_iterator_that_no_step_reads_need_not_be_initialized(tmp_path: Path):
+    v1 = tf.compat.v1
+
+    def rows() -> Any:
+        unread = v1.data.make_initializable_iterator(tf.data.Dataset.range(9)).get_next()
+        labels = v1.data.make_one_shot_iterator(tf.data.Dataset.range(9).batch(4)).get_next()
+        return {"unread": unread}, labels
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        weight = v1.get_variable("w", initializer=0.5)
+        loss = tf.reduce_mean(tf.square(weight - tf.cast(labels, tf.float32)))
+        train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss, v1.train.get_global_step())
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    described = models.model("custom", tmp_path, model_fn=model_fn)
+    history = train(described, settings(), from_function(rows), steps=2)
+    assert list(history.steps) == [1, 2]

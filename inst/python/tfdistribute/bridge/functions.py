@@ -22,6 +22,7 @@ from tfdistribute.launch.warm_pool import session
 from tfdistribute.models import FeatureColumn, Model, parse_example_spec_with_label, safe_key
 from tfdistribute.models.feature_columns import new_labels
 from tfdistribute.run_config import RunSettings, build_run_config
+from tfdistribute.storage import buckets
 from tfdistribute.training import verification
 from tfdistribute.training.hooks import HookContext, as_hooks, read_hooks
 from tfdistribute.training.multi_worker.idle_process import await_task
@@ -255,6 +256,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "explain_difference": verification.explain_difference,
     "export_keras_model": _of_model(training.export_keras_model),
     "export_savedmodel": _export_savedmodel,
+    "finish": buckets.finish,
     "free_ports": free_ports,
     "idle_processes": session.waiting_states,
     "input_layer": _input_layer,

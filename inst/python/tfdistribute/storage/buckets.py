@@ -28,7 +28,7 @@ _PACKAGES_OF_AZURE = "azure-storage-blob azure-identity"
 _BUCKETS = ("s3", "gs", *OF_AZURE)
 # Their files have the paths in their addresses.
 _BY_PATH = ("file", "hdfs", "viewfs")
-_VARIABLES = ("AWS_", "AZURE_", "GOOGLE_", "STORAGE_EMULATOR_HOST")
+_VARIABLES = ("AWS_", "S3_", "AZURE_", "GOOGLE_", "STORAGE_EMULATOR_HOST")
 _BUFFER_BYTES, _READ_BYTES, _RETRY_S = 1 << 20, 1 << 24, 30
 
 _NO_BUCKET = re.compile(r"NO_SUCH_BUCKET|(bucket|container) does not exist", re.IGNORECASE)
@@ -260,6 +260,13 @@ def find(path: str) -> Bucket:
         ) from error
 
 
+def finish() -> None:
+    """End the use of S3, as pyarrow wants before a process ends. R ends without Python's functions for the end."""
+    used = sys.modules.get("pyarrow.fs")
+    if used is not None:
+        used.ensure_s3_finalized()
+
+
 @functools.lru_cache(maxsize=8)
 def _found(root: str, variables: tuple[tuple[str, str], ...]) -> Bucket:
     fs, environment = arrow_module("pyarrow.fs"), dict(variables)
@@ -268,7 +275,11 @@ def _found(root: str, variables: tuple[tuple[str, str], ...]) -> Bucket:
     if root.startswith(OF_AZURE):
         return _Containers(_account(urlsplit(root).netloc, environment))
     if root.startswith("s3"):
-        url = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
+        # TensorFlow's own file system read the others.
+        old, is_plain = environment.get("S3_ENDPOINT"), environment.get("S3_USE_HTTPS") == "0"
+        if old and "://" not in old:
+            old = f"{'http' if is_plain else 'https'}://{old}"
+        url = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL") or old
         return Bucket(fs.S3FileSystem(**_endpoint(url)))
     endpoint = _endpoint(environment.get("STORAGE_EMULATOR_HOST"))
     limit = dt.timedelta(seconds=_RETRY_S)

@@ -36,13 +36,16 @@ def measured(spec: Any, batch: Any) -> Any:
     strategy = type(tf.distribute.get_strategy()).__name__
     if "ParameterServer" in strategy or "TPU" in strategy:
         return spec
-    if not any(each.type in _ITERATORS for each in graph.get_operations()):
+    needed = set(walk.ancestors([spec.train_op, spec.loss]))
+    if not any(each.type in _ITERATORS for each in needed):
         return spec
     scope = _SCOPE.format(len(waited_seconds(graph)))
     with tf.name_scope(scope), tf.device("/cpu:0"):
         begun = tf.timestamp()
-        # A batch may lack labels, and an input function may return Python's numbers.
-        with tf.control_dependencies(walk.tensors_in(batch)):
+        # A batch may lack labels, and an input function may return Python's numbers, or iterators that no step reads.
+        with tf.control_dependencies(
+            [each for each in walk.tensors_in(batch) if each.op in needed]
+        ):
             received = tf.timestamp()
         variable = raw.VarHandleOp(dtype=tf.float64, shape=[], shared_name=scope)
         zero = tf.zeros([], tf.float64)
