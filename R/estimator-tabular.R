@@ -26,8 +26,8 @@
 #' cluster train on all rows. A message and the notes of the history report the choice.
 #'
 #' A later [train()] of the model learns from its rows with the columns, levels and scales of the first training, and
-#' takes as many cycles of the learning rate, or the model's `epochs`. It chooses nothing, so the validation rows and
-#' `time_limit_s` have no effect on it. An interrupted training continues to its end instead. To begin anew, give the
+#' takes as many cycles of the learning rate, or the model's `epochs`. It chooses no end by validation rows, but
+#' keeps to `time_limit_s`. An interrupted training continues to its end instead. To begin anew, give the
 #' model another `model_dir`.
 #' @param hidden_units Units of each hidden layer, counts.
 #' @param ensemble Networks that train together and whose mean is the model, a count. NULL for 4 up to 4,000 rows, 2 up
