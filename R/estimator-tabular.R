@@ -48,14 +48,14 @@
 #'   `"error"` rejects them.
 #' @param time_limit_s Seconds that the training should take, a number. It is compared with the time of the steps
 #'   so far, so the linear model takes all its steps in any case. With `epochs`, or without a validation, the time of
-#'   some steps determines how many steps there are, at most those of `epochs`. NULL sets no limit.
+#'   some steps determines how many steps of the `epochs` are trained. NULL sets no limit.
 #' @param loss `"squared_error"`, or `"poisson"` for counts: predictions are then positive, and the layers learn their
 #'   logarithm.
 #' @param quantiles Quantiles to predict in place of the mean, increasing numbers between 0 and 1, or NULL. Predictions
 #'   are then a list of vectors, with a number for each quantile, in order. `loss` is not used.
 #' @param clip Whether predictions are at least the least and at most the largest response of the training, TRUE or
 #'   FALSE. Layers are unreliable beyond the rows that they learned from. With FALSE, predictions may exceed the
-#'   responses, for example those of a trend. The setting matters when the model predicts, so you can describe a trained
+#'   responses, for example in a trend. The setting matters when the model predicts, so you can describe a trained
 #'   model again with another one.
 #' @inheritParams linear_estimators
 #' @returns A description of class `tfdistribute_tabular_regressor_estimator` or

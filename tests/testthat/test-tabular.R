@@ -74,6 +74,8 @@ test_that("the processes of a cluster train to the end that the session chooses"
   expect_identical(found$global_step, as.integer(found$length$end))
   expect_gt(length(found$length$losses), 1)
   expect_match(format(found), "steps of 16 rows, losses of the validation: ", all = FALSE)
+  expect_equal(found$limits, range(mtcars$mpg), tolerance = 1e-6)
+  expect_match(format(found), "predictions: 10.4 to 33.9, the responses", all = FALSE)
 })
 
 test_that("missing values become NaN, or a label of their own", {

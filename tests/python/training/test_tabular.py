@@ -56,6 +56,9 @@ def test_rows_are_enough_for_a_regressor(tensorflow: Any, tmp_path: Path) -> Non
     # Predictions stay within the responses of the training.
     far = prices(described, rows(x=100 * X))
     assert PRICE.min() <= far.min() <= far.max() <= PRICE.max()
+    assert "stay between" in history.notes[0]
+    free = regressor(tmp_path, clip=False)
+    assert prices(free, rows(x=100 * X)).max() > PRICE.max()
     metrics = evaluate(described, RunSettings(), rows())
     assert metrics["average_loss"] == pytest.approx(np.mean(residuals**2), rel=1e-3)
 

@@ -53,7 +53,7 @@ def row_weights(facts: InputFacts, name: str | None) -> Values | None:
 
 
 def weighted_rows(source: Input, name: str | None) -> Input:
-    """Return the same rows, if they are in memory without those of weight 0; InputError as ``row_weights``."""
+    """Return the rows, without rows of weight 0 if they are in memory; InputError as ``row_weights``."""
     weights = row_weights(source.facts(), name)
     if weights is None or weights.all():
         return source
