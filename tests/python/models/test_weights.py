@@ -20,6 +20,7 @@ from tfdistribute.models.weights import quantiles
 from tfdistribute.run_config import RunSettings
 from tfdistribute.storage.buckets import arrow_module
 from tfdistribute.training.evaluate import evaluate
+from tfdistribute.training.model_directory import ModelDirectory
 from tfdistribute.training.tabular import choice
 from tfdistribute.training.train import train
 
@@ -212,7 +213,6 @@ def test_every_regressor_weighs_the_scale_of_the_response(way: str) -> None:
     np.testing.assert_allclose(scale(MIXED, way), scale(REPEATED, None), rtol=1e-12)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "response", "way"),
     [("tabular_regressor", "y", "weights"), ("tabular_classifier", "class", "weight_column")],
@@ -231,7 +231,6 @@ def test_rows_of_weight_0_do_not_change_the_trained_model(
     assert found[0] == found[1]
 
 
-@pytest.mark.slow
 def test_validation_rows_are_weighted(tensorflow: Any, tmp_path: Path) -> None:
     kind, response = "tabular_classifier", "class"
     chosen: list[tuple[float, ...]] = []
@@ -245,7 +244,7 @@ def test_validation_rows_are_weighted(tensorflow: Any, tmp_path: Path) -> None:
         judges = rows(validation, response, "weight_column")
         train(described, SEED, source, validation=judges)
         table = described.complete_from_signature(
-            choice.ModelDirectory(str(tmp_path / name)).structure
+            ModelDirectory(str(tmp_path / name)).structure
         ).table
         chosen.append(table.losses)
     # Of more rows, a smaller gain is no chance, so that more cycles may be tried.

@@ -57,7 +57,7 @@ def choose_end(
         own = "`validation` 0" if model.epochs is None else f"`epochs` {model.epochs}"
         raise _no_choice(f"a model with {own}")
     known = as_trained(model)
-    if known.table is None or known.table.end is None:
+    if alone or known.table is None or known.table.end is None:
         source = known.learning(source)
     completed: Any = known.complete_from_input(source.facts())
     completed.check(source.facts())
