@@ -127,14 +127,11 @@ predict.tfdistribute_estimator <- function(
   if (as_iterable) {
     return(next_prediction(answer, check_flag(yield_single_examples), classes))
   }
-  predictions <- prediction_tibble(answer, classes)
   if (!is.null(type)) {
-    typed_predictions(predictions, type, object, classes)
-  } else if (simplify) {
-    predictions
-  } else {
-    rows_of(predictions)
+    return(typed_predictions(prediction_tibble(answer), type, object, classes$names))
   }
+  predictions <- prediction_tibble(answer, classes)
+  if (simplify) predictions else rows_of(predictions)
 }
 
 check_not_in_spark <- function(...) {
@@ -182,7 +179,7 @@ hidden_outputs <- c("all_classes", "all_class_ids")
 # The names of the classes, and whether they are numbers, as in the response of a tabular model.
 classes_of_model <- function(model_dir) {
   facts <- call_backend("model_facts", model_dir = model_dir)
-  list(names = facts$classes, are_numbers = isTRUE(facts$learned$has_numbers_as_classes))
+  list(names = facts$classes, are_numbers = facts$learned$has_numbers_as_classes)
 }
 
 # The columns of tfestimators first, in its order, then other outputs of the model.
@@ -194,7 +191,7 @@ prediction_tibble <- function(columns, classes = NULL) {
   if (is.list(probabilities) && lengths(probabilities[1]) == length(classes$names)) {
     predictions$probabilities <- lapply(probabilities, `names<-`, classes$names)
   }
-  if (is.character(predictions[["classes"]]) && classes$are_numbers) {
+  if (is.character(predictions[["classes"]]) && isTRUE(classes$are_numbers)) {
     predictions$classes <- utils::type.convert(predictions$classes, as.is = TRUE)
   }
   predictions

@@ -156,6 +156,7 @@ def test_converted_models_read_the_same_values(
 CLASSES = {
     "years": [2017, 2018, 2019, 2020],
     "codes": [20_000, 40_000, 60_000],
+    "days": [20_240_131, 20_240_132, 20_240_133],
     "signs": [-1, 1],
     "positions": [0, 1, 2],
     "without a zero": [1, 2],

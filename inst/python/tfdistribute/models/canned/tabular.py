@@ -326,6 +326,10 @@ class TabularClassifier(Tabular, Classifier, kind="tabular_classifier"):
         temperature = self.table and self.table.temperature
         return program.op("divide", mean, temperature or 1.0)
 
+    def types_read(self) -> ReadTypes:
+        # 32 bits round classes such as 20240131.
+        return {**super().types_read(), None: "double"}
+
     def complete_from_input(self, facts: InputFacts) -> Model:
         known = self if self.learned is not None else self._with_classes(facts)
         completed = super(TabularClassifier, known).complete_from_input(facts)
