@@ -37,8 +37,12 @@ CITY = random.integers(0, 12, size=ROWS)
 KIND = random.integers(0, 3, size=ROWS)
 FEATURES: dict[str, Any] = {
     "x": X,
-    # Layers must have other names.
+    # Inputs, layers and operations must have other names.
     "dense_1": Z,
+    "city_0": -X,
+    "subtract": X[::-1],
+    "multiply_1": Z[::-1],
+    "concatenate": X * Z,
     "year": random.integers(1990, 2020, ROWS).astype("int32"),
     "city": Factor(CITY, [f"city {each}" for each in range(12)]),
     "city2": Factor(KIND, ["a", "b", "c"]),

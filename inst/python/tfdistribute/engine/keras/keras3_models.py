@@ -8,7 +8,7 @@ import sys
 import warnings
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from tfdistribute.engine.keras import overrides
@@ -99,13 +99,21 @@ def is_imported() -> bool:
 
 
 @contextlib.contextmanager
-def fresh_names() -> Iterator[None]:
+def fresh_names(taken: Collection[str] = ()) -> Iterator[None]:
+    """Let Keras number operations from the start inside the block, with names apart from those that are ``taken``."""
     state = sys.modules.get("keras.src.backend.common.global_state")
     if state is None:
         yield
         return
     before = state.get_global_attribute("object_name_uids")
-    state.set_global_attribute("object_name_uids", defaultdict(int))
+    # The number of the next operation of each name.
+    numbers = defaultdict[str, int](int)
+    for name in taken:
+        base, _, number = name.rpartition("_")
+        numbers[name] = max(numbers[name], 1)
+        if base and number.isdecimal():
+            numbers[base] = max(numbers[base], int(number) + 1)
+    state.set_global_attribute("object_name_uids", numbers)
     try:
         yield
     finally:

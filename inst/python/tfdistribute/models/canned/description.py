@@ -103,7 +103,7 @@ class Canned(Model):
     def as_keras_model(self, known: TrainedFeatures, read: Callable[[str], Any]) -> Any:
         keras = engine.keras.keras_3()
         program = self.keras_program(known)
-        with engine.keras.fresh_names():
+        with engine.keras.fresh_names(program.names):
             model = program.make_model(keras)
         program.set_weights(model, read)
         return model

@@ -49,14 +49,17 @@ class Program:
 
     Args:
         is_portable: Whether to use only operations that ONNX has.
-        features: Names that no layer may have, because inputs have them.
+        features: Names that no other input and no layer may have.
+
+    Attributes:
+        names: Names of features, other inputs and layers, each of which Keras and ONNX need once.
     """
 
     logits: Result
 
     def __init__(self, is_portable: bool = False, features: Collection[str] = ()) -> None:
         self.is_portable = is_portable
-        self._features = features
+        self.names = set(features)
         self.statements: list[Statement] = []
         self.inputs: dict[str, Result] = {}
         self.outputs: dict[str, Result] = {}
@@ -71,7 +74,7 @@ class Program:
     def encoded(
         self, feature: str, width: int, vocabulary: Sequence[Any], missing: Any, default: int
     ) -> Result:
-        name = f"{feature}_{len(self.encoders)}"
+        name = self._unused(f"{feature}_{len(self.encoders)}")
         numbers = {missing: 0} | {value: number for number, value in enumerate(vocabulary, 1)}
         self.encoders[name] = Encoder(feature, numbers, default)
         return self.input(name, "int64", width)
@@ -86,8 +89,8 @@ class Program:
         weights: Callable[[Read], list[Any]] | None = None,
         **settings: Any,
     ) -> Result:
-        while settings.get("name") in self._features:
-            settings["name"] += "_"
+        if "name" in settings:
+            settings["name"] = self._unused(settings["name"])
         if weights is not None:
             self.weights[settings["name"]] = weights
         words = "_".join(re.findall("[A-Z]+[a-z]+", kind)).lower()
@@ -118,6 +121,12 @@ class Program:
             layer = model.get_layer(name)
             pairs = zip(weights(read), layer.weights, strict=True)
             layer.set_weights([value.reshape(weight.shape) for value, weight in pairs])
+
+    def _unused(self, name: str) -> str:
+        while name in self.names:
+            name += "_"
+        self.names.add(name)
+        return name
 
     def _add(
         self, hint: str, function: Any, inputs: tuple[Any, ...], settings: Mapping[str, Any]
