@@ -174,8 +174,8 @@ abort_offset <- function(offset) {
     "input",
     problem = "`{deparse1(offset)}` in the formula is an offset, which models do not have.",
     remedy = c(
-      "For a regression, subtract it from the response, as in I(y - {deparse1(offset[[2]])}) ~ x, ",
-      "and add it to the predictions."
+      "For numbers, subtract it from the response, as in I(y - {deparse1(offset[[2]])}) ~ x, and add it to the ",
+      "predictions. For counts with an exposure e, learn the rate with e as weights, as in I(y / e) ~ x."
     ),
     argument = "object",
     value = deparse1(offset)

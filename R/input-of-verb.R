@@ -96,7 +96,7 @@ rows_as_trained <- function(x, object, verb, ...) {
   features <- read_features(object, as.character(unlist(known$features)), verb)
   response <- if (verb != "predict") known$response
   if (!is_spark_table(x)) {
-    x <- with_known_sparse(x, features)
+    x <- with_typed_missing(with_known_sparse(x, features), known$kinds)
     features <- setdiff(features, values_name(sparse_names(x)))
     terms <- known$terms[setdiff(
       intersect(names(known$terms), c(features, response)),
@@ -118,6 +118,24 @@ rows_as_trained <- function(x, object, verb, ...) {
     weights = tidyselect::all_of(if (verb != "predict") known$weights),
     !!!settings
   ))
+}
+
+# R's own NA is logical, whatever a column holds in other rows.
+with_typed_missing <- function(data, kinds) {
+  types <- list(
+    numbers = as.double,
+    labels = as.character,
+    dates = as.Date,
+    times = as.POSIXct
+  )
+  for (name in intersect(names(kinds), names(data))) {
+    values <- data[[name]]
+    as_type <- types[[kinds[[name]]]]
+    if (is.logical(values) && is.null(dim(values)) && all(is.na(values)) && !is.null(as_type)) {
+      data[[name]] <- as_type(values)
+    }
+  }
+  data
 }
 
 check_trained_features <- function(data, features, verb) {

@@ -122,7 +122,10 @@ tries(input_fn(mpg ~ wt + 0, mtcars), input_fn(mpg ~ wt, mtcars))
 tries(input_fn(mpg ~ log(3), mtcars), input_fn(mpg ~ log(wt), mtcars))
 tries(
   input_fn(y ~ x + offset(z), data.frame(x = 1:2, y = 1:2, z = 1:2)),
-  input_fn(I(y - z) ~ x, data.frame(x = 1:2, y = 1:2, z = 1:2))
+  {
+    input_fn(I(y - z) ~ x, data.frame(x = 1:2, y = 1:2, z = 1:2))
+    input_fn(I(y / e) ~ x, data.frame(x = 1:2, y = 1:2, e = 1:2), weights = e)
+  }
 )
 tries(
   input_fn(y ~ "a b" * x, data.frame(y = 1:3, "a b" = 1:3, x = 1:3, check.names = FALSE)),

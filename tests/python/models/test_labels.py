@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tfdistribute.columns import ColumnFacts, InputFacts
@@ -130,6 +132,40 @@ def test_classes_counted_from_one_are_a_factor_not_one_class_more() -> None:
         assert caught.value.remedy is not None
         assert said in caught.value.remedy
         assert "n_classes =" not in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("kind", "label", "values"),
+    [
+        ("tabular_regressor", ColumnFacts("y", "float", (2,)), None),
+        ("tabular_regressor", ColumnFacts("y", "string"), None),
+        ("tabular_classifier", ColumnFacts("y", "float", (2,)), None),
+        ("tabular_classifier", ColumnFacts("y", "date"), [1.0, 2.0]),
+        ("tabular_classifier", ColumnFacts("y", "float"), [0.0, 0.5, 1.0]),
+        ("tabular_classifier", ColumnFacts("y", "float"), [3.0, 3.0]),
+        ("tabular_classifier", ColumnFacts("y", "string"), ["a", "a"]),
+        ("tabular_classifier", ColumnFacts("y", "string"), ["", "a"]),
+        ("tabular_classifier", ColumnFacts("y", "string", (), ("", "a")), ["", "a"]),
+    ],
+)
+def test_a_tabular_model_offers_no_argument_that_it_lacks(
+    kind: str, label: ColumnFacts, values: list[Any] | None
+) -> None:
+    lacking = ("label_dimension", "label_vocabulary", "n_classes")
+    described = model(kind)
+    held = None if values is None else {"y": np.array(values), "x": np.zeros(len(values))}
+    given = replace(facts(label), values=None if held is None else held.__getitem__)
+    with pytest.raises(InputError) as caught:
+        (described if held is None else described.complete_from_input(given)).check(given)
+    shown = f"{caught.value.problem} {caught.value.remedy}"
+    assert caught.value.remedy
+    assert not [name for name in lacking if name in shown]
+
+
+def test_a_tabular_model_offers_no_vocabulary_for_a_new_label() -> None:
+    named = model("tabular_classifier", n_classes=2, label_vocabulary=["no", "yes"])
+    ((_, names),) = named.accepted_values(facts(ColumnFacts("y", "string")), needs_label=True)
+    assert "label_vocabulary" not in str(names.error(["perhaps"], "row 3").remedy)
 
 
 def test_a_classifier_accepts_the_names_of_its_classes() -> None:

@@ -29,7 +29,10 @@ def require_label(facts: InputFacts) -> ColumnFacts | None:
     return facts.label
 
 
-def check_regression_label(facts: InputFacts, label_dimension: int) -> None:
+def check_regression_label(
+    facts: InputFacts, label_dimension: int, argument: str | None = "label_dimension"
+) -> None:
+    """Check the response of a regressor, whose ``argument`` is None if users cannot give its width."""
     label = require_label(facts)
     if label is None:
         return
@@ -42,7 +45,7 @@ def check_regression_label(facts: InputFacts, label_dimension: int) -> None:
             argument="response",
             value=label.name,
         )
-    _check_width(label, label_dimension, "label_dimension")
+    _check_width(label, label_dimension, argument, "regressor")
 
 
 def response_scale(
@@ -73,7 +76,7 @@ def check_class_label(
     label = require_label(facts)
     if label is None:
         return
-    _check_width(label, 1, None)
+    _check_width(label, 1, None, "classifier")
     if label.type == "string":
         if vocabulary is None:
             raise InputError(
@@ -122,10 +125,21 @@ def check_vocabulary(n_classes: int, vocabulary: tuple[str, ...] | None) -> None
         )
 
 
+def check_no_empty_label(response: str, names: Sequence[str]) -> None:
+    if "" in names:
+        raise InputError(
+            f'The response "{response}" has the empty label "", which TensorFlow takes for a missing one.',
+            'Give these rows another label, such as "none", or remove them.',
+            argument="response",
+            value="",
+        )
+
+
 def occurring_classes(label: ColumnFacts, values: Any) -> tuple[str, ...]:
     """Return the names of the classes that occur in numbers or strings; InputError for fractions or one class."""
     if label.type == "string":
         names = label.levels or tuple(sorted(set(values.tolist())))
+        check_no_empty_label(label.name, names)
     else:
         numbers = np.unique(values)
         fractions = numbers[np.trunc(numbers) != numbers]
@@ -142,13 +156,21 @@ def occurring_classes(label: ColumnFacts, values: Any) -> tuple[str, ...]:
     return names
 
 
-def class_names(response: str, vocabulary: tuple[str, ...], as_numbers: bool = False) -> Accepted:
+def class_names(
+    response: str,
+    vocabulary: tuple[str, ...],
+    as_numbers: bool = False,
+    argument: str | None = "label_vocabulary",
+) -> Accepted:
+    """Return the labels that a model accepts, whose ``argument`` is None if users cannot give them."""
+    more = "Train a new model" if argument is None else f"Give the model all labels as `{argument}`"
+
     def error(found: Sequence[Any], place: str) -> InputError:
         first = found[0] if isinstance(found[0], str) or found[0] % 1 else int(found[0])
         return InputError(
             f'The response "{response}" has the label {show_values([first])} in {place}, but the model\'s '
             f"{len(vocabulary)} classes are {show_values(vocabulary)}.",
-            "Give the model all labels as `label_vocabulary`, or drop the rows.",
+            f"{more}, or drop the rows.",
             argument="response",
             value=str(found[0]),
         )
@@ -190,13 +212,13 @@ def _fraction(label: ColumnFacts, value: float) -> InputError:
     )
 
 
-def _check_width(label: ColumnFacts, width: int, argument: str | None) -> None:
+def _check_width(label: ColumnFacts, width: int, argument: str | None, kind: str) -> None:
     given = math.prod(label.shape)
     if given == width:
         return
     if argument is None:
         raise InputError(
-            f'The response "{label.name}" has {given} values per row, but a classifier takes one.',
+            f'The response "{label.name}" has {given} values per row, but a {kind} takes one.',
             "Give one column as response.",
             argument="response",
             value=label.name,

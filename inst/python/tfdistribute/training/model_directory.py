@@ -183,7 +183,7 @@ class ModelDirectory:
             return None
         named = {name: self._signed.get(name) for name in ("response", "weights")}
         types = [feature.type for feature in features.values()]
-        learned = {"replacements": self.replacements, "terms": self.terms}
+        learned = {"replacements": self.replacements, "terms": self.terms, "kinds": self.kinds}
         return {"features": list(features), "types": types, **named, **learned}
 
     @property

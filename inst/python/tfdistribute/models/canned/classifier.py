@@ -15,6 +15,7 @@ from tfdistribute.models.description import (
 )
 from tfdistribute.models.labels import (
     check_class_label,
+    check_no_empty_label,
     check_vocabulary,
     class_names,
 )
@@ -61,7 +62,8 @@ class Classifier(Canned):
         label, values = facts.label, super().accepted_values(facts, needs_label)
         if not needs_label or self.label_vocabulary is None or label is None:
             return values
-        named = class_names(label.name, self.label_vocabulary, label.type != "string")
+        argument = self.argument("label_vocabulary")
+        named = class_names(label.name, self.label_vocabulary, label.type != "string", argument)
         return [*values, (label.name, named)]
 
     def complete_from_input(self, facts: InputFacts) -> Model:
@@ -72,6 +74,7 @@ class Classifier(Canned):
             return replace(weighted, label_vocabulary=LOGICAL)
         if label.type != "string" or label.levels is None:
             return weighted
+        check_no_empty_label(label.name, label.levels)
         if len(label.levels) != self.n_classes:
             raise ModelError(
                 f'`n_classes` is {self.n_classes}, but the response "{label.name}" has {len(label.levels)} levels.',

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -47,6 +47,8 @@ class Canned(Model):
     loss_reduction: LossReduction = "sum_over_batch_size"
     warm_start_from: WarmStart | None = None
 
+    decided_by_rows: ClassVar[frozenset[str]] = frozenset()
+
     def __post_init__(self) -> None:
         super().__post_init__()
         for argument, columns in self.columns().items():
@@ -58,6 +60,11 @@ class Canned(Model):
             "feature_columns",
             "feature",
         )
+
+    @classmethod
+    def argument(cls, field: str) -> str | None:
+        """Return the name of a field for a remedy; None if users cannot give it, because the rows decide it."""
+        return None if field in cls.decided_by_rows else field
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
         raise NotImplementedError
@@ -283,7 +290,7 @@ class Regressor(Canned):
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         super().check(facts, needs_label)
         if needs_label:
-            check_regression_label(facts, self.label_dimension)
+            check_regression_label(facts, self.label_dimension, self.argument("label_dimension"))
 
     def structure(self) -> dict[str, Any]:
         scale = {} if self.response_scale is None else {"response_scale": self.response_scale}

@@ -64,6 +64,7 @@ class Tabular(Canned):
     time_limit_s: Annotated[float, Ge(0)] | None = None
     learned: Annotated[str | None, Fact.INTERNAL, Fact.NAME] = None
 
+    decided_by_rows = frozenset({"label_dimension", "label_vocabulary", "n_classes"})
     activation: ClassVar[ActivationName] = "selu"
     usual_rate = 0.04
 

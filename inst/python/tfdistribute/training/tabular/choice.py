@@ -87,6 +87,11 @@ def _parts(
     assert table is not None and facts.label is not None and facts.rows is not None
     if validation is not None or table.end is not None:
         return source, source if validation is None else model.learning(validation)
+    if facts.rows < 2:
+        raise InputError(
+            "The input has one row, and a tabular model sets rows apart to choose the end of its training.",
+            "Give more rows, or the number of epochs, as in tabular_regressor(epochs = 20).",
+        )
     classes = None if table.limits else facts.values_of(facts.label.name)
     trained, held = split(facts.rows, model.validation, settings.seed or 0, classes)
     return source.subset(trained), source.subset(held)
