@@ -17,7 +17,7 @@ demo: ## Train on real data by two processes while a third evaluates, and compar
 	@tools/setup demo
 	@tools/env Rscript inst/examples/diamonds-cluster.R
 
-test: install ## Prove what README promises, by tests of both languages (about 10 minutes)
+test: install ## Prove what README promises, by tests of both languages (at most 11 minutes of processor time)
 	@tools/check --test
 
 test-r: install ## Run the R tests (FILTER=name runs the files whose name contains it)
@@ -53,7 +53,7 @@ docs: environment ## Write R/schema.R, arguments of new fields, man/ and NAMESPA
 check: install ## Lint, test, and R CMD check; says how long each took
 	@tools/check
 
-check-all: install ## The same with every test: all pairs of model and strategy, all faults
+check-all: install ## The same with every test: all pairs of model and strategy, all faults, every TensorFlow
 	@tools/check --all
 
 check-bare: ## R CMD check as on CRAN's machines: nothing but R, an empty home, no network, no TensorFlow
@@ -63,7 +63,7 @@ chaos: environment ## Disturb jobs by faults drawn from a seed (RUNS=20 SEED=1; 
 	@CHAOS_RUNS="$(or $(RUNS),20)" CHAOS_SEED="$(or $(SEED),1)" CHAOS_LIMIT_S="$(or $(LIMIT_S),60)" \
 		tools/env python -m pytest -q -rP -m "" tests/python/launch/test_chaos.py
 
-bench: install ## Measure against plain Estimators, Keras and PyTorch (about 10 minutes)
+bench: install ## Measure against plain Estimators, Keras and PyTorch (about half an hour)
 	@tools/bench
 
 bench-quick: install ## The small model only, in fewer turns (about 2 minutes)
