@@ -9,7 +9,7 @@ pytest.importorskip("tensorflow")
 from support.micro_batches import same
 from support.random_states import PLACES, STATES, draw, step_of
 
-pytestmark = [pytest.mark.usefixtures("tensorflow"), pytest.mark.slow]
+pytestmark = pytest.mark.usefixtures("tensorflow")
 
 
 @pytest.mark.versions
