@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -143,3 +146,54 @@ def test_a_tensorflow_that_this_python_cannot_run_is_left_out_and_named(project:
     status, lines = check(project, "versions")
     assert status == 0
     assert "LEFT OUT: the tests with TensorFlow 2.15" in lines
+
+
+TESTS = """
+import time
+import pytest
+import support.plain
+
+support.plain.PLAIN_S = 0.2
+
+@pytest.fixture
+def tensorflow(): ...
+
+@pytest.fixture
+def devices(tensorflow): ...
+
+def test_quick(): ...
+
+def test_long():
+    end = time.process_time() + 0.5
+    while time.process_time() < end: ...
+
+@pytest.mark.slow
+def test_slow(): test_long()
+
+@pytest.mark.jobs
+def test_job(): ...
+
+def test_tensorflow(devices): ...
+"""
+
+
+def test_plain_tests_start_neither_tensorflow_nor_a_job_and_are_quick(tmp_path: Path) -> None:
+    (tmp_path / "test_few.py").write_text(TESTS, "utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = plain\n slow\n jobs\n", "utf-8")
+    command = [sys.executable, "-m", "pytest", "-p", "support.plain", "-rA", str(tmp_path)]
+    path = f"{ROOT}/tests/python:{ROOT}/inst/python"
+
+    def outcomes(marks: str) -> set[str]:
+        done = subprocess.run(
+            [*command, "-m", marks],
+            check=False,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        found = re.findall(r"^(PASSED|FAILED) \S*::test_(\w+)", done.stdout, re.MULTILINE)
+        return {f"{name} {outcome}" for outcome, name in found}
+
+    assert outcomes("plain") == {"quick PASSED", "long FAILED"}
+    assert outcomes("not plain") == {"slow PASSED", "job PASSED", "tensorflow PASSED"}
