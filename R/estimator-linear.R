@@ -24,9 +24,9 @@
 #'   and new categories begin with 0. Any other difference that changes the meaning of a weight, such as another
 #'   `center`, is an error.
 #' @param standardize_response Whether the model learns the response minus its mean, divided by its standard deviation,
-#'   TRUE or FALSE. Predictions, evaluations and `coef()` have the unit of the response, and only the losses of the
-#'   training do not. The first training computes both numbers from its rows, which must be in memory, and `model_dir`
-#'   keeps them. NULL standardizes if the first training has a formula and rows in memory.
+#'   TRUE or FALSE. Losses, predictions, evaluations and `coef()` have the unit of the response. The first training
+#'   computes both numbers from its rows, which must be in memory, and `model_dir` keeps them. Such a model reads the
+#'   response in 64 bits, and others in 32. NULL standardizes if the first training has a formula and rows in memory.
 #' @returns A description of class `tfdistribute_linear_regressor_estimator` or
 #'   `tfdistribute_linear_classifier_estimator`, and `tfdistribute_estimator`.
 #' @section Errors:
