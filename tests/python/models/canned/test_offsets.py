@@ -38,6 +38,8 @@ _RANDOM = np.random.default_rng(8)
 # Numbers of 10 bits after the point.
 X = np.round(_RANDOM.uniform(size=ROWS) * 2**10) / 2**10
 Y = 3 * X + np.round(_RANDOM.normal(size=ROWS) * 2**8) / 2**10
+# A tenth of the rows has a fill value, far from the others.
+FILLED = np.where(np.arange(ROWS) % 10, X, -(2.0**14))
 WEIGHTS = np.resize([1.0, 2.0, 3.0, 4.0], ROWS)
 SEED = RunSettings(seed=3)
 CLOSE: dict[str, Any] = {"rtol": 0, "atol": 2e-5}
@@ -80,16 +82,21 @@ MODELS: dict[str, Callable[[float], dict[str, Any]]] = {
     "dnn_linear_combined_classifier": _wide_and_deep,
     "tabular_classifier": lambda _: {**SMALL, "epochs": 8},
 }
-# Of tabular models: quantiles, and a linear model, which a validation chooses.
+# Of tabular models; one chooses its end, and one has fill values among its numbers.
 FURTHER: dict[str, dict[str, Any]] = {
+    "filled": {},
     "quantiles": {"quantiles": [0.1, 0.9]},
     "chosen": {"epochs": None, "batch_size": 96},
 }
 
 
+def _x(name: str) -> Any:
+    return FILLED if name == "filled" else X
+
+
 def _columns(name: str, of_x: float, of_y: float, **more: Any) -> dict[str, Any]:
     response = (Y.mean() < Y).astype(float) if "classifier" in name else Y + of_y
-    return {"x": X + of_x, "y": response, **more}
+    return {"x": _x(name) + of_x, "y": response, **more}
 
 
 def _in_memory(_folder: Path, columns: dict[str, Any], **fields: Any) -> Input:
@@ -136,7 +143,7 @@ def _trained(
         fields["standardize_response"] = True
     described = model(kind, folder / "model", **fields)
     epochs = {} if kind.startswith("tabular") else {"epochs": 8, "batch_size": 48}
-    columns = _columns(kind, of_x, of_y)
+    columns = _columns(name, of_x, of_y)
     train(described, SEED, SOURCES[source](folder, columns, shuffle=False, **epochs))
     return described
 
@@ -154,7 +161,7 @@ def _plain(outputs: dict[str, Any], described: Any, of_y: float) -> dict[str, An
 
 def _expected(name: str, trained: Train) -> dict[str, Any]:
     described = trained(name, 0.0, 0.0)
-    found = _predicted(described, in_memory(_columns(described.kind, 0.0, 0.0)))
+    found = _predicted(described, in_memory(_columns(name, 0.0, 0.0)))
     assert all(np.ptp(each) > 0.1 or "baseline" in name for each in found.values())
     return found
 
@@ -181,6 +188,7 @@ SAMPLE = [
     ("linear_regressor", 0.0, 1.7e9),
     ("dnn_classifier", 1e6, 0.0),
     ("quantiles", 0.0, 1e9),
+    ("filled", 1e6, 0.0),
 ]
 every_offset = sampled(("name", "of_x", "of_y"), _cases(), check=SAMPLE)
 
@@ -190,7 +198,7 @@ def test_predictions_keep_the_digits_of_every_source(
     tensorflow: Any, trained: Train, tmp_path: Path, name: str, of_x: float, of_y: float
 ) -> None:
     described, expected = trained(name, of_x, of_y), _expected(name, trained)
-    columns = _columns(described.kind, of_x, of_y)
+    columns = _columns(name, of_x, of_y)
     for make in SOURCES.values():
         found = _predicted(described, make(tmp_path, columns))
         _check(_plain(found, described, of_y), expected)
@@ -201,8 +209,8 @@ def test_evaluations_keep_the_digits_of_every_source(
     tensorflow: Any, trained: Train, tmp_path: Path, name: str, of_x: float, of_y: float
 ) -> None:
     described, plain = trained(name, of_x, of_y), trained(name, 0.0, 0.0)
-    wanted = evaluate(plain, RunSettings(), in_memory(_columns(plain.kind, 0.0, 0.0)))
-    columns = _columns(described.kind, of_x, of_y)
+    wanted = evaluate(plain, RunSettings(), in_memory(_columns(name, 0.0, 0.0)))
+    columns = _columns(name, of_x, of_y)
     for make in SOURCES.values():
         found = evaluate(described, RunSettings(), make(tmp_path, columns))
         shifted = {"label/mean", "prediction/mean"} if "regressor" in described.kind else set()
@@ -216,7 +224,7 @@ def test_conversions_keep_the_digits(
     tensorflow: Any, trained: Train, tmp_path: Path, name: str, of_x: float, of_y: float
 ) -> None:
     described, expected = trained(name, of_x, of_y), _expected(name, trained)
-    columns = {"x": X + of_x}
+    columns = {"x": _x(name) + of_x}
     keras_model = as_keras_model(described)
     names = list(keras_model.input)
     inputs = {
@@ -248,7 +256,7 @@ def test_onnx_keeps_the_digits(
 ) -> None:
     described, expected = trained(name, of_x, of_y), _expected(name, trained)
     path = export_savedmodel(described, RunSettings(), str(tmp_path / "onnx"), format="onnx")
-    found = computed(path, {"x": (X + of_x)[:, None]})
+    found = computed(path, {"x": (_x(name) + of_x)[:, None]})
     _check(_plain(found, described, of_y), expected)
 
 
@@ -266,7 +274,7 @@ def test_trainings_keep_the_digits_of_files(
 ) -> None:
     of_y = 0.0 if "classifier" in name else 1.7e9
     described = trained(name, 1.7e9, of_y, source)
-    found = _predicted(described, in_memory(_columns(described.kind, 1.7e9, of_y)))
+    found = _predicted(described, in_memory(_columns(name, 1.7e9, of_y)))
     _check(_plain(found, described, of_y), _expected(name, trained))
 
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 from tensorflow_estimator.python.estimator.canned import linear
 
@@ -32,11 +31,11 @@ class Network:
     """Columns, constants and sizes of the layers.
 
     Args:
-        numbers: Standardized numeric columns.
+        numbers: Numeric columns, each centered and scaled by its median and a robust scale.
         categories: Dense columns of categories.
         linear: Columns of the same categories for the linear model.
-        shift, stretch: Center and scale of each number relative to its mean and standard deviation.
-        farthest: Distance from the center to which each number is clipped.
+        shift, stretch: Median and robust scale of each number relative to its mean and standard deviation.
+        farthest: Robust scales to which each number is clipped.
         incomplete: Positions of numbers that were missing in rows of the training.
         cycles: Position of a date, and the factor and the offset that turn its number into a phase.
         ensemble: Number of networks, which share the embeddings. They learn side by side, and the model is their mean.
@@ -49,7 +48,7 @@ class Network:
     linear: Sequence[Any]
     shift: Sequence[float]
     stretch: Sequence[float]
-    farthest: Sequence[float]
+    farthest: float
     incomplete: Sequence[int]
     cycles: Sequence[tuple[int, float, float]]
     hidden_units: Sequence[int]
@@ -137,20 +136,19 @@ def _layers(network: Network, features: Any, width: int, dropout: Any) -> Any:
 
 def _read_numbers(network: Network, features: Any) -> tuple[Any, Any]:
     """Return the standardized numbers, and the robustly scaled ones, both with indicators of missing numbers."""
-    values = tf.keras.layers.DenseFeatures(network.numbers)(features)
-    missing = tf.math.is_nan(values)
+    robust = tf.keras.layers.DenseFeatures(network.numbers)(features)
+    missing = tf.math.is_nan(robust)
     # A missing number counts as the median.
-    shift, farthest = (np.array(each, np.float32) for each in (network.shift, network.farthest))
-    values = tf.where(missing, tf.zeros_like(values) + shift, values)
-    values = tf.clip_by_value(values, shift - farthest, shift + farthest)
-    robust = (values - shift) * list(network.stretch)
-    robust /= tf.sqrt(1 + tf.square(robust / CLIP))
+    robust = tf.where(missing, tf.zeros_like(robust), robust)
+    numbers = tf.clip_by_value(robust, -network.farthest, network.farthest)
+    values = numbers * list(network.stretch) + list(network.shift)
+    robust = numbers / tf.sqrt(1 + tf.square(numbers / CLIP))
     added: list[Any] = []
     if network.incomplete:
         added.append(tf.cast(tf.gather(missing, list(network.incomplete), axis=1), tf.float32))
     if network.cycles:
         places, factors, offsets = (list(each) for each in zip(*network.cycles, strict=True))
-        phases = 2 * math.pi * (tf.gather(values, places, axis=1) * factors + offsets)
+        phases = 2 * math.pi * (tf.gather(numbers, places, axis=1) * factors + offsets)
         added += [tf.sin(phases), tf.cos(phases)]
     return tf.concat([values, *added], 1), tf.concat([robust, *added], 1)
 

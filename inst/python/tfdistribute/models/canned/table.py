@@ -65,7 +65,7 @@ class Number:
     def column(self) -> Numeric:
         # A record without the number lacks it, as a row with NaN does.
         return Numeric(
-            self.name, default_value=(math.nan,), center=(self.mean,), scale=(self.spread,)
+            self.name, default_value=(math.nan,), center=(self.median,), scale=(self.scale,)
         )
 
 
@@ -129,11 +129,11 @@ class Table:
         numbers = self.numbers
         return {
             "shift": [(each.median - each.mean) / each.spread for each in numbers],
-            "stretch": [each.spread / each.scale for each in numbers],
-            "farthest": [_FARTHEST * each.scale / each.spread for each in numbers],
+            "stretch": [each.scale / each.spread for each in numbers],
+            "farthest": _FARTHEST,
             "incomplete": [place for place, each in enumerate(numbers) if each.incomplete],
             "cycles": [
-                (place, each.spread / period, each.mean / period % 1)
+                (place, each.scale / period, each.median / period % 1)
                 for place, each in enumerate(numbers)
                 for period in each.periods
             ],

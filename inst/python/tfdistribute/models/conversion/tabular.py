@@ -63,24 +63,22 @@ class TabularLayers:
 
     def _read_numbers(self) -> tuple[Result, Result]:
         program, constants = self.features.program, self.constants
-        shift, stretch, farthest = (
-            np.array(constants[name], "float32") for name in ("shift", "stretch", "farthest")
-        )
-        values = program.concatenate([each.numbers(self.features, "", "") for each in self.numbers])
-        missing = program.op("isnan", values)
-        values = program.op("where", missing, shift, values)
-        values = program.op("maximum", values, shift - farthest)
-        values = program.op("minimum", values, shift + farthest)
-        robust = program.op("multiply", program.op("subtract", values, shift), stretch)
-        squares = program.op("square", program.op("divide", robust, engine.tabular.CLIP))
-        robust = program.op("divide", robust, program.op("sqrt", program.op("add", squares, 1.0)))
+        shift, stretch = (np.array(constants[name], "float32") for name in ("shift", "stretch"))
+        given = program.concatenate([each.numbers(self.features, "", "") for each in self.numbers])
+        missing = program.op("isnan", given)
+        numbers = program.op("where", missing, 0.0, given)
+        numbers = program.op("maximum", numbers, -constants["farthest"])
+        numbers = program.op("minimum", numbers, constants["farthest"])
+        values = program.op("add", program.op("multiply", numbers, stretch), shift)
+        squares = program.op("square", program.op("divide", numbers, engine.tabular.CLIP))
+        robust = program.op("divide", numbers, program.op("sqrt", program.op("add", squares, 1.0)))
         added: list[Result] = []
         if constants["incomplete"]:
             which = program.op("take", missing, np.array(constants["incomplete"]), axis=1)
             added.append(program.op("cast", which, "float32"))
         if constants["cycles"]:
             places, factors, offsets = zip(*constants["cycles"], strict=True)
-            phases = program.op("take", values, np.array(places), axis=1)
+            phases = program.op("take", numbers, np.array(places), axis=1)
             phases = program.op("multiply", phases, np.array(factors, "float32"))
             phases = program.op("add", phases, np.array(offsets, "float32"))
             phases = program.op("multiply", phases, 2 * math.pi)
