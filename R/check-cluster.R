@@ -38,7 +38,6 @@
 #' @section Errors: `tfdistribute_argument_error` if an argument has the wrong type or is out of range. Mistakes in the
 #'   cluster are rows of the result.
 #' @inherit as_tf_config references
-#' @seealso `python -m tfdistribute check`, which does the same on the command line.
 #' @family clusters
 #' @examplesIf tfdistribute_available()
 #' check_cluster(address_cluster(

@@ -6,6 +6,8 @@ import json
 import os
 import random
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -398,3 +400,18 @@ def test_a_huge_cluster_is_refused_at_once():
     with pytest.raises(ClusterError, match="600000 tasks"):
         check_at_start(config)
     assert time.monotonic() - began < 10
+
+
+def test_a_check_takes_less_than_a_second_of_the_processor():
+    text = json.dumps({"cluster": {"worker": [A], "ps": [B]}})
+    code = f"from tfdistribute.cluster.checks import check_tf_configs as check\nprint(check([{text!r}]))"
+    before = os.times()
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    after = os.times()
+    assert "needs a chief to create its variables" in done.stdout
+    # Importing TensorFlow alone would take several. Other load on the machine does not count.
+    user, system = (
+        after.children_user - before.children_user,
+        after.children_system - before.children_system,
+    )
+    assert user + system < 1

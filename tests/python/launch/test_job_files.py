@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,6 @@ import pytest
 from support.fake_slurm import FakeSlurm
 from support.slurm_jobs import submit
 
-from tfdistribute.cli import job_text
-from tfdistribute.cli.job_console import JobConsole
 from tfdistribute.errors import TfdistributeError, TrainingError
 from tfdistribute.files import printable, without_colors
 from tfdistribute.launch import job_files, job_handle
@@ -117,23 +116,27 @@ def damaged(values: dict[str, Any], chance: random.Random) -> Any:
     return values
 
 
-def show_all(job: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> str:
-    """Show a job in each way that the command line and the pages have, and return the text."""
+def texts_of(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, list):
+        for each in value:
+            yield from texts_of(each)
+    elif isinstance(value, str):
+        yield value
+
+
+def read_all(job: dict[str, Any]) -> str:
+    """Read a job in each way that R and the pages have, and return all texts."""
     state = job_handle.job_state(job)
-    lines: list[str] = []
-    if state["state"] == "failed" and state["ended"] is not None:
-        lines = job_text.failure(state)
-    JobConsole("debug")(state)
+    news = job_handle.job_news(job, level="debug")
     assert metrics_of(state).state == state["state"]
-    shown = capsys.readouterr().out
-    return "\n".join([*lines, job_text.progress(state), *job_text.table(state), shown])
+    return "".join(texts_of([state, news["state"], news["lines"]]))
 
 
 # Nothing else may be raised, and nothing may reach a terminal that is not a character.
 @pytest.mark.parametrize("name", ["state.json", "result.json", "submission.json"])
-def test_damage_is_shown_or_is_one_error(
-    job: dict[str, Any], capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_damage_is_read_as_text_or_is_one_error(job: dict[str, Any], name: str) -> None:
     chance = random.Random(SEED)
     path = Path(job["logs" if name == "result.json" else "directory"], name)
     original = path.read_bytes() if path.exists() else b""
@@ -143,14 +146,13 @@ def test_damage_is_shown_or_is_one_error(
         path.write_text(json.dumps(values), encoding="utf-8")
         try:
             found = job_handle.find_job(str(job["model_dir"])) or job
-            text = show_all(found, capsys)
+            text = read_all(found)
         except TfdistributeError as error:
             refused += 1
             text = f"{error}"
             assert isinstance(error, TrainingError)
             assert name in text
         assert text == printable(text)
-        assert "\x1b" not in capsys.readouterr().err
     assert 0 < refused < TRIES
     path.write_bytes(original)
 
@@ -177,7 +179,7 @@ def test_what_a_supervisor_writes_fits(job: dict[str, Any]) -> None:
 def test_logs_keep_colors_and_show_other_escape_sequences(tmp_path: Path) -> None:
     log = tmp_path / "worker-0.log"
     log.write_text(f"\x1b[31mred\x1b[0m{ESCAPES}\nplain\x9b2J\ttab\n", encoding="utf-8")
-    rows = logs.written_logs(str(tmp_path))
+    rows = [{"task": "worker 0", "log": str(log)}]
     shown = ["\x1b[31mred\x1b[0m\\x1b]0;title\\x07\\x1b[2J", "plain\\x9b2J\ttab"]
     assert job_handle.read_logs(rows, "worker 0", "debug") == shown
     assert logs.tail(str(log), 0) == "\n".join(map(without_colors, shown))
@@ -188,7 +190,8 @@ def test_a_line_after_an_error_of_tensorflow_is_no_error(tmp_path: Path) -> None
     old = "2026-11-27 01:02:03.4: E external/cuda.cc:266] failed call to cuInit"
     trace = ["Traceback (most recent call last):", '  File "a.py", line 1', "ValueError: x"]
     lines = [error, "step 1", old, "step 2", *trace, "INFO: step 3", "step 4"]
-    (tmp_path / "worker-0.log").write_text("\n".join([*lines, ""]), encoding="utf-8")
-    rows = logs.written_logs(str(tmp_path))
+    log = tmp_path / "worker-0.log"
+    log.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    rows = [{"task": "worker 0", "log": str(log)}]
     assert job_handle.read_logs(rows, "worker 0", "error") == [error, old, *trace]
     assert job_handle.read_logs(rows, "worker 0", "debug") == lines

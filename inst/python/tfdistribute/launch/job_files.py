@@ -16,8 +16,6 @@ STATE_FILE = "state.json"
 RESULT_FILE = "result.json"
 SUBMISSION_FILE = "submission.json"
 PROGRESS_FILE = "progress.json"
-# The handle of a submitted job, in a directory for its logs.
-HANDLE_FILE = "submitted.json"
 # The failure of the task of a container.
 FAILURE_FILE = "failure.json"
 
@@ -77,7 +75,6 @@ _KINDS: dict[str, Any] = {
     STATE_FILE: _STATE,
     RESULT_FILE: _STATE,
     SUBMISSION_FILE: _HANDLE,
-    HANDLE_FILE: {**_HANDLE, "submitted": {"name": str}},
     PROGRESS_FILE: {
         **dict.fromkeys(("global_step", "last_step", "checkpoint", "steps_lost"), _COUNT),
         "losses": {"rows": [_LOSSES]},

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from tfdistribute import files, storage
+from tfdistribute import files
 from tfdistribute.checkpoints.lock import owner_pid
 from tfdistribute.errors import TrainingError
 from tfdistribute.launch import failures, job_files
@@ -15,11 +15,12 @@ from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import private_directory, processes
 from tfdistribute.launch.host.logs import LogReader, check_has_log
 from tfdistribute.launch.host.remote_logs import COPY_S
-from tfdistribute.launch.job_files import HANDLE_FILE, STATE_FILE
+from tfdistribute.launch.job_files import STATE_FILE
 from tfdistribute.launch.platforms import managed_job
 from tfdistribute.launch.state import read_result, result_of, unknown_state
 
 _TICK_S = 0.02
+_LOOK_S = 0.2
 
 # How long a supervisor may take to end its tasks before it is killed, which kills them too.
 STOP_S = 12.0
@@ -113,6 +114,16 @@ def read_logs(rows: list[dict[str, Any]], task: str | None, level: str) -> list[
     return lines if task is None else [line.removeprefix(prefix) for line in lines]
 
 
+def wait_for_job(job: Handle) -> dict[str, Any]:
+    """Return the last state of a job, which Ctrl-C stops."""
+    try:
+        while (state := job_state(job))["ended"] is None:
+            time.sleep(_LOOK_S)
+    except KeyboardInterrupt:
+        state = stop_job(job)
+    return state
+
+
 def stop_job(job: Handle, wait_s: float = STOP_S) -> dict[str, Any]:
     """Let the chief save a checkpoint and all tasks end; return the state. With ``wait_s=0``, only send the request."""
     if client.is_detached(job):
@@ -142,18 +153,6 @@ def running_jobs() -> Iterator[dict[str, Any]]:
         state = job_files.read(directory, STATE_FILE)
         if state is not None and private_directory.is_locked(directory):
             yield handle_of(state, directory)
-
-
-def save_handle(job: Handle, directory: str) -> str:
-    """Write the handle of a job on a managed platform for ``read_handle``; return the path."""
-    os.makedirs(directory, exist_ok=True)
-    path = os.path.join(directory, HANDLE_FILE)
-    storage.write_object(path, dict(job))
-    return path
-
-
-def read_handle(directory: str) -> dict[str, Any] | None:
-    return job_files.read(directory, HANDLE_FILE)
 
 
 def find_job(name: str) -> dict[str, Any] | None:

@@ -21,8 +21,10 @@ from support.remote_hosts import soon
 from support.slurm_daemons import GRACE_S, Slurm, has_slurm, real_slurm
 from support.slurm_jobs import LEASE_S, is_training, result, state_when, submit
 
+from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.errors import ClusterError, ModelDirectoryError
 from tfdistribute.launch import job_handle
+from tfdistribute.launch.script import launch_script
 
 pytestmark = [
     pytest.mark.jobs,
@@ -303,46 +305,27 @@ def test_nothing_of_the_session_is_in_the_script_or_the_tasks_of_a_folder_with_s
     assert list((directory / "model" / "logs").glob("slurm-*.out"))
 
 
-def command_line(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tfdistribute", *arguments],
-        cwd=directory,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[4] / "inst" / "python")},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-
-def test_a_script_is_launched_listed_followed_and_stopped_on_the_command_line(
-    tmp_path: Path, slurm: Slurm
+def test_a_script_is_launched_found_and_stopped(
+    tmp_path: Path, slurm: Slurm, monkeypatch: pytest.MonkeyPatch
 ):
     long = (("save_on_interrupt", 3), ("train", 3), ("sleep", 100))
     code = job_fakes.command({"chief": long, "worker": (("child", True), *long[1:])})
-    (tmp_path / "train it.py").write_text(
+    monkeypatch.chdir(tmp_path)
+    Path("train it.py").write_text(
         "import os, sys, tfdistribute\nprint('INFO:', sys.argv[1:], os.environ['NAMED'], flush=True)\n"
         f"sys.argv = ['task', {code[5]!r}]\nexec({code[4]!r})\n",
         encoding="utf-8",
     )
-    script = ("train it.py", "--slurm", "--nodes", "2", "--no-evaluator", "--lease", str(LEASE_S))
-    options = ("--environment", "NAMED=here", "--model-dir", "m", "--no-wait", "--json")
-    said = command_line(tmp_path, "launch", *script, *options, "--", "--rate", "1")
-    assert said.returncode == 0, said.stderr
-    job = json.loads(said.stdout)
+    cluster = SlurmCluster(
+        nodes=2, workers=2, evaluator=False, lease_s=LEASE_S, environment={"NAMED": "here"}
+    )
+    job = launch_script("train it.py", cluster, ["--rate", "1"], model_dir="m")
     state_when(job, lambda state: is_training(state) and state["global_step"] == 3)
-    row_of_job = command_line(Path("/"), "list").stdout.splitlines()[1].split()
-    assert row_of_job == [job["id"], "training", "3", job["logs"], job["model_dir"]]
-    with subprocess.Popen(
-        [sys.executable, "-m", "tfdistribute", "logs", job["slurm_id"], "--follow"],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[4] / "inst" / "python")},
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as follower:
-        said = command_line(tmp_path, "stop", job["slurm_id"])
-        assert said.stdout.endswith("The job was stopped. Its last checkpoint is of step 3.\n")
-        followed, _ = follower.communicate(timeout=30)
+    monkeypatch.chdir("/")
+    assert job_handle.find_job(job["slurm_id"]) == job
+    state = job_handle.stop_job(job)
+    assert state["message"] == "The job was stopped. Its last checkpoint is of step 3."
     for task in ("chief 0", "worker 0"):
-        assert f"[{task}] INFO: ['--rate', '1'] here" in followed
+        assert "INFO: ['--rate', '1'] here" in job_handle.job_logs(job, task)
     result(job)
     assert_nothing_is_left(job)

@@ -14,8 +14,8 @@ from support.checkpoints import assert_alike, variables
 from support.fault_jobs import fault_job
 from support.gcs_store import BUCKET, REFUSED
 
+from tfdistribute import storage
 from tfdistribute.bridge import jobs
-from tfdistribute.cli import main
 from tfdistribute.cluster.spec import LocalCluster
 from tfdistribute.errors import BackendError, ModelDirectoryError, TfdistributeError
 from tfdistribute.history_file import LOSSES, read_losses
@@ -121,9 +121,7 @@ def assert_logs_are_in_the_bucket(job: Any, bucket: Store, directory: Path) -> N
     )
 
 
-def test_logs_follow_those_of_an_earlier_job_in_a_bucket_and_are_read_on_the_command_line(
-    bucket: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_logs_follow_those_of_an_earlier_job_in_a_bucket(bucket: Store, tmp_path: Path) -> None:
     model = f"gs://{BUCKET}/fake"
     acts = {"chief": [("train", 2), ("print", "INFO: first"), ("finish", 2)]}
     first = job_fakes.run_job(tmp_path, acts, model_dir=model)
@@ -140,9 +138,9 @@ def test_logs_follow_those_of_an_earlier_job_in_a_bucket_and_are_read_on_the_com
     # What was read while the job ran is not read again.
     news = job_handle.job_news(job, seen, "info")
     assert not any("starts at" in line for line in news["lines"] if "chief 0" in line)
-    assert main(["logs", model, "--task", "chief 0", "--level", "info"]) == 0
-    said = capsys.readouterr().out
-    assert said.index("INFO: first") < said.index("WARNING: second")
+    with storage.open_own(f"{model}/logs/chief-0.log") as file:
+        text = file.read().decode()
+    assert text.index("INFO: first") < text.index("WARNING: second")
     assert not (tmp_path / "tfdistribute-logs").exists()
 
 

@@ -167,18 +167,6 @@ def check_has_log(task: str | None, names: Sequence[str]) -> None:
         )
 
 
-def written_logs(directory: str) -> list[dict[str, Any]]:
-    return [
-        {
-            "task": name.removesuffix(".log").replace("-", " "),
-            "log": os.path.join(directory, name),
-            "log_start": 0,
-        }
-        for name in storage.of(directory).names(directory)
-        if re.fullmatch(r".+-.+\.log", name)
-    ]
-
-
 def _parse_position(position: str | None) -> dict[str, tuple[int, str]]:
     if not position:
         return {}
