@@ -17,7 +17,7 @@ abort_argument <- function(
     kind,
     problem = "`{argument}` must be {expected}, not {show_value(value)}.",
     remedy = if (!is.null(remedy)) "{remedy}",
-    # It may be code, such as "options(tfdistribute.idle_s)".
+    # It may be code, such as "options(tfdistribute.progress)".
     argument = argument,
     value = show_value(value)
   )

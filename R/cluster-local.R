@@ -19,19 +19,6 @@
 #' checkpoint. With [strategy_parameter_server()], only the lost process restarts. An error in the model or the data is
 #' raised without another attempt.
 #'
-#' @section Idle processes:
-#' Loading R and TensorFlow takes most of the time before the first step. Therefore, when a training that this session
-#' waited for has ended, its processes are started again in the background, one after another. They load TensorFlow and
-#' wait, so that a second training makes its first step within a few seconds. In the same way, processes for restarts
-#' are prepared when a training has run for ten seconds. Each idle process takes about 400 MB of memory, and a few
-#' seconds of one core to start. None is started while less than a quarter of the memory of the machine or its container
-#' is available, and all end when less than a tenth is available.
-#'
-#' Idle processes are kept for `options(tfdistribute.idle_s = 300)` seconds and end with the session. With 0, none is
-#' started. They are reused only if the following are unchanged: environment variables, working directory, package
-#' libraries and the packages in them, Python, TensorFlow, cores and GPUs. Otherwise new processes are started. Both
-#' kinds of processes give a training the same options, packages, random numbers and files.
-#'
 #' @param workers Processes that train, including the chief, a count of at most 1000.
 #' @param ps Parameter servers, a count of at most 1000.
 #' @param evaluator Whether an additional process evaluates checkpoints, TRUE or FALSE.

@@ -3,14 +3,9 @@
 # The supervisor of the job sets these environment variables.
 job_variable <- "TFDISTRIBUTE_JOB"
 digest_variable <- "TFDISTRIBUTE_DIGEST"
-# Or this one, for an idle process whose task is not known yet.
-prepared_variable <- "TFDISTRIBUTE_PREPARED"
 
 # Perform a task and end R, with status 0 if it succeeded, 130 if it was interrupted, and 1 otherwise.
 run_task <- function() {
-  if (nzchar(Sys.getenv(prepared_variable))) {
-    call_backend("await_task")
-  }
   directory <- Sys.getenv(job_variable)
   digest <- Sys.getenv(digest_variable)
   if (!nzchar(directory) || !nzchar(digest) || interactive()) {

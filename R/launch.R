@@ -175,7 +175,6 @@ start_job <- function(object, verb, arguments, page = NULL) {
     verb,
     arguments,
     parent_pid = Sys.getpid(),
-    idle_s = idle_s(),
     tracked = tracked
   )
   job <- new_job(handle, last_step_of(arguments), task_names(cluster))
@@ -262,7 +261,7 @@ last_step_of <- function(arguments) {
 }
 
 # Write the files for the tasks of a job into its private directory, and call a function of the backend with the fields
-# of the job. If the function fails, the directory is removed. Processes of this machine load TensorFlow meanwhile.
+# of the job. If the function fails, the directory is removed.
 with_task_file <- function(.function, object, cluster, verb, arguments, ...) {
   fields <- list(
     cluster = cluster,
@@ -273,8 +272,7 @@ with_task_file <- function(.function, object, cluster, verb, arguments, ...) {
     environment = task_environment(cluster),
     ...
   )
-  known <- c("cluster", "verb", "command", "working_directory", "model_dir", "environment")
-  directory <- rlang::inject(call_backend("open_job", !!!fields[known]))
+  directory <- call_backend("open_job", cluster = cluster, model_dir = object$model_dir)
   is_done <- FALSE
   on.exit(if (!is_done) call_backend("remove_job_directory", directory = directory))
   files <- input_files(arguments)
@@ -288,16 +286,6 @@ with_task_file <- function(.function, object, cluster, verb, arguments, ...) {
   answer <- rlang::inject(call_backend(.function, !!!fields, !!!written))
   is_done <- TRUE
   answer
-}
-
-# Seconds for which idle processes are kept for the next job. 0 for the examples of help pages that R CMD check runs.
-idle_s <- function() {
-  is_check <- nzchar(Sys.getenv("_R_CHECK_PACKAGE_NAME_"))
-  check_number(
-    getOption("tfdistribute.idle_s", if (is_check) 0 else 300),
-    minimum = 0,
-    argument = "options(tfdistribute.idle_s)"
-  )
 }
 
 # Text such as "2 workers and an evaluator". The chief is also a worker. Only workers evaluate or predict.

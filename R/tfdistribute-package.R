@@ -23,7 +23,6 @@
 #' * `tfdistribute.tensorflow`: the version of TensorFlow that reticulate provides. See [install_tfdistribute()].
 #' * `tfdistribute.passes`: passes over the training step to omit, such as `"-loop"`. See the next section.
 #' * `tfdistribute.progress`: FALSE hides the progress display.
-#' * `tfdistribute.idle_s`: seconds for which idle processes wait for the next training. See [local_cluster()].
 #'
 #' @section Reporting a wrong number:
 #' tfdistribute changes how TensorFlow computes a training step in several passes. Only `compile` changes the weights,

@@ -4,7 +4,6 @@
 source("bench/suite/way.R")
 library(tfdistribute)
 # Processes for a next training would start while other ways are measured.
-options(tfdistribute.idle_s = 0)
 options(tfdistribute.progress = FALSE)
 
 one <- commandArgs(TRUE)[[1]] == "one"

@@ -1,7 +1,7 @@
 # A plan of the hosts of shaped_hosts.py, and trainings on 2, 3 and 4 of them: hosts.R SSH UNITS BATCH STEPS.
 # Prints a line per number of hosts: hosts, planned and measured examples per second.
 library(tfdistribute)
-options(tfdistribute.progress = FALSE, tfdistribute.idle_s = 0)
+options(tfdistribute.progress = FALSE)
 
 arguments <- commandArgs(TRUE)
 units <- as.integer(arguments[[2]])

@@ -4,7 +4,6 @@
 # share the cores of this machine and wait for each other, so seconds are those of processor time of all of them.
 library(tfdistribute)
 # Processes for a next training would start while other ways are measured.
-options(tfdistribute.idle_s = 0)
 options(tfdistribute.progress = FALSE)
 
 workers <- as.integer(commandArgs(TRUE)[[2]])

@@ -1,12 +1,10 @@
-# Seconds to the first step of two workers: restart.R start (from launch() in a session that has loaded this package),
-# restart.R lost (from the loss of one of them, after a checkpoint, to the first step after the restart) or restart.R
-# prepared (the same after processes for restarts were prepared).
+# Seconds to the first step of two workers: restart.R start (from launch() in a session that has loaded this package) or
+# restart.R lost (from the loss of one of them, after a checkpoint, to the first step after the restart).
 source("bench/suite/way.R")
 step <- new.env()
 sys.source("bench/start-up/one-step.R", step)
 
 way <- commandArgs(TRUE)[[1]]
-options(tfdistribute.idle_s = if (way == "prepared") 300 else 0)
 
 # The limit is longer than a failing restart takes.
 wait_until <- function(condition, seconds = 120) {
@@ -19,40 +17,6 @@ wait_until <- function(condition, seconds = 120) {
 
 has_saved <- function(directory) {
   length(list.files(file.path(directory, "model"), "^model\\.ckpt-[1-9][0-9]*\\.index$")) > 0
-}
-
-# Wait until the processes for restarts of a job exist and only wait.
-wait_until_prepared <- function(job) {
-  ids <- function() {
-    files <- Sys.glob("/proc/[0-9]*/environ")
-    texts <- lapply(files, function(file) {
-      suppressWarnings(tryCatch(readLines(file, skipNul = TRUE), error = function(error) ""))
-    })
-    is_prepared <- vapply(texts, function(text) any(grepl("TFDISTRIBUTE_PREPARED=1", text)), NA)
-    is_own <- vapply(texts, function(text) any(grepl(job$directory, text, fixed = TRUE)), NA)
-    basename(dirname(files[is_prepared & is_own]))
-  }
-  ticks <- function() {
-    vapply(
-      ids(),
-      function(id) {
-        # A process may just have ended.
-        tryCatch(
-          suppressWarnings(paste(
-            scan(file.path("/proc", id, "stat"), "", quiet = TRUE)[14:15],
-            collapse = " "
-          )),
-          error = function(condition) paste("ended before", Sys.time())
-        )
-      },
-      ""
-    )
-  }
-  wait_until(function() {
-    before <- ticks()
-    Sys.sleep(1)
-    length(before) == 2 && identical(before, ticks())
-  })
 }
 
 # Kills the worker after a checkpoint, and returns the time.
@@ -70,7 +34,7 @@ begin_job <- function() {
   cluster <- local_cluster(workers = 2, start_timeout_s = 200)
   since <- as.numeric(Sys.time())
   model <- step$small_model(directory, cluster, save_checkpoints_steps = 20)
-  # Processes are prepared beside the training, which would otherwise use both cores.
+  # The training would otherwise use both cores until it loses the worker.
   pause <- hook_session_run(after_run = function(context, values) Sys.sleep(0.1))
   training <- train_spec(
     step$small_input(epochs = NULL),
@@ -88,9 +52,6 @@ end_job <- function(begun) {
 seconds <- function() {
   begun <- begin_job()
   on.exit(end_job(begun))
-  if (way == "prepared") {
-    wait_until_prepared(begun$job)
-  }
   since <- begun$since
   start <- 0
   if (way != "start") {

@@ -1,6 +1,5 @@
 # Seconds from the call to the first step of two workers: workers.R job (train() in a session that has loaded this
-# package), workers.R again (a later train(), which gets idle processes) or workers.R hand (two Rscript processes with
-# TF_CONFIG).
+# package) or workers.R hand (two Rscript processes with TF_CONFIG).
 source("bench/suite/way.R")
 step <- new.env()
 sys.source("bench/start-up/one-step.R", step)
@@ -28,23 +27,7 @@ by_hand <- function(directory) {
 }
 
 kind <- commandArgs(TRUE)[[1]]
-way <- switch(kind, job = by_job, again = by_job, hand = by_hand)
-options(tfdistribute.idle_s = if (kind == "again") 300 else 0)
-
-has_idle_processes <- function() {
-  state <- tfdistribute:::call_backend("idle_processes")
-  length(state) > 0 && state[[1]]$is_ready
-}
-
-# Each training prepares processes for the next. Wait for them: they would slow down what is measured meanwhile.
-wait_for_idle_processes <- function() {
-  deadline <- Sys.time() + 60
-  while (!has_idle_processes()) {
-    stopifnot(Sys.time() < deadline)
-    Sys.sleep(0.1)
-  }
-}
-
+way <- switch(kind, job = by_job, hand = by_hand)
 seconds_to_first_step <- function() {
   directory <- tempfile("start-up-")
   dir.create(directory)
@@ -54,22 +37,4 @@ seconds_to_first_step <- function() {
   as.numeric(readLines(file.path(directory, "first-step-0"))) - called
 }
 
-prepare <- function() {
-  if (!has_idle_processes()) {
-    seconds_to_first_step()
-    wait_for_idle_processes()
-  }
-}
-
-seconds <- function() {
-  if (kind == "again") {
-    prepare()
-    on.exit(wait_for_idle_processes())
-  }
-  seconds_to_first_step()
-}
-
-if (kind == "again") {
-  prepare()
-}
-take_turns(function(runs) mean(replicate(runs, seconds())))
+take_turns(function(runs) mean(replicate(runs, seconds_to_first_step())))

@@ -104,11 +104,8 @@ _ONE = "one process on one core"
 _TWO = "tfdistribute, local_cluster(2)"
 _BY_HAND = "two Rscript processes with TF_CONFIG, by hand"
 _AFTER, _DURING = "train(), then evaluate() of each checkpoint", "train_and_evaluate()"
-_AGAIN = "the second training of a session"
 _ESTIMATOR_ALONE, _ESTIMATOR_IN_R = "Estimator in Python", "Estimator in Python, run by reticulate"
 _PACKAGE_IN_R = "tfdistribute in R"
-_COLD = "restart after a worker was killed"
-_PREPARED = "the same, with processes prepared for it"
 _TOGETHER, _PIPELINE = "one device", "two devices, 4 micro-batches"
 _FLOAT32, _BFLOAT16, _ACCUMULATED = "float32", "mixed_bfloat16", "4 micro-batches"
 _MESSAGES = 'tfdistribute, communication = "ring"'
@@ -452,10 +449,7 @@ CASES = (
         (
             Way(_BY_HAND, ("start-up/workers.R", "hand"), 1),
             Way(_TWO, ("start-up/workers.R", "job"), 1),
-            Way(_AGAIN, ("start-up/workers.R", "again"), 1),
         ),
-        # A later training may take 0.35 times as long as the first.
-        (Goal(_BY_HAND, _TWO, 1.0), Goal(_TWO, _AGAIN, 2.86)),
         lower_is_better=True,
     ),
     Case(
@@ -464,10 +458,8 @@ CASES = (
         "seconds",
         (
             Way("start of the job", ("start-up/restart.R", "start"), 1, usual=False),
-            Way(_COLD, ("start-up/restart.R", "lost"), 1),
-            Way(_PREPARED, ("start-up/restart.R", "prepared"), 1),
+            Way("restart after a worker was killed", ("start-up/restart.R", "lost"), 1),
         ),
-        (Goal(_COLD, _PREPARED, 2.86),),
         lower_is_better=True,
         repeats=1,
     ),

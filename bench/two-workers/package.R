@@ -5,7 +5,6 @@
 source("bench/suite/way.R")
 library(tfdistribute)
 # Processes for a next training would start while other ways are measured.
-options(tfdistribute.idle_s = 0)
 options(tfdistribute.progress = FALSE)
 
 way <- commandArgs(TRUE)[[1]]

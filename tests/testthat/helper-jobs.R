@@ -1,11 +1,6 @@
 # A job that is not started: its private directory, which is removed when the test ends.
 local_job_directory <- function(frame = parent.frame()) {
-  directory <- call_backend(
-    "open_job",
-    cluster = ssh_cluster("localhost"),
-    verb = "train",
-    command = list("true")
-  )
+  directory <- call_backend("open_job", cluster = ssh_cluster("localhost"))
   remove <- function() call_backend("remove_job_directory", directory = directory)
   withr::defer(remove(), envir = frame)
   directory

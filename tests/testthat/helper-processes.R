@@ -6,7 +6,7 @@
 local_child_r <- function(fn, args = list(), environment = character(), frame = parent.frame()) {
   environment(fn) <- globalenv()
   call_with_package <- function(fn, args) {
-    options(tfdistribute.progress = FALSE, tfdistribute.idle_s = 0)
+    options(tfdistribute.progress = FALSE)
     library(tfdistribute)
     do.call(fn, args)
   }

@@ -5,8 +5,6 @@ withr::local_options(
   cli.num_colors = 1L,
   crayon.enabled = FALSE,
   tfdistribute.progress = FALSE,
-  # Processes for a next job, which most tests do not start.
-  tfdistribute.idle_s = 0,
   warnPartialMatchArgs = TRUE,
   warnPartialMatchDollar = TRUE,
   .local_envir = teardown_env()

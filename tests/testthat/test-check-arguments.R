@@ -15,8 +15,8 @@ test_that("counts become integers and other values are refused", {
 test_that("numbers have bounds", {
   expect_identical(check_number(1L, 0), 1)
   refused(
-    check_number("1", argument = "options(tfdistribute.idle_s)"),
-    "options(tfdistribute.idle_s)"
+    check_number("1", argument = "options(tfdistribute.progress)"),
+    "options(tfdistribute.progress)"
   )
   for (penalty in list(-2, NaN)) {
     refused(check_number(penalty, 0), "penalty")

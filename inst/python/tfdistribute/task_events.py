@@ -25,8 +25,6 @@ EVENTS = "TFDISTRIBUTE_EVENTS"
 ATTEMPT = "TFDISTRIBUTE_ATTEMPT"
 DIGEST = "TFDISTRIBUTE_DIGEST"
 MODEL_DIR = "TFDISTRIBUTE_MODEL_DIR"
-# Set in a process that is prepared for a task that is not known yet: it waits for it at its standard input.
-PREPARED = "TFDISTRIBUTE_PREPARED"
 # Set in containers, which no supervisor watches: the file into which the first failure of the task is written.
 FAILURE = "TFDISTRIBUTE_FAILURE"
 

@@ -25,8 +25,7 @@ def test_r_calls_every_function_and_no_other():
     assert len(names) == len(re.findall(calling + r"\b(?! <- )", code)) - len(
         [*passing, "read_as_task"]
     )
-    # Only tests and measurements ask for the idle processes.
-    assert {*names, "idle_processes"} == set(FUNCTIONS)
+    assert set(names) == set(FUNCTIONS)
 
 
 def test_arguments_are_brought_to_the_types_of_the_parameters():

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -298,11 +299,25 @@ def as_r_gives_it(tmp_path: Path) -> dict[str, Any]:
     private_directory.remove(job.directory)
     known = ("verb", "command", "working_directory", "model_dir")
     fields = {"cluster": CLUSTER, **{name: getattr(job, name) for name in known}}
-    directory = answer("open_job", **fields)
+    directory = answer("open_job", cluster=CLUSTER, model_dir=job.model_dir)
     task_file = Path(directory) / "task.rds"
     task_file.touch()
     own = {"directory": directory, "task_file": str(task_file), "parent_pid": job.parent_pid}
     return {**fields, **own}
+
+
+def test_the_state_of_a_job_is_there_as_soon_as_its_supervisor_writes_it(tmp_path: Path):
+    job = fake_job(tmp_path, {})
+    handle = {"id": job.id, "pid": os.getpid(), "directory": job.directory, "model_dir": None}
+    path = Path(job.directory, "state.json")
+    written = json.dumps({"id": job.id, "state": "starting", "message": "", "logs": "logs"})
+    writing = threading.Timer(0.3, path.write_text, [written])
+    writing.start()
+    asked = time.monotonic()
+    assert job_handle.job_state(handle)["state"] == "starting"
+    assert time.monotonic() - asked < 5
+    writing.join()
+    private_directory.remove(job.directory)
 
 
 def test_the_functions_that_r_calls_start_read_and_stop_a_job(tmp_path: Path):

@@ -30,25 +30,6 @@ EVALUATES = (("evaluate", 3), ("finish", 3))
 _TASK = r"""
 import json, os, signal, socket, subprocess, sys, time
 
-if os.environ.pop("TFDISTRIBUTE_PREPARED", None):
-    # As training.multi_worker.idle_process.
-    channel = socket.socket(fileno=os.dup(0))
-    print("prepared", flush=True)
-    if json.loads(sys.argv[1]).get("never_ready"):
-        time.sleep(60)
-    try:
-        channel.send(b".")
-    except OSError:
-        pass
-    message, logs, _, _ = socket.recv_fds(channel, 1 << 20, 1)
-    if not message:
-        sys.exit()
-    os.write(logs[0], os.pread(1, 1 << 20, 0))
-    os.ftruncate(1, 0)
-    os.dup2(logs[0], 1)
-    os.dup2(logs[0], 2)
-    os.environ.update(json.loads(message))
-
 mine = json.loads(os.environ["TF_CONFIG"])
 role, index = mine["task"]["type"], mine["task"]["index"]
 name, restart = f"{role}-{index}", os.environ["TFDISTRIBUTE_ATTEMPT"]

@@ -18,14 +18,12 @@ from tfdistribute.inputs.functions import serialized_dataset
 from tfdistribute.launch import job_handle
 from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import private_directory
-from tfdistribute.launch.warm_pool import session
 from tfdistribute.models import FeatureColumn, Model, parse_example_spec_with_label, safe_key
 from tfdistribute.models.feature_columns import new_labels
 from tfdistribute.run_config import RunSettings, build_run_config
 from tfdistribute.storage import buckets
 from tfdistribute.training import verification
 from tfdistribute.training.hooks import HookContext, as_hooks, read_hooks
-from tfdistribute.training.multi_worker.idle_process import await_task
 from tfdistribute.training.preparation import prepare_estimator
 from tfdistribute.training.specs import read_estimator
 
@@ -239,7 +237,6 @@ engine.when_started(lambda: engine.tensorflow_1.explain_missing_names())
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "as_keras_model": _of_model(training.as_keras_model),
-    "await_task": await_task,
     "build_run_config": build_run_config,
     "check_cluster": clusters.check_cluster,
     "check_digest": private_directory.check_digest,
@@ -258,7 +255,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "export_savedmodel": _export_savedmodel,
     "finish": buckets.finish,
     "free_ports": free_ports,
-    "idle_processes": session.waiting_states,
     "input_layer": _input_layer,
     "job_logs": job_handle.job_logs,
     "job_news": jobs.job_news,
@@ -291,7 +287,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     ),
     "python_report": report,
     "read_cluster": clusters.read_cluster,
-    "remove_job_directory": jobs.remove_job_directory,
+    "remove_job_directory": private_directory.remove,
     "remove_spark_rows": spark.remove_rows,
     "save_model": model_files.save_model,
     "serialize_dataset": serialized_dataset.serialize,

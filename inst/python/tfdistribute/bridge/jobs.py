@@ -2,12 +2,10 @@
 
 import math
 import os
-import sys
 from typing import Any
 
 from tfdistribute import plan, task_events, versions
 from tfdistribute.checkpoints.newest import newest_step
-from tfdistribute.cluster.hosts import HostsCluster
 from tfdistribute.cluster.managed import ManagedCluster
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
@@ -24,7 +22,6 @@ from tfdistribute.launch.job_handle import Handle
 from tfdistribute.launch.platforms import managed_job
 from tfdistribute.launch.platforms.platform import staged_path
 from tfdistribute.launch.start import start_supervisor
-from tfdistribute.launch.warm_pool import session
 from tfdistribute.run_config import RunSettings, check_settings_of_tasks
 from tfdistribute.strategies import Strategy
 from tfdistribute.training.model_directory import as_trained, require_checkpoint
@@ -83,24 +80,11 @@ def prepare_job(
     return {"max_steps": None if steps is None else newest_step(workload.model_dir) + steps}
 
 
-def open_job(cluster: Cluster, model_dir: str | None = None, **fields: Any) -> str:
-    """Make the private directory of a job that was checked; ``fields`` belong to ``launch.job.Job``.
-
-    The processes of this machine begin to load TensorFlow, or wait already: see ``launch.warm_pool``.
-    """
+def open_job(cluster: Cluster, model_dir: str | None = None) -> str:
+    """Make the private directory of a job that was checked."""
     if client.takes(cluster):
         return client.new_directory(cluster, model_dir, os.getcwd())
-    if isinstance(cluster, (HostsCluster, ManagedCluster)) or sys.platform != "linux":
-        return private_directory.new_directory(runs_elsewhere=isinstance(cluster, ManagedCluster))
-    own = {"id": "next", "directory": "", "tensorflow": versions.tensorflow()}
-    return session.open_directory(
-        read(Job, {**fields, **own, "cluster": cluster, "model_dir": model_dir})
-    )
-
-
-def remove_job_directory(directory: str) -> None:
-    session.end_waiting(directory)
-    private_directory.remove(directory)
+    return private_directory.new_directory(runs_elsewhere=isinstance(cluster, ManagedCluster))
 
 
 def pack_inputs(
@@ -144,13 +128,11 @@ def start_job(
 
 
 def job_news(job: Handle, position: str | None = None, level: str = "warning") -> dict[str, Any]:
-    """Read the news of a job as ``job_handle.job_news``, and prepare processes for the next one when it is done."""
+    """Read the news of a job as ``job_handle.job_news``, and finish its tracker at the end."""
     news = job_handle.job_news(job, position, level)
     problem = trackers_of_jobs.finish(str(job.get("directory"))) if news["ended"] else None
     if problem is not None:
         news["state"]["notes"].append(problem)
-    if news["state"]["state"] == "done":
-        session.keep(str(job.get("directory")))
     return news
 
 

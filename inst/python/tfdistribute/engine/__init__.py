@@ -33,11 +33,6 @@ def tf_config_at_start() -> str:
     return _noted.get("TF_CONFIG", _first_tf_config()).strip()
 
 
-def begin_task() -> None:
-    """Use the current TF_CONFIG as its value at the start, in a process that was prepared before its task."""
-    _noted["TF_CONFIG"] = os.environ.get("TF_CONFIG", "")
-
-
 def when_started(function: Callable[[], None]) -> None:
     _when_started.append(function)
 

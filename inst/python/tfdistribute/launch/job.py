@@ -48,7 +48,6 @@ class Job(Description):
         digest: SHA-256 of the description that the tasks read; None for scripts.
         input_files: Files that the tasks read, absolute.
         parent_pid: Process with which the job ends; None for none.
-        idle_s: Seconds for which processes that are prepared for later starts may be kept; 0 prepares none.
         services: Addresses in the tasks' input at which other programs of this machine listen.
         tracking: Input of a ``TrackerProcess``; None for a job without a tracker.
 
@@ -68,7 +67,6 @@ class Job(Description):
     tensorflow: str | None = None
     max_steps: int | None = None
     parent_pid: int | None = None
-    idle_s: float = 0.0
     services: tuple[str, ...] = ()
     tracking: dict[str, Any] | None = None
 

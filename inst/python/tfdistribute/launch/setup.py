@@ -109,8 +109,8 @@ class JobSetup:
             self.lock.release()
 
 
-def set_up(job: Job, entered: tuple[LocalPlace, list[str]] | None = None) -> JobSetup:
-    """Check the private directory, lock model_dir, and make the log directory and, unless ``entered``, the network."""
+def set_up(job: Job) -> JobSetup:
+    """Check the private directory, lock model_dir, and make the log directory and the network."""
     private_directory.check_private(job.directory)
     model_dir = job.local_model_dir
     # A job that only reads checkpoints may run beside a training.
@@ -119,7 +119,7 @@ def set_up(job: Job, entered: tuple[LocalPlace, list[str]] | None = None) -> Job
         candidates = job.log_directories
         # As a last resort logs go into the private directory, and are removed with it.
         logs = next(filter(is_usable, candidates), None) or job.directory
-        place, notes = entered or enter_network(job)
+        place, notes = _enter_network(job)
         if place.is_private:
             _check_services(job)
     except BaseException:
@@ -145,7 +145,7 @@ def _check_services(job: Job) -> None:
         )
 
 
-def enter_network(job: Job) -> tuple[LocalPlace, list[str]]:
+def _enter_network(job: Job) -> tuple[LocalPlace, list[str]]:
     """Enter a private network if wanted and possible; return this machine with it, and notes for the user."""
     is_open = LocalPlace(job.directory, is_private=False)
     if isinstance(job.cluster, (SlurmCluster, EngineCluster)):
@@ -155,7 +155,7 @@ def enter_network(job: Job) -> tuple[LocalPlace, list[str]]:
     wanted = job.cluster.supervision.network
     if wanted == "open":
         return is_open, [network.OPEN_RISK]
-    reason = why_open(job) or network.why_not_private()
+    reason = _why_open(job) or network.why_not_private()
     if reason is None:
         network.enter_private()
         return LocalPlace(job.directory, is_private=True), []
@@ -168,7 +168,7 @@ def enter_network(job: Job) -> tuple[LocalPlace, list[str]]:
     return is_open, [f"{network.OPEN_RISK} Why not private: {reason}."]
 
 
-def why_open(job: Job) -> str | None:
+def _why_open(job: Job) -> str | None:
     """Say why the tasks cannot have a network of their own, whatever the kernel allows; None if they can."""
     if job.model_dir is not None and job.local_model_dir is None:
         return f'`model_dir` "{job.model_dir}" is reached through the network'

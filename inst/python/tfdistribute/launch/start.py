@@ -20,11 +20,19 @@ from tfdistribute.launch.job_handle import adopt, handle_of, reap_supervisors
 from tfdistribute.launch.setup import Allocation, set_up
 from tfdistribute.launch.state import result_of
 from tfdistribute.launch.supervisor import OnState, Supervisor
-from tfdistribute.launch.warm_pool import session, waiting
 
 START_S = 20.0
 
 _TICK_S = 0.005
+
+_LOG = "supervisor.log"
+
+# Fast startup: Python ignores environment variables and installed packages.
+_OPTIONS = ("-I", "-S")
+_CODE = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "from tfdistribute.launch.start import main; sys.exit(main(sys.argv[1:]))"
+)
 
 # Exit codes of the supervisor by the last state of its job.
 CODES = {"done": 0, "failed": 1, "refused": 2, "stopped": 130}
@@ -34,18 +42,17 @@ def supervise(
     job: Job,
     on_state: OnState | None = None,
     allocation: Allocation | None = None,
-    entered: waiting.Entered | None = None,
 ) -> dict[str, Any]:
     """Run a job to its end and return its last state; TfdistributeError if nothing could be started.
 
     All children of this process are killed with the job, so the process should have no others. ``on_state`` is called
-    with the state at most ten times a second. ``entered`` is the result of a wait for the job.
+    with the state at most ten times a second.
     """
     private_directory.lock(job.directory)
     allocation = allocation or Allocation()
     values: dict[str, Any] = {}
     with StopRequests(allocation.signals) as stops:
-        setup = set_up(job, entered)
+        setup = set_up(job)
         processes.adopt_orphans()
         try:
             values = Supervisor(job, setup, stops, on_state, allocation).run()
@@ -68,7 +75,7 @@ def start_supervisor(job: Job) -> dict[str, Any]:
     try:
         tracking.start(job)
         write_job(job)
-        supervisor = session.start_process(job)
+        supervisor = _start_process(job)
     except TfdistributeError:
         private_directory.remove(job.directory)
         raise
@@ -89,21 +96,12 @@ def start_supervisor(job: Job) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run as the supervisor of a private directory, also if the job is not written yet; return one of ``CODES``."""
+    """Run as the supervisor of a private directory; return one of ``CODES``."""
     directory = os.path.abspath(arguments[0])
     private_directory.check_private(directory)
     private_directory.lock(directory, int(arguments[1]))
-    path = os.path.join(directory, FILE)
     try:
-        entered = None
-        if not os.path.exists(path):
-            processes.adopt_orphans()
-            entered = waiting.await_job(directory)
-            if entered is None:
-                processes.kill_children()
-                private_directory.remove(directory)
-                return CODES["stopped"]
-        return CODES[supervise(read_job(path), entered=entered)["state"]]
+        return CODES[supervise(read_job(os.path.join(directory, FILE)))["state"]]
     except TfdistributeError as error:
         refusal = {
             "id": private_directory.job_id(directory),
@@ -113,6 +111,22 @@ def main(arguments: Sequence[str]) -> int:
         }
         storage.write_object(os.path.join(directory, STATE_FILE), refusal)
         return CODES["refused"]
+
+
+def _start_process(job: Job) -> subprocess.Popen[bytes]:
+    lock = private_directory.lock(job.directory)
+    root = str(Path(__file__).parents[2])
+    options = [*_OPTIONS, *(["-B"] if sys.dont_write_bytecode else [])]
+    with open(os.path.join(job.directory, _LOG), "wb") as log:
+        return subprocess.Popen(
+            [sys.executable, *options, "-c", _CODE, root, job.directory, str(lock)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=job.working_directory,
+            pass_fds=[lock],
+            start_new_session=True,
+        )
 
 
 def _first_state(job: Job, supervisor: subprocess.Popen[bytes]) -> dict[str, Any] | None:
@@ -140,7 +154,7 @@ def _refusal(
     reap_supervisors()
     text = ""
     with contextlib.suppress(OSError):
-        text = Path(directory, session.LOG).read_text(encoding="utf-8", errors="replace").strip()
+        text = Path(directory, _LOG).read_text(encoding="utf-8", errors="replace").strip()
     private_directory.remove(directory)
     if state is not None:
         return from_values(state["failure"])

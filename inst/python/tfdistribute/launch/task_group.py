@@ -4,7 +4,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tfdistribute import task_events
 from tfdistribute.cluster.hosts import HostsCluster
@@ -29,10 +29,6 @@ AGAIN_S = 1.0
 
 # Interval between two looks at this many tasks, which grows with their number.
 _TICK_S, _TASKS = 0.03, 16
-
-# How long all tasks must have trained before processes are prepared for their restarts, and the interval between looks.
-SPARE_AFTER_S = 10.0
-_SPARE_EVERY_S = 0.5
 
 
 class TaskGroup:
@@ -61,8 +57,6 @@ class TaskGroup:
         self._cores: dict[Task, tuple[int, ...]] = {}
         self._gpus: dict[Task, dict[str, str]] = {}
         self._cluster = ClusterSpec()
-        self._trained_at: float | None = None
-        self._looked_at = 0.0
 
     def prepare(self, is_over: Callable[[], bool]) -> list[str] | None:
         """Open the places, and assign cores, GPUs and addresses to the tasks; result as of ``open_places``."""
@@ -163,12 +157,9 @@ class TaskGroup:
 
     def start(self, tasks: Iterable[TaskProcess], restarts: int) -> None:
         """Start tasks; BackendError if their program cannot be run."""
-        starting = list(tasks)
-        # Processes that are prepared for the next restart would compete with this one.
-        self._trained_at = None if starting else self._trained_at
-        for task in starting:
+        for task in tasks:
             try:
-                task.start(self._start_options(task, self._variables(task, restarts)))
+                task.start(self._start_options(task, restarts))
             except OSError as error:
                 raise BackendError(
                     f'{task.name} cannot be started: "{self.job.command[0]}" in '
@@ -178,21 +169,7 @@ class TaskGroup:
                     value=self.job.command[0],
                 ) from error
 
-    def prepare_processes(self, at_once: bool) -> None:
-        for place in self._places:
-            tasks = [task for task in self.tasks if task.place is place]
-            place.prepare([self._start_options(task, {}) for task in tasks], at_once)
-
-    def _variables(self, task: TaskProcess, restarts: int) -> dict[str, str]:
-        return {
-            "TF_CONFIG": to_tf_config(self._cluster, task.task),
-            task_events.EVENTS: task.place.path(task.events_path, self.job.directory),
-            task_events.ATTEMPT: str(restarts),
-            task_events.DIGEST: self.job.digest or "",
-            task_events.MODEL_DIR: self.job.model_dir or "",
-        }
-
-    def _start_options(self, task: TaskProcess, variables: Mapping[str, str]) -> StartOptions:
+    def _start_options(self, task: TaskProcess, restarts: int) -> StartOptions:
         place, home = task.place, self.job.directory
         return StartOptions(
             # A script that is sent with the files of the job is where the place has them.
@@ -209,8 +186,12 @@ class TaskGroup:
                 # On a host, below the TMPDIR of the cluster.
                 "TMPDIR": place.path(self._temporary, home),
                 task_events.JOB: place.directory,
+                "TF_CONFIG": to_tf_config(self._cluster, task.task),
+                task_events.EVENTS: place.path(task.events_path, home),
+                task_events.ATTEMPT: str(restarts),
+                task_events.DIGEST: self.job.digest or "",
+                task_events.MODEL_DIR: self.job.model_dir or "",
             },
-            variables,
             self.job.working_directory,
             task.log,
             task.events_path,
@@ -228,24 +209,6 @@ class TaskGroup:
         now = time.monotonic()
         for task in self.tasks:
             task.poll(now)
-        if now - self._looked_at > _SPARE_EVERY_S:
-            self._looked_at = now
-            self._prepare_restarts(now)
-
-    def _prepare_restarts(self, now: float) -> None:
-        # Prepared processes that fit no task end.
-        if self._trained_at is None and all(
-            view.stepped_at is not None for view in self.views if view.trains
-        ):
-            self._trained_at = now
-        restarts = max(task.starts for task in self.tasks) - 1
-        may_restart = self.job.idle_s > 0 and restarts < self.job.cluster.supervision.restarts
-        is_due = self._trained_at is not None and now - self._trained_at > SPARE_AFTER_S
-        if may_restart and is_due:
-            self.prepare_processes(at_once=False)
-        elif not may_restart:
-            for place in self._places:
-                place.prepare([], at_once=True)
 
     def _note_full_disks(self) -> None:
         full = {place for place in self._places if place.lacks_space()}

@@ -1,7 +1,6 @@
-"""Cores, GPUs and memory of this machine, and their assignment to the processes of a job."""
+"""Cores and GPUs of this machine, and their assignment to the processes of a job."""
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tfdistribute.cluster.spec import EVALUATOR, Cluster, LocalCluster, Task
@@ -10,71 +9,6 @@ from tfdistribute.gpus import VISIBLE
 # The driver has one directory per GPU here.
 _DRIVER = Path("/proc/driver/nvidia/gpus")
 _AMD_DRIVER = Path("/dev/kfd")
-
-# Limit and usage of a control group, and the field of memory.stat with the cache that can be reclaimed.
-_GROUP_FILES = {
-    "sys/fs/cgroup": ("memory.max", "memory.current", "inactive_file"),
-    "sys/fs/cgroup/memory": (
-        "memory.limit_in_bytes",
-        "memory.usage_in_bytes",
-        "total_inactive_file",
-    ),
-}
-# Shares of available memory: needed to start a process that only waits, and below which such processes end.
-_SPARE_SHARE = 0.25
-_SCARCE_SHARE = 0.1
-
-
-def has_spare_memory(root: Path = Path("/")) -> bool:
-    return _least_spare_share(root) > _SPARE_SHARE
-
-
-def is_memory_scarce(root: Path = Path("/")) -> bool:
-    return _least_spare_share(root) < _SCARCE_SHARE
-
-
-def _least_spare_share(root: Path) -> float:
-    # Containers and Slurm jobs are control groups. Memory that the system does not report counts as available.
-    # https://docs.kernel.org/admin-guide/cgroup-v2.html, "Memory Interface Files"
-    shares = [_spare_share(root), *(_spare_share_of_group(each) for each in _group_files(root))]
-    return min(shares)
-
-
-def _spare_share(root: Path) -> float:
-    try:
-        lines = (root / "proc/meminfo").read_text(encoding="ascii").splitlines()
-        kilobytes = {line.partition(":")[0]: int(line.split()[1]) for line in lines}
-        return kilobytes["MemAvailable"] / kilobytes["MemTotal"]
-    except (OSError, KeyError):
-        return 1.0
-
-
-def _group_files(root: Path) -> Iterator[tuple[Path, tuple[str, str, str]]]:
-    try:
-        lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        if controllers not in ("", "memory"):
-            continue
-        mount = os.path.join("sys/fs/cgroup", controllers).rstrip("/")
-        names = Path(path).parts[1:]
-        for depth in range(len(names) + 1):
-            yield root.joinpath(mount, *names[:depth]), _GROUP_FILES[mount]
-
-
-def _spare_share_of_group(group: tuple[Path, tuple[str, str, str]]) -> float:
-    directory, (limit_file, used_file, from_files) = group
-    try:
-        limit = int((directory / limit_file).read_text(encoding="ascii"))
-        used = int((directory / used_file).read_text(encoding="ascii"))
-        lines = (directory / "memory.stat").read_text(encoding="ascii").splitlines()
-        statistics = dict(line.split() for line in lines)
-        return (limit - used + int(statistics[from_files])) / limit
-    except (OSError, ValueError, KeyError, ZeroDivisionError):
-        # A group without a limit has none of these files, or contains "max".
-        return 1.0
 
 
 def assign_cores(cores: Sequence[int], processes: int) -> list[tuple[int, ...]]:

@@ -20,7 +20,6 @@ class StartOptions:
 
     Args:
         environment: Environment variables besides those that the place has itself.
-        task: Environment variables that tell the process its task. A prepared process gets them later.
         log: File on this machine, as ``events``, to which the output is appended.
         cores: Cores that the process may use; empty for all.
         ignores_end: Whether the process ignores SIGTERM, because others than the supervisor send it.
@@ -28,21 +27,11 @@ class StartOptions:
 
     command: Sequence[str]
     environment: Mapping[str, str]
-    task: Mapping[str, str]
     directory: str
     log: str
     events: str
     cores: Sequence[int] = ()
     ignores_end: bool = False
-
-    def prepares(self, other: "StartOptions") -> bool:
-        """Return whether a process that was prepared with these options can perform the task of others."""
-        return (
-            list(self.command) == list(other.command)
-            and self.environment == other.environment
-            and self.directory == other.directory
-            and tuple(self.cores) == tuple(other.cores)
-        )
 
 
 class StartedProcess(ABC):
@@ -115,9 +104,6 @@ class Place(ABC):
     @abstractmethod
     def start(self, options: StartOptions) -> StartedProcess:
         """Start a process; raise OSError if the program cannot be run."""
-
-    def prepare(self, tasks: Sequence[StartOptions], at_once: bool) -> None:  # noqa: B027 - optional
-        """If the place can, prepare processes for later starts, all immediately or one in each call."""
 
     def poll(self) -> None:  # noqa: B027 - only places elsewhere have something to do
         """Take what has happened on the host."""

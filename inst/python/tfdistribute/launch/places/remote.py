@@ -286,7 +286,7 @@ class RemotePlace(Place):
                 return self.start_process(
                     options.command,
                     lambda name, data: append(paths[name], data),
-                    environment={**options.environment, **options.task},
+                    environment=options.environment,
                     directory=options.directory,
                     cores=options.cores,
                     events=os.path.relpath(options.events, self._home),
@@ -306,7 +306,7 @@ class RemotePlace(Place):
         process = self._processes[number] = RemoteProcess(self, number, on_written)
         files = {"log": f"logs/{number}", "events": f"events/{number}"}
         fields: dict[str, Any] = {"environment": {}, "directory": "", **files, **options}
-        started = StartOptions(command, task={}, **fields, ignores_end=self.transport.ignores_end)
+        started = StartOptions(command, **fields, ignores_end=self.transport.ignores_end)
         self.send("start", number, options=dataclasses.asdict(started))
         answer = self._answer(number, _ANSWER_S)
         if "pid" not in answer:
