@@ -1,8 +1,7 @@
 #' Show the plan of a training
 #'
 #' Shows every task of a cluster before anything is started: its host, its role, its part of the data, its batches, the
-#' location of its output, and its command. It reads no data. It starts Python, but not TensorFlow. With
-#' `measure = TRUE`, it also predicts the speed for 1, 2, 4, ... 512 workers.
+#' location of its output, and its command. It reads no data. It starts Python, but not TensorFlow.
 #'
 #' [launch()] and the verbs that train start the tasks of a [local_cluster()], an [ssh_cluster()], a
 #' [slurm_cluster()], a [ray_cluster()], a [spark_cluster()] or a [mirai_cluster()]. A managed platform starts the tasks
@@ -19,11 +18,9 @@
 #'   cluster, a strategy determines the number of devices.
 #' @param script Path of the script that every task would run, a string. NULL uses `"train.R"`, or the verb that starts
 #'   the tasks of a [local_cluster()].
-#' @param measure TRUE to measure and to predict speeds, which takes about 30 seconds. Requires a `train_spec` with a
-#'   batch size, and a [local_cluster()], [ssh_cluster()], [ray_cluster()] or [spark_cluster()].
 #' @param strategy A strategy. It replaces the strategy in the [run_config()]. With NULL, the cluster chooses.
 #' @returns A tibble of class `tfdistribute_plan` with one row per task. Printing it warns if TensorFlow's ports would
-#'   be open to others, and shows the speeds and firewall rules for the hosts of an [ssh_cluster()]. Columns:
+#'   be open to others, and shows firewall rules for the hosts of an [ssh_cluster()]. Columns:
 #' * `task`, `host`, `role`, `reads`, `writes`, `command`: strings.
 #' * `port`: NA if the task does not listen, or its port is chosen at the start.
 #' * `global_batch_size`, `replica_batch_size`: examples, NA if not known.
@@ -33,20 +30,6 @@
 #'   that train it, one for each replica.
 #' * `micro_batches`: number of parts into which each device divides its batch, NA if the task does not train.
 #' * `precision`: number format of large operations, NA if the task computes nothing.
-#'
-#' With `measure = TRUE`, the attribute `"speeds"` is a tibble with one row per number of workers:
-#' * `workers`: 1, 2, 4, ... 512, at most one per example of the batch, and the workers of the cluster.
-#' * `examples_per_second`, `step_s`: the speed of all workers together, and the seconds of a step.
-#' * `computation_s`: the seconds that a worker computes in a step. The rest of the step is the exchange of gradients.
-#' * `limit`: the limit of a step, one of `"computation"`, `"cores"` (workers share the cores of a machine),
-#'   `"bandwidth"` or `"latency"` of the network, or `"servers"` (parameter servers).
-#' @section Measurement of speeds:
-#' One worker of the cluster trains the model for three seconds with the whole batch, and then with an eighth of it. Two
-#' workers train it for as many steps. These trainings use a directory beside `model_dir` that is removed afterwards.
-#' The hosts of the cluster then send messages to each other, which measures latency and bandwidth. The prediction for
-#' more workers follows from these costs, and from the messages of a ring, the reads of shared memory, or the load of
-#' parameter servers. It assumes that further hosts are like the hosts of the cluster, and that gradients of embeddings
-#' are as large as their tables.
 #' @section Errors:
 #' * `tfdistribute_sharding_error` if the batch cannot be divided.
 #' * `tfdistribute_strategy_error` if the cluster trains with another strategy.
@@ -58,9 +41,6 @@
 #' model <- linear_regressor(feature_columns(column_numeric("wt")), model_dir = "runs/cars")
 #' spec <- train_spec(input_fn(mpg ~ wt, mtcars, batch_size = 16, epochs = NULL), max_steps = 100)
 #' plan_training(model, spec, cluster = local_cluster(workers = 2))
-#' \donttest{
-#' plan_training(model, spec, cluster = local_cluster(workers = 2), measure = TRUE)
-#' }
 #' @export
 plan_training <- function(
   object,
@@ -70,12 +50,10 @@ plan_training <- function(
   devices_per_worker = 1,
   script = NULL,
   ...,
-  measure = FALSE,
   strategy = object$config$strategy
 ) {
   check_call(...)
   check_estimator(object)
-  measure <- check_flag(measure)
   check_cluster_argument(cluster, null = TRUE)
   check_strategy(strategy)
   devices_per_worker <- check_count(devices_per_worker)
@@ -90,14 +68,9 @@ plan_training <- function(
       precision = object$config$precision %||% "float32"
     )
   )
-  plan <- new_plan(
+  new_plan(
     call_backend("plan_tasks", cluster = cluster, strategy = strategy, workload = workload)
   )
-  if (measure) {
-    object <- with_cluster(object, cluster, strategy)
-    attr(plan, "speeds") <- measure_speeds(object, train_spec, cluster, workload$global_batch_size)
-  }
-  plan
 }
 
 # The facts about the training that a job or a plan needs. Each spec may also be an input, or NULL.
@@ -154,9 +127,6 @@ print.tfdistribute_plan <- function(x, ...) {
         "... and {length(same) - 1} more task{?s} like it, up to {x$task[[max(same)]]}"
       ))
     }
-  }
-  if (!is.null(attr(x, "speeds"))) {
-    writeLines(format_speeds(attr(x, "speeds")))
   }
   # A single task communicates with no other.
   listening <- grepl("^(chief|worker|ps) ", x$task)

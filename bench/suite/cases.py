@@ -473,7 +473,6 @@ SCRIPTS = (
     ("input.R", "--quick"),
     ("memory.R",),
     ("memory_of_inputs.py",),
-    ("plan/hosts.py",),
     ("scale/curves.py",),
     ("served_calls.py",),
     ("steps_per_run.py",),

@@ -210,7 +210,6 @@ DIFFERENT |= {
 NOT_CONSTRUCTED = {
     *("input_in_memory", "input_mapped", "input_dataset_function", "input_serialized_dataset"),
     *("input_generator", "input_transformed", "custom", "training_loop", "keras", "wrapped"),
-    *("hook_step_cost",),
 }
 
 

@@ -238,30 +238,6 @@ tries(
     write_manifest(there, spec, path = tempfile())
   }
 )
-# Tests of plans measure.
-tries(
-  {
-    generator <- input_generator(function() data, response = "y")
-    plan_training(model, train_spec(generator), cluster = local_cluster(2), measure = TRUE)
-  },
-  plan_training(
-    model,
-    train_spec(input_fn(y ~ x, data, batch_size = 2)),
-    cluster = local_cluster(2)
-  )
-)
-tries(
-  plan_training(
-    model,
-    train_spec(input_fn(y ~ x, data)),
-    cluster = address_cluster(chief = "127.0.0.1:2222"),
-    measure = TRUE
-  ),
-  {
-    plan_training(model, train_spec(input_fn(y ~ x, data)), cluster = local_cluster(2))
-    plan_training(model, train_spec(input_fn(y ~ x, data)), cluster = ssh_cluster(c("a", "b")))
-  }
-)
 tries(use_python("/nowhere/python", required = TRUE), tfdistribute_sitrep())
 
 tries(as_tf_config(local_cluster(2), "worker 0"), as_tf_config(local_cluster(2)))

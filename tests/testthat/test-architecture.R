@@ -75,8 +75,7 @@ test_that("no list by name repeats fields of a description", {
     "cluster.R", # Roles of tasks, in TensorFlow's order.
     "estimator-training-loop.R", # Functions of which tasks compare the variables.
     "input-fn.R", # What Python gets of rows whose columns it requests one at a time.
-    "launch-data.R", # The same, of rows in a file.
-    "plan-speeds.R" # Counts of tasks.
+    "launch-data.R" # The same, of rows in a file.
   )
   schema <- tfdistribute:::schema
   is_member <- function(x) "properties" %in% names(x)

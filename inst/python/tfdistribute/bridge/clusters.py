@@ -12,14 +12,12 @@ from tfdistribute.cluster.hosts import HostsCluster
 from tfdistribute.cluster.managed import KubernetesCluster
 from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.slurm_environment import read_slurm
-from tfdistribute.cluster.spec import PS, Cluster
+from tfdistribute.cluster.spec import Cluster
 from tfdistribute.cluster.tf_config import read_cluster_spec, read_tf_config
-from tfdistribute.environment import available_cores
 from tfdistribute.launch.detached.client import check_slurm_cluster
 from tfdistribute.launch.host.hardware import devices_of_tasks
-from tfdistribute.launch.places.connect_hosts import check_hosts_cluster, measure_hosts
+from tfdistribute.launch.places.connect_hosts import check_hosts_cluster
 from tfdistribute.launch.platforms.kubectl import Kubernetes
-from tfdistribute.plan import speed
 from tfdistribute.run_config import RunSettings, check_settings_of_tasks
 from tfdistribute.strategies import Strategy
 
@@ -80,43 +78,6 @@ def plan_tasks(
     devices = devices_of_tasks(cluster, os.environ, logical_cpus=cpus)
     check_settings_of_tasks(RunSettings(strategy=strategy, cluster=cluster), devices=devices)
     return _as_rows(plan.plan(cluster, workload, strategy))
-
-
-def plan_speeds(
-    cluster: Cluster,
-    batch_sizes: tuple[int, int, int],
-    model_dirs: tuple[str, str, str],
-    environment: dict[str, str],
-) -> dict[str, Any]:
-    """Measure the network between the hosts of a cluster, and predict the speed for numbers of workers.
-
-    Trainings have written the costs of ``Prediction`` into ``model_dirs``.
-    """
-    whole, part, pair = map(speed.read_cost, model_dirs, batch_sizes)
-    network = None
-    machines = speed.Machines(len(available_cores()) or 1, ("this machine",), are_all=True)
-    if isinstance(cluster, HostsCluster):
-        facts = measure_hosts(cluster, environment)
-        names = [cluster.host_of(task) for task in cluster.tasks if task.trains]
-        hosts = [facts[each] for each in [*names, *cluster.names_of_hosts[len(names) :]]]
-        network = speed.Network(
-            max(each["round_trip_s"] for each in hosts), min(each["bytes_per_s"] for each in hosts)
-        )
-        machines = speed.Machines(
-            min(len(each["cores"]) for each in hosts) or 1,
-            tuple(f"{each['boot']} {each['cores']}" for each in hosts),
-        )
-    servers = sum(task.type == PS for task in cluster.tasks)
-    speeds = speed.Prediction((whole, part, pair), machines, network, servers).speeds(
-        cluster.training_processes
-    )
-    return {
-        "speeds": _as_rows(speeds),
-        "best": speed.best(speeds).workers,
-        "step": dataclasses.asdict(whole),
-        "cores": machines.cores,
-        "network": None if network is None else dataclasses.asdict(network),
-    }
 
 
 def _as_rows(values: Sequence[Any]) -> list[dict[str, Any]]:

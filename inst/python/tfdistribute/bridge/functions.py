@@ -276,7 +276,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "pack_inputs": jobs.pack_inputs,
     "parse_example_spec": _parse_example_spec,
     "pipeline": _pipeline,
-    "plan_speeds": clusters.plan_speeds,
     "plan_tasks": clusters.plan_tasks,
     "predict": _predict,
     "predict_spark": _predict_spark,

@@ -10,5 +10,4 @@ from tfdistribute.engine.hooks.recording import (
     StopOnRequest,
 )
 from tfdistribute.engine.hooks.savers import SaveAtSteps, SaveElsewhere, SaveSummaries
-from tfdistribute.engine.hooks.step_cost import MeasureSteps
 from tfdistribute.engine.hooks.stops import StopAtStep, StopOnDecision, StopOnNan, WaitForStep

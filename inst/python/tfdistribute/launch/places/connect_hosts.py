@@ -40,28 +40,11 @@ def check_hosts_cluster(
     tensorflow: str | None,
     is_over: Callable[[], bool] = lambda: False,
 ) -> list[Finding]:
-    return _check(cluster, environment, Needs(tensorflow=tensorflow), is_over)[0]
-
-
-def measure_hosts(cluster: HostsCluster, environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the facts about each host, with its network; ClusterError with the problems of the hosts."""
-    findings, facts = _check(cluster, environment, Needs(measures_network=True))
-    _raise_errors(findings)
-    return facts
-
-
-def _check(
-    cluster: HostsCluster,
-    environment: Mapping[str, str],
-    needs: Needs,
-    is_over: Callable[[], bool] = lambda: False,
-) -> tuple[list[Finding], dict[str, Any]]:
     together = _remote_places(cluster, cluster.names_of_hosts, environment)
-    needs = dataclasses.replace(needs, host_addresses=cluster.given_addresses)
+    needs = Needs(tensorflow=tensorflow, host_addresses=cluster.given_addresses)
     try:
         findings = _connect(together, is_over)
-        findings += check_hosts([each for each in together if each.is_connected], needs)
-        return findings, {each.host: each.facts for each in together}
+        return findings + check_hosts([each for each in together if each.is_connected], needs)
     finally:
         for place in together:
             place.end()

@@ -18,10 +18,6 @@ from tfdistribute.rules import Finding
 _SHARED_S = 5.0
 _VERSIONS_S = 75.0
 _MAX_CLOCK_S = 60.0
-# How long the network is measured by small messages, and by blocks as large as many gradients.
-_ROUND_TRIPS_S = 0.5
-_BLOCKS_S = 1.5
-_BLOCK_BYTES = 1 << 22
 
 # R starts fast without packages; the version is read from the file DESCRIPTION.
 _R_CODE = (
@@ -49,7 +45,6 @@ class Needs:
         model_dir: Directory that this machine and all hosts share; None if it is remote or unknown.
         tensorflow: Version that the hosts must have; None for any.
         bytes: Size of the files that are sent to each host.
-        measures_network: Whether facts about each host get ``round_trip_s`` and ``bytes_per_s`` to the next one.
     """
 
     model_dir: str | None = None
@@ -58,7 +53,6 @@ class Needs:
     host_addresses: Mapping[str, str] = field(default_factory=dict[str, str])
     bytes: int = 0
     devices: Mapping[str, int] = field(default_factory=dict[str, int])
-    measures_network: bool = False
 
 
 def check_hosts(hosts: Sequence[RemotePlace], needs: Needs) -> list[Finding]:
@@ -91,8 +85,6 @@ def _conclude(checks: "Sequence[_Check]", needs: Needs, findings: list[Finding])
             check.take_answers()
         listening = [check for check in checks if check.port is not None]
         _find_addresses(listening, needs, findings)
-        if needs.measures_network and all(check.host.address for check in checks):
-            _measure_network(listening)
     finally:
         for check in checks:
             check.end()
@@ -238,26 +230,6 @@ def _find_addresses(checks: Sequence[_Check], needs: Needs, findings: list[Findi
             more = ", or give `host_addresses`." if is_given else "."
             fix = f"Let the hosts connect to each other's ports (firewall){more}"
             findings.append(Finding("host_addresses", text, fix))
-
-
-def _measure_network(checks: Sequence[_Check]) -> None:
-    """Measure how each host reaches the next one, while all do so, as in a ring all-reduce."""
-    to = dict(zip(checks, [*checks[1:], checks[0]], strict=True))
-
-    def send(message_bytes: int, seconds: float) -> dict[_Check, float]:
-        numbers = {
-            check: check.host.ask(
-                "send", (other.host.address, other.port, other.word), message_bytes, seconds
-            )
-            for check, other in to.items()
-        }
-        return {check: check.host.answer(number) for check, number in numbers.items()}
-
-    round_trips, blocks = send(1, _ROUND_TRIPS_S), send(_BLOCK_BYTES, _BLOCKS_S)
-    for check in checks:
-        round_trip_s = round_trips[check]
-        block_s = max(blocks[check] - round_trip_s, 1e-9)
-        check.host.facts |= {"round_trip_s": round_trip_s, "bytes_per_s": _BLOCK_BYTES / block_s}
 
 
 @contextlib.contextmanager

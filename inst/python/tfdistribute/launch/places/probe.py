@@ -8,11 +8,8 @@ import select
 import shutil
 import signal
 import socket
-import statistics
-import struct
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -26,8 +23,6 @@ from tfdistribute.launch.host.processes import END_S
 
 _REACH_S = 3.0
 _OUTPUT_S = 60.0
-_SIZE = struct.Struct(">I")
-_BUFFER_BYTES = 1 << 20
 
 
 def facts() -> dict[str, Any]:
@@ -113,7 +108,7 @@ def _end_tasks(directory: str) -> None:
 
 
 def listen(word: str, tell: Callable[[int], None]) -> None:
-    """Tell a port, greet whoever connects to it with a word, and answer each message, until this process is killed."""
+    """Tell a port, and greet whoever connects to it with a word, until this process is killed."""
     with socket.socket() as server:
         server.bind(("", 0))
         server.listen(128)
@@ -121,37 +116,8 @@ def listen(word: str, tell: Callable[[int], None]) -> None:
         while True:
             with contextlib.suppress(OSError):
                 caller = server.accept()[0]
-                caller.sendall(word.encode())
-                threading.Thread(target=_answer_messages, args=(caller,), daemon=True).start()
-
-
-def _answer_messages(caller: socket.socket) -> None:
-    buffer = bytearray(_BUFFER_BYTES)
-    with contextlib.suppress(OSError), caller:
-        while head := caller.recv(_SIZE.size, socket.MSG_WAITALL):
-            (left,) = _SIZE.unpack(head)
-            while left > 0:
-                count = caller.recv_into(buffer, min(left, len(buffer)))
-                if count == 0:
-                    return
-                left -= count
-            caller.sendall(b"\0")
-
-
-def send(target: tuple[str, int, str], message_bytes: int, seconds: float) -> float:
-    """Send messages of a size, each when the one before is answered; return the median of their seconds."""
-    address, port, word = target
-    message, times = _SIZE.pack(message_bytes) + bytes(message_bytes), list[float]()
-    with socket.create_connection((address, port), _OUTPUT_S) as connection:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.recv(len(word), socket.MSG_WAITALL)
-        end = time.monotonic() + seconds
-        while not times or time.monotonic() < end:
-            began = time.perf_counter()
-            connection.sendall(message)
-            connection.recv(1)
-            times.append(time.perf_counter() - began)
-    return statistics.median(times)
+                with caller:
+                    caller.sendall(word.encode())
 
 
 def reach(targets: Sequence[tuple[str, int, str]]) -> list[bool]:
@@ -186,8 +152,5 @@ def answer(question: str, arguments: Sequence[Any], tell: Callable[[Any], None])
 
 _QUESTIONS: Mapping[str, Callable[..., Any]] = {
     "gpus": report_of,
-    **{
-        each.__name__: each
-        for each in (facts, output, paths, shared, gone, free_ports, reach, send)
-    },
+    **{each.__name__: each for each in (facts, output, paths, shared, gone, free_ports, reach)},
 }

@@ -1,6 +1,6 @@
 """Session hooks as users describe them."""
 
-from tfdistribute.training.hooks import saving, session_run, step_cost
+from tfdistribute.training.hooks import saving, session_run
 from tfdistribute.training.hooks.description import (
     Hook,
     HookContext,
