@@ -161,13 +161,6 @@ start_job <- function(object, verb, arguments, page = NULL) {
     cli::cli_inform("Starting {show_processes(cluster, verb)} on {show_hosts(cluster)}.")
   }
   cluster <- open_daemons(cluster)
-  tracked <- tracked_work(object, verb, arguments)
-  if (!is.null(tracked)) {
-    # No task logs, and the tasks may not reach the tracker's server.
-    config <- object$config
-    config["track"] <- list(NULL)
-    object["config"] <- list(config)
-  }
   handle <- with_task_file(
     "start_job",
     object,
@@ -175,7 +168,7 @@ start_job <- function(object, verb, arguments, page = NULL) {
     verb,
     arguments,
     parent_pid = Sys.getpid(),
-    tracked = tracked
+    tracks = !is.null(object$config$track) && !reads_only(list(verb = verb))
   )
   job <- new_job(handle, last_step_of(arguments), task_names(cluster))
   occupy_daemons(job, cluster)
@@ -246,14 +239,6 @@ with_chosen_end <- function(object, verb, arguments) {
   )
   object[names(learned)] <- learned
   object
-}
-
-# What the tracker of a training shows; NULL without one.
-tracked_work <- function(object, verb, arguments) {
-  if (!is.null(object$config$track) && !reads_only(list(verb = verb))) {
-    input <- source_of(arguments$train_spec %||% arguments$input_fn)
-    list(estimator = object, global_batch_size = input$batch_size)
-  }
 }
 
 last_step_of <- function(arguments) {

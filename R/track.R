@@ -2,28 +2,20 @@
 
 #' Log a training to MLflow or Weights & Biases
 #'
-#' A tracker in [run_config()] logs the parameters of the model, and losses and metrics by step, to a run of MLflow or
-#' of Weights & Biases. [train()], [train_and_evaluate()] and [launch()] log while the model trains. They log in a
-#' process of their own beside the session, or beside a supervisor inside the cluster, as in Slurm. Tasks of a cluster
-#' need neither the tracker's package nor its server. A training waits for the tracker twice: at its beginning until the
-#' run is open, and at its end until everything is logged.
-#'
-#' A tracker is a plain R value. Making one starts neither Python nor a run.
+#' A tracker in [run_config()] logs the parameters of the model, and losses and metrics by step, to a run of MLflow or of
+#' Weights & Biases, with their own Python clients. The process that trains logs, which is the chief in a cluster. A
+#' training waits for the client when it records losses, by default every 100 steps. A tracker is a plain R value.
 #'
 #' @section Runs:
-#' A run belongs to a `model_dir`, so later trainings there continue the run. Each step is logged once, also if a task
-#' restarts from an earlier checkpoint. Metrics of evaluations have the prefix `val_`, as with the package tfruns. A
-#' tracker with another server, experiment or project begins a new run with the whole history. The file
-#' `tfdistribute-run.json` in `model_dir` contains the id of the run.
+#' A run belongs to a `model_dir`, where `tfdistribute-run.json` has its id, so later trainings there continue the run. If
+#' a task restarts, the steps since the newest checkpoint are logged again. Metrics of evaluations have the prefix `val_`.
+#' The evaluator of a cluster logs them at its end. Another server, experiment or project begins a new run.
 #'
 #' @section Packages and credentials:
-#' `track_mlflow()` needs the Python package mlflow-skinny, and sqlalchemy and alembic if `tracking_uri` is a database,
-#' such as `"sqlite:///mlflow.db"`. `track_wandb()` needs wandb. Credentials are never part of a tracker. Use
-#' `wandb login`, or environment variables such as `WANDB_API_KEY` and `MLFLOW_TRACKING_TOKEN`.
-#'
-#' @section Clusters:
-#' [kubernetes_cluster()] and [vertex_cluster()] do not support trackers, because no process of this package follows
-#' their jobs.
+#' `track_mlflow()` needs the Python package mlflow-skinny, and sqlalchemy and alembic for a `tracking_uri` such as
+#' `"sqlite:///mlflow.db"`. `track_wandb()` needs wandb. In a cluster, the hosts or images need them. Credentials are never
+#' part of a tracker. Use `wandb login`, or environment variables such as `WANDB_API_KEY` and `MLFLOW_TRACKING_TOKEN`. The
+#' tasks of a [local_cluster()] have them and an open network, and an [ssh_cluster()] takes them as `environment`.
 #'
 #' @param experiment Name of the experiment, a string; NULL for `MLFLOW_EXPERIMENT_NAME` or MLflow's default.
 #' @param tracking_uri Server, database or `"databricks"`, a string; NULL for `MLFLOW_TRACKING_URI` or MLflow's default.

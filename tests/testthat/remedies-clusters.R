@@ -92,10 +92,6 @@ tries(
   strategy_mirrored(4, devices_per_replica = 2)
 )
 tries(
-  run_config(track = track_mlflow(), cluster = kubernetes_cluster(image = "a", workers = 2)),
-  run_config(cluster = kubernetes_cluster(image = "a", workers = 2))
-)
-tries(
   tfdistribute:::function_for_python(path, "model", "model", NULL),
   tfdistribute:::function_for_python(path, "model_of_cars", "model", NULL),
   path = withr::local_tempfile(lines = "model_of_cars <- function(features) NULL")

@@ -16,14 +16,10 @@ test_that("an error in a tracker names the argument", {
     track_mlflow(run_name = "a\nb")
     track_wandb(mode = "disabled")
     run_config(track = "mlflow")
-    run_config(
-      track = track_mlflow(),
-      cluster = kubernetes_cluster("registry.example.org/cars:1", workers = 1)
-    )
   })
 })
 
-# The Python packages of trackers, which only the processes of trackers read, and MLflow's database.
+# The Python packages of trackers, and MLflow's database.
 local_tracker <- function(frame = parent.frame()) {
   packages <- file.path(Sys.getenv("TFDISTRIBUTE_SOURCE"), ".environment", "trackers")
   if (!dir.exists(packages)) {
@@ -58,13 +54,19 @@ if (checks_all()) {
     input <- input_fn(mpg ~ wt + hp, mtcars, batch_size = 16, epochs = NULL)
     train(cars_with_tracker(tracker), input, steps = 4, hooks = each_step)
     cluster <- cars_with_tracker(tracker, strategy_multi_worker(), cluster = local_cluster(2))
-    history <- suppressMessages(train(cluster, input, steps = 4, hooks = each_step))
+    history <- suppressMessages(train_and_evaluate(
+      cluster,
+      train_spec(input, max_steps = 8, hooks = each_step),
+      eval_spec(input_fn(mpg ~ wt + hp, mtcars))
+    ))
     expect_identical(tail(history$losses$step, 1), 8L)
     expect_identical(read_database("select status from runs")[, 1], "FINISHED")
     losses <- read_database("select step, value from metrics where key = 'loss' order by step")
     recorded <- training_history(cluster)$losses
     expect_equal(losses[, 1], recorded$step)
     expect_equal(losses[, 2], recorded$loss)
+    evaluated <- read_database("select step, value from metrics where key = 'val_loss'")
+    expect_equal(evaluated[, 1], history$evaluation$global_step)
     parameters <- read_database("select key, value from params")
     expect_identical(parameters[parameters[, 1] == "model", 2], "linear_regressor")
   })
@@ -72,6 +74,7 @@ if (checks_all()) {
 
 test_that("a cluster does not train without a tracker that it has", {
   skip_if_no_tensorflow()
+  leave_to_check()
   withr::local_dir(withr::local_tempdir())
   model <- cars_with_tracker(
     track_mlflow(tracking_uri = "http://127.0.0.1:9"),

@@ -23,7 +23,7 @@ CLASSES = {
     "ray_cluster": ("cluster/engines/ray.py", "RayCluster"),
     "strategy_mirrored": ("strategies/mirrored.py", "Mirrored"),
     "strategy_parameter_server": ("strategies/parameter_server.py", "ParameterServer"),
-    "track_mlflow": ("trackers/mlflow.py", "Mlflow"),
+    "track_mlflow": ("trackers.py", "Mlflow"),
     "hook_early_stopping": ("training/hooks/early_stopping.py", "EarlyStopping"),
     "column_numeric": ("models/feature_columns/numeric.py", "Numeric"),
     "column_indicator": ("models/feature_columns/derived.py", "Indicator"),

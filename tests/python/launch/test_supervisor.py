@@ -334,6 +334,8 @@ def test_open_ports_are_warned_of_and_paths_of_other_machines_need_them(tmp_path
     assert "anyone who can reach a port can run programs as you" in state["notes"][0]
     assert '`model_dir` "gs://bucket/model" is reached through the network' in state["notes"][0]
     assert state["logs"] == str(tmp_path / "tfdistribute-logs" / state["id"])
+    state = run_job(tmp_path, {}, tracks=True)
+    assert "`track` logs through the network" in state["notes"][0]
 
 
 def test_events_of_tasks_reach_the_state_and_garbage_is_ignored(tmp_path: Path):

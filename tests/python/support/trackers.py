@@ -12,11 +12,15 @@ from typing import Any
 
 import pytest
 
-from tfdistribute import history_file
+from support.hooks import hook, model, source
+from tfdistribute.run_config import RunSettings
 from tfdistribute.trackers import Mlflow, Tracker, Wandb
+from tfdistribute.training.specs import EvalSpec, TrainSpec
+from tfdistribute.training.train_and_evaluate import train_and_evaluate
 
-# What tools/setup trackers has installed, for processes of trackers only.
+# What tools/setup trackers has installed, for processes that have a tracker only.
 PACKAGES = Path(__file__).parents[3] / ".environment" / "trackers"
+SOURCES = Path(__file__).parents[3] / "inst" / "python"
 
 # Prints the rows of the history of offline runs, and their parameters. The files are logs of LevelDB with a header of
 # 7 bytes: blocks of 32768 bytes, in which each part of a record has a checksum, its size and a type: 1 for a whole
@@ -54,41 +58,41 @@ for path in sys.argv[1:]:
 """
 
 
-def use_packages(monkeypatch: pytest.MonkeyPatch, directory: Path) -> None:
-    """Give the processes of trackers their packages, and a working directory for what they write."""
+def train_tracked(kind: str, directory: Path, max_steps: int, **more: Any) -> int:
+    """Train and evaluate in a process with the packages of trackers; return its exit code."""
     if not PACKAGES.is_dir():
         pytest.skip("needs tools/setup trackers")
-    monkeypatch.setenv("PYTHONPATH", str(PACKAGES))
-    monkeypatch.setenv("WANDB_DIR", str(directory))
-    monkeypatch.setenv("HOME", str(directory))
-    monkeypatch.chdir(directory)
-
-
-def tracker(kind: str, directory: Path, **fields: Any) -> Tracker:
-    if kind == "wandb":
-        return Wandb(project="cars", mode="offline", **fields)
-    return Mlflow(experiment="cars", tracking_uri=f"sqlite:///{directory}/mlflow.db", **fields)
-
-
-def values_of(tracker: Tracker, model_dir: Path) -> dict[str, Any]:
-    return {
-        "tracker": {"kind": tracker.kind, **vars(tracker)},
-        "model_dir": str(model_dir),
-        "parameters": {"hidden_units": [4, 2], "optimizer.learning_rate": 0.1},
+    known = os.environ.get("PYTHONPATH", "")
+    paths = [str(PACKAGES), str(Path(__file__).parents[1]), str(SOURCES), known]
+    own = {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "WANDB_DIR": str(directory),
+        "HOME": str(directory),
     }
+    arguments = json.dumps({"kind": kind, "max_steps": max_steps, **more})
+    command = [sys.executable, "-m", "support.trackers", str(directory), arguments]
+    return subprocess.run(
+        command, env={**os.environ, **own}, cwd=directory, check=False, timeout=200
+    ).returncode
 
 
-def add_losses(model_dir: Path, first: int, last: int, loss: float = 1.0) -> None:
-    rows = [
-        {"step": step, "loss": loss / step, "seconds": step / 10, "examples_per_second": 10.0}
-        for step in range(first, last + 1)
-    ]
-    assert history_file.append(str(model_dir), history_file.LOSSES, rows)
+def _train(directory: Path, kind: str, max_steps: int, fails: bool = False, **fields: Any) -> None:
+    if kind == "wandb":
+        tracker: Tracker = Wandb(project="cars", mode="offline", **fields)
+    else:
+        uri = f"sqlite:///{directory}/mlflow.db"
+        tracker = Mlflow(experiment="cars", tracking_uri=uri, **fields)
 
+    def fail(*_: Any) -> None:
+        raise ValueError("no")
 
-def add_evaluation(model_dir: Path, step: int, loss: float) -> None:
-    row = {"global_step": step, "loss": loss}
-    assert history_file.append(str(model_dir), history_file.EVALUATIONS, [row])
+    hooks = [hook("history_saver", every_n_steps=1)]
+    hooks += [hook("session_run", after_run=fail)] if fails else []
+    settings = RunSettings(track=tracker)
+    spec = TrainSpec(source(), max_steps=max_steps, hooks=hooks)
+    evaluation = EvalSpec(source(epochs=1), throttle_secs=0)
+    history = train_and_evaluate(model(directory / "model"), settings, spec, evaluation)
+    assert history.notes == []
 
 
 class Logged:
@@ -154,3 +158,7 @@ def _read_wandb(directory: Path) -> Logged:
         for name, value in record["config"].items():
             logged.parameters[name] = str(value)
     return logged
+
+
+if __name__ == "__main__":
+    _train(Path(sys.argv[1]), **json.loads(sys.argv[2]))

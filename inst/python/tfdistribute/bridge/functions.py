@@ -257,7 +257,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "free_ports": free_ports,
     "input_layer": _input_layer,
     "job_logs": job_handle.job_logs,
-    "job_news": jobs.job_news,
+    "job_news": job_handle.job_news,
     "job_script": client.script_of,
     "job_state": job_handle.job_state,
     "keras_code": _of_model(training.keras_code),

@@ -15,7 +15,6 @@ from tfdistribute.inputs import Column, Input, write_packed
 from tfdistribute.launch import job_handle
 from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import logs, network, private_directory
-from tfdistribute.launch.host import tracking as trackers_of_jobs
 from tfdistribute.launch.host.hardware import devices_of_tasks
 from tfdistribute.launch.job import READING, Job, must_launch
 from tfdistribute.launch.job_handle import Handle
@@ -28,7 +27,6 @@ from tfdistribute.training.model_directory import as_trained, require_checkpoint
 from tfdistribute.training.multi_worker.results import TaskResults
 from tfdistribute.training.remote.lease import check_access, check_free
 from tfdistribute.training.specs import read_estimator
-from tfdistribute.training.tracking import tracking
 
 
 def starts_job(cluster: Cluster) -> bool:
@@ -100,13 +98,9 @@ def start_job(
     directory: str,
     task_file: str,
     cluster: Cluster,
-    tracked: dict[str, Any] | None = None,
     **fields: Any,
 ) -> dict[str, Any]:
-    """Start a job whose tasks read ``task_file``, with further ``fields`` of ``launch.job.Job``.
-
-    ``tracked`` has the ``estimator`` and the ``global_batch_size`` of a training with a tracker.
-    """
+    """Start a job whose tasks read ``task_file``, with further ``fields`` of ``launch.job.Job``."""
     if isinstance(cluster, ManagedCluster):
         handle = managed_job.submit(_describe(directory, cluster, fields))
         private_directory.remove(directory)
@@ -119,21 +113,8 @@ def start_job(
         "tensorflow": versions.tensorflow(),
         "services": [each for each in network.named_services(task_file) if each not in addresses],
     }
-    if tracked is not None:
-        own["tracking"] = tracking(
-            *read_estimator(tracked["estimator"]), tracked.get("global_batch_size")
-        )
     job = read(Job, {**fields, **own, "cluster": cluster})
     return client.submit_job(job) if client.takes(job.cluster) else start_supervisor(job)
-
-
-def job_news(job: Handle, position: str | None = None, level: str = "warning") -> dict[str, Any]:
-    """Read the news of a job as ``job_handle.job_news``, and finish its tracker at the end."""
-    news = job_handle.job_news(job, position, level)
-    problem = trackers_of_jobs.finish(str(job.get("directory"))) if news["ended"] else None
-    if problem is not None:
-        news["state"]["notes"].append(problem)
-    return news
 
 
 def take_result(job: Handle) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class Job(Description):
         input_files: Files that the tasks read, absolute.
         parent_pid: Process with which the job ends; None for none.
         services: Addresses in the tasks' input at which other programs of this machine listen.
-        tracking: Input of a ``TrackerProcess``; None for a job without a tracker.
+        tracks: Whether the chief logs to a tracker, which may be anywhere.
 
     Raises ArgumentError for an unknown verb, an empty command, or an id that cannot be part of a path.
     """
@@ -68,7 +68,7 @@ class Job(Description):
     max_steps: int | None = None
     parent_pid: int | None = None
     services: tuple[str, ...] = ()
-    tracking: dict[str, Any] | None = None
+    tracks: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -20,7 +20,6 @@ from tfdistribute.launch.places.local import LocalPlace
 from tfdistribute.launch.state import JobState, Progress, write_result
 from tfdistribute.launch.task_view import TaskView
 from tfdistribute.task_events import RESULTS
-from tfdistribute.trackers.process import TrackerProcess
 
 # How long the chief may take to save a checkpoint.
 SAVE_S = 4.0
@@ -31,20 +30,12 @@ class Allocation:
 
     starts_before = 0
     signals: tuple[str, ...] = SIGNALS
-    # Only beside a supervisor that outlives its session.
-    tracker: TrackerProcess | None = None
 
     def resume(self, state: JobState, progress: Progress) -> None:
         """Take over what the supervisor had at its last end."""
 
     def keep(self, progress: Progress, at_once: bool = False) -> None:
         """Keep what a later start needs; ``at_once`` even if that was done a moment ago."""
-
-    def end(self, state: JobState) -> None:
-        """End the processes beside the tasks, which have ended."""
-        problem = None if self.tracker is None else self.tracker.finish(state.state)
-        if problem is not None:
-            state.note(problem)
 
     def save_s(self, stops: StopRequests) -> float:
         return SAVE_S
@@ -172,6 +163,8 @@ def _why_open(job: Job) -> str | None:
     """Say why the tasks cannot have a network of their own, whatever the kernel allows; None if they can."""
     if job.model_dir is not None and job.local_model_dir is None:
         return f'`model_dir` "{job.model_dir}" is reached through the network'
+    if job.tracks:
+        return "`track` logs through the network"
     if not job.is_on_loopback:
         return "the cluster's addresses are not loopback addresses"
     return None

@@ -12,7 +12,7 @@ from typing import Any
 from tfdistribute import storage
 from tfdistribute.errors import BackendError, TfdistributeError, from_values
 from tfdistribute.launch import failures, job_files
-from tfdistribute.launch.host import private_directory, processes, tracking
+from tfdistribute.launch.host import private_directory, processes
 from tfdistribute.launch.host.processes import StopRequests
 from tfdistribute.launch.job import FILE, Job, read_job, write_job
 from tfdistribute.launch.job_files import QUEUED, STATE_FILE
@@ -73,7 +73,6 @@ def start_supervisor(job: Job) -> dict[str, Any]:
     """
     reap_supervisors()
     try:
-        tracking.start(job)
         write_job(job)
         supervisor = _start_process(job)
     except TfdistributeError:

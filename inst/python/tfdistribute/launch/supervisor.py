@@ -84,7 +84,6 @@ class Supervisor:
         self.tasks.kill()
         self._poll()
         self.tasks.close()
-        self._allocation.end(self.state)
         if self.state.state != QUEUED:
             self.state.ended = time.time()
         values = self.setup.keep(self._values(), self._stops)

@@ -63,12 +63,6 @@ class RunSettings(Description):
             "Give one of them.",
             error="strategy",
         ),
-        Never(
-            {"track": Given, "cluster": {"kind": Literal["kubernetes", "vertex"]}},
-            "`track` does not support a cluster of containers: nothing of this package follows its jobs.",
-            "Leave `track` out, and log in the containers.",
-            error="run_config",
-        ),
     )
 
     strategy: Strategy | None = None
@@ -114,7 +108,7 @@ class RunSettings(Description):
     micro_batches: Count = 1
     compile: bool | Literal["auto"] = "auto"
     # A server that the history is sent to.
-    track: Annotated[Tracker | None, Fact.CODE, MayDiffer("No task logs to it.")] = None
+    track: Annotated[Tracker | None, Fact.CODE, MayDiffer("Only the chief logs to it.")] = None
 
     def __post_init__(self) -> None:
         if self.save_checkpoints_steps is not None and isinstance(

@@ -71,6 +71,7 @@ class History:
         listener: Called with every entry, for a progress display; or None.
         last_step: Step at which training will end; None if it is not known.
         model_dir: Where losses and evaluations are also saved; None for a task that does not write.
+        log: Called with the step and the numbers of each record and evaluation; or None.
         stopped_by: The hook that ended the training before its steps or its data did, or None.
         notes: Settings that the training could not follow, one sentence each.
         compiled: Whether XLA compiled the steps.
@@ -86,6 +87,7 @@ class History:
     seconds: list[float] = field(default_factory=list)
     speeds: list[float] = field(default_factory=list)
     evaluations: list[dict[str, float]] = field(default_factory=list)
+    log: Callable[[int, Mapping[str, float]], Any] | None = None
     stopped_by: str | None = None
     notes: list[str] = field(default_factory=list)
     compiled: bool = False
@@ -114,6 +116,9 @@ class History:
             self.seconds.append(now - self._started[0])
             self.speeds.append(speed)
             self._interval = (now, step)
+            if self.log is not None:
+                values = (loss, self.seconds[-1], speed)
+                self.log(step, dict(zip(history_file.COLUMNS[1:], values, strict=True)))
             if time.monotonic() - self._saved_at >= _SAVE_EVERY_S and not self.saves_rarely:
                 self._save_losses()
         if self.listener is not None and at is None:
@@ -216,8 +221,15 @@ class History:
         if self.model_dir is not None:
             self._save_losses()
             history_file.append(self.model_dir, history_file.EVALUATIONS, self.evaluations[-1:])
+        self.log_evaluation(self.evaluations[-1])
         if self.listener is not None:
             self.listener({"event": "evaluation", **self.evaluations[-1]})
+
+    def log_evaluation(self, metrics: Mapping[str, float]) -> None:
+        if self.log is not None:
+            # As in the R package tfruns.
+            values = {f"val_{name}": metrics[name] for name in metrics if name != "global_step"}
+            self.log(int(metrics.get("global_step", 0)), values)
 
     @property
     def examples_per_second(self) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -18,14 +17,10 @@ from support.ray_jobs import submit
 
 from tfdistribute.errors import ClusterError, ModelDirectoryError
 from tfdistribute.launch import job_handle
-from tfdistribute.launch.detached import client, ray, supervisor
-from tfdistribute.launch.engines import ray_supervisor
+from tfdistribute.launch.detached import client, ray
 from tfdistribute.launch.host import private_directory
-from tfdistribute.launch.job import FILE, read_job
 from tfdistribute.launch.job_files import STATE_FILE
-from tfdistribute.launch.setup import Allocation
 from tfdistribute.launch.state import result_of, write_result
-from tfdistribute.trackers import process
 
 
 class FakeRay:
@@ -196,21 +191,6 @@ def test_a_job_is_killed_long_after_the_second_request_and_then_is_stopped(
     assert sent[2][1] - sent[1][1] > 1
     assert (state["state"], state["failure"]) == ("stopped", None)
     assert job_handle.job_state(job)["state"] == "stopped"
-
-
-def test_the_tracker_beside_a_supervisor_has_the_variables_of_the_job(
-    tmp_path: Path, fake: FakeRay, monkeypatch: pytest.MonkeyPatch
-):
-    def start(*_: Any, env: dict[str, str], **__: Any) -> None:
-        raise RuntimeError(env["WANDB_API_KEY"])
-
-    monkeypatch.setattr(subprocess, "Popen", start)
-    tracking = {"model_dir": str(tmp_path)}
-    job = submitted(tmp_path, tracking=tracking, environment={"WANDB_API_KEY": "own key"})
-    with pytest.raises(RuntimeError, match="own key"):
-        supervisor.run(read_job(os.path.join(job["directory"], FILE)), Allocation())
-    assert ray_supervisor._START_S > process._OPEN_S
-    assert ray._CALL_S["start_supervisor"] > ray_supervisor._START_S
 
 
 def test_a_client_of_ray_that_ends_without_an_answer_is_named(monkeypatch: pytest.MonkeyPatch):

@@ -64,23 +64,6 @@ def test_slurm_is_asked_whether_a_job_that_it_ends_queues_again(
     assert ended.why_stopped(stopped_by(signal.SIGTERM)) == "The job was stopped."
 
 
-def test_the_tracker_ends_with_the_supervisor_and_what_it_lacks_is_a_note(job: Job):
-    told: list[str] = []
-
-    class Tracker:
-        def finish(self, state: str) -> str:
-            told.append(state)
-            return "Not everything is logged."
-
-    made, state = allocation(job), JobState(job, "queued")
-    made.end(state)
-    assert state.notes == []
-    made.tracker = Tracker()
-    made.end(state)
-    assert told == ["queued"]
-    assert state.notes == ["Not everything is logged."]
-
-
 def test_a_large_model_has_half_of_the_time_before_the_limit_to_be_saved(job: Job):
     made = allocation(job, stop_signal_s=600)
     assert made.save_s(stopped_by(signal.SIGUSR1)) == 300

@@ -27,7 +27,7 @@ OUTPUT: str = "ray-{}.out"
 KEY: str = "{}@"
 
 _ENGINE = "tfdistribute.launch.engines.ray_supervisor:RaySupervisors"
-_CALL_S = {"start_supervisor": 150.0, "send_signal": 60.0}
+_CALL_S = {"start_supervisor": 90.0, "send_signal": 60.0}
 _HEAD = "The head node of Ray"
 
 

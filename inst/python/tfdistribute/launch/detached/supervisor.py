@@ -14,7 +14,6 @@ from tfdistribute.launch.job import FILE, Job, read_job
 from tfdistribute.launch.setup import Allocation
 from tfdistribute.launch.start import CODES, supervise
 from tfdistribute.launch.state import JobState, Progress, write_result
-from tfdistribute.trackers.process import TrackerProcess
 
 
 def main(directory: str, address: str) -> None:
@@ -29,10 +28,8 @@ def main(directory: str, address: str) -> None:
 
 
 def run(job: Job, allocation: Allocation) -> dict[str, Any]:
-    """Run a job with its tracker and return its last state."""
+    """Run a job and return its last state."""
     try:
-        if job.tracking is not None:
-            allocation.tracker = TrackerProcess(job.tracking, environment=job.environment)
         return supervise(job, allocation=allocation)
     except TfdistributeError as error:
         failure = {**failures.error_failure(error), "log_tail": None}

@@ -17,8 +17,7 @@ NOT_SEEN = "found no directory"
 
 _NAMESPACE = "tfdistribute"
 _ANSWER_S = 40.0
-# A tracker may take 90 s to open its run before the first state.
-_START_S = 120.0
+_START_S = 60.0
 # The driver may end before it starts the supervisor in its actor.
 _UNUSED_S = 60.0
 _HEAD = {"node:__internal_head__": 0.001}

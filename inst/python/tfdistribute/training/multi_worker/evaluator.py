@@ -22,6 +22,7 @@ from tfdistribute.training.multi_worker.resume import ProgressFile, TrainingReco
 from tfdistribute.training.preparation import prepare_use
 from tfdistribute.training.specs import EvalSpec
 from tfdistribute.training.tensorflow_errors import translate_errors
+from tfdistribute.training.tracking import tracked
 
 _POLL_S = 0.5
 # An evaluator may start this much later than a chief whose training is very short.
@@ -38,6 +39,10 @@ def evaluate_checkpoints(assignment: TaskAssignment, peers: Peers) -> History:
     evaluator = _Evaluator(assignment, assignment.evaluation, history, peers)
     while not evaluator.poll():
         time.sleep(_POLL_S)
+    # The chief has opened the run.
+    with tracked(assignment.model, assignment.settings, history, is_chief=False):
+        for metrics in history.evaluations:
+            history.log_evaluation(metrics)
     return history
 
 

@@ -33,6 +33,7 @@ from tfdistribute.training.preparation import prepare_training
 from tfdistribute.training.remote.exclusive import hold_model_dir
 from tfdistribute.training.remote.lease import Lease, uploads
 from tfdistribute.training.tensorflow_errors import translate_errors
+from tfdistribute.training.tracking import tracked
 
 
 def perform(assignment: TaskAssignment) -> History:
@@ -97,6 +98,8 @@ class TaskRun:
                 assignment.verb, assignment.model, assignment.settings, source, self._member
             )
             task_events.emit("tensorflow")
+            if self._member.is_chief:
+                stack.enter_context(tracked(assignment.model, assignment.settings, self._history))
             for text in assignment.notes if self._member.is_chief else ():
                 self._history.note(text)
             if ProgressFile(model_dir, self._member).has_other_workers:
