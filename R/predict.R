@@ -26,8 +26,8 @@
 #' @param cluster A [local_cluster()] whose workers share the rows. NULL (default) predicts in this process alone. The
 #'   cluster's parameter servers and evaluator are not started. Not together with `as_iterable`.
 #' @param type Form of the predictions of a canned model, as R's own models have it, in place of a tibble with all
-#'   outputs: `"response"`, `"link"`, `"class"`, `"prob"` or `"quantile"`. See "Types of predictions". NULL (default) for
-#'   the tibble. Not together with `predict_keys` and `as_iterable`.
+#'   outputs: `"response"`, `"link"`, `"class"`, `"prob"` or `"quantile"`. See "Types of predictions". NULL (default)
+#'   returns the tibble. Not together with `predict_keys` and `as_iterable`.
 #' @section Types of predictions:
 #' | `type` | Regressors | Classifiers |
 #' |---|---|---|

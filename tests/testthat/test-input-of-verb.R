@@ -178,6 +178,33 @@ test_that("a data frame alone needs only the columns that the model reads", {
   expect_identical(names_sent(asked$predict$input), c("wt", "hp"))
 })
 
+test_that("a logical NA in new rows is a missing value of what the column held in training", {
+  kinds <- list(n = "numbers", l = "labels", d = "dates", t = "times", b = "logical")
+  rows <- data.frame(n = NA, l = NA, d = NA, t = NA, b = NA, other = NA)
+  typed <- with_typed_missing(rows, kinds)
+  classes <- vapply(typed, function(values) class(values)[[1]], "")
+  expect_identical(
+    unname(classes),
+    c("numeric", "character", "Date", "POSIXct", "logical", "logical")
+  )
+  expect_true(all(is.na(typed)))
+  rows$n <- 3
+  expect_identical(with_typed_missing(rows, kinds)$n, 3)
+  columns <- list(features = list("wt", "hp"), kinds = list(wt = "numbers", hp = "numbers"))
+  asked <- new.env()
+  answer_training(asked)
+  local_answers(
+    trained_columns = function(arguments) columns,
+    predict = function(arguments) {
+      asked$predict <- arguments
+      list(predictions = array(1))
+    }
+  )
+  predict(tabular_regressor(), data.frame(wt = NA, hp = 100))
+  types <- vapply(asked$predict$input$columns, function(column) column$type, "")
+  expect_identical(unname(types), c("float", "float"))
+})
+
 test_that("a model reads neither weights nor new levels of other columns to predict", {
   skip_if_no_tensorflow()
   data <- data.frame(x = 1:6, f = factor(rep(c("u", "v"), 3)), w = 1, y = 1:6)

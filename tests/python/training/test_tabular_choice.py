@@ -34,6 +34,7 @@ from support.tabular import (
 
 from tfdistribute import engine
 from tfdistribute.descriptions import read
+from tfdistribute.errors import InputError
 from tfdistribute.inputs import Input
 from tfdistribute.run_config import RunSettings
 from tfdistribute.storage.buckets import arrow_module
@@ -45,6 +46,13 @@ from tfdistribute.training.tabular.validation import split
 from tfdistribute.training.train import train
 
 verb = importlib.import_module("tfdistribute.training.train")
+
+
+def test_one_row_is_too_few_to_choose_an_end(tensorflow: Any, tmp_path: Path) -> None:
+    one = in_memory({"x": np.ones(1, "float32"), "y": np.ones(1, "float32")}, "y", batch_size=1)
+    with pytest.raises(InputError, match="has one row") as caught:
+        train(model("tabular_regressor", tmp_path), RunSettings(), one)
+    assert "epochs = 20" in str(caught.value.remedy)
 
 
 def test_an_interrupted_training_continues_to_the_end_that_was_chosen(
