@@ -27,7 +27,7 @@ test_that("many steps per run give the same model and call R functions at their 
   )
 })
 
-test_that("a training on a factor prints only what TensorFlow prints at its start", {
+test_that("a training on a factor prints nothing, and neither does TensorFlow's start", {
   skip_if_no_tensorflow()
   child <- local_child_r(function() {
     data <- data.frame(group = factor(rep(c("a", "b", "c"), 100)), y = rep(c(0, 1, 2), 100))
@@ -38,11 +38,7 @@ test_that("a training on a factor prints only what TensorFlow prints at its star
     nrow(predict(model, data))
   })
   expect_identical(result_of(child, 120), 300L)
-  at_start <- "absl::InitializeLog|oneDNN|cpu_feature_guard|^To enable the following instructions"
-  expect_identical(
-    grep(at_start, readLines(child$get_output_file()), value = TRUE, invert = TRUE),
-    character()
-  )
+  expect_identical(readLines(child$get_output_file()), character())
 })
 
 test_that("the option for passes reaches Python, and its errors R", {

@@ -19,6 +19,7 @@ from typing import Any
 
 from tfdistribute import versions
 from tfdistribute.engine import patches as patches  # modules import it without TensorFlow
+from tfdistribute.engine import start_messages
 from tfdistribute.engine.step.passes import list_switched_off
 from tfdistribute.errors import BackendError
 from tfdistribute.interrupts import defer_interrupt
@@ -83,7 +84,7 @@ def _import_tensorflow() -> Any:
     try:
         # What is half imported cannot be imported again.
         with defer_interrupt(), defer_collection():
-            with newer.keras_2_chosen():
+            with newer.keras_2_chosen(), _quiet_start():
                 tensorflow = importlib.import_module("tensorflow")
             newer.complete(tensorflow)
             importlib.import_module("tensorflow_estimator")
@@ -94,6 +95,11 @@ def _import_tensorflow() -> Any:
     for repair in ("dataset_tuning", "generated_files", "all_reduce"):
         importlib.import_module(f"tfdistribute.engine.repairs.{repair}").install()
     return tensorflow
+
+
+def _quiet_start() -> contextlib.AbstractContextManager[None]:
+    is_quiet = os.environ["TF_CPP_MIN_LOG_LEVEL"] not in ("0", "1")
+    return start_messages.hidden() if is_quiet else contextlib.nullcontext()
 
 
 @contextlib.contextmanager
