@@ -21,8 +21,6 @@ from tfdistribute.training.specs import read_estimator
 # Families that are not part of a model, but of a verb, a job or the backend itself; and those of `cluster`, which as a
 # whole is code.
 ELSEWHERE = {
-    "Cost",
-    "Network",
     *("Column", "EvalSpec", "Hook", "Input", "Job", "Manifest", "TrainSpec", "TrainingRun"),
     *("Workload", "Cluster", "Task", "Tracker"),
 }

@@ -72,7 +72,7 @@ def train_tracked(kind: str, directory: Path, max_steps: int, **more: Any) -> in
     arguments = json.dumps({"kind": kind, "max_steps": max_steps, **more})
     command = [sys.executable, "-m", "support.trackers", str(directory), arguments]
     return subprocess.run(
-        command, env={**os.environ, **own}, cwd=directory, check=False, timeout=200
+        command, env={**os.environ, **own}, cwd=directory, check=False, timeout=280
     ).returncode
 
 
