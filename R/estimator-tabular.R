@@ -62,8 +62,8 @@
 #'   `tfdistribute_tabular_classifier_estimator`, and `tfdistribute_estimator`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
-#' * `tfdistribute_input_error`, from [train()], if the rows do not come from a table, or if their columns are not those
-#'   of the first training.
+#' * `tfdistribute_input_error`, from [train()], if the rows do not come from a table, or if a later training has other
+#'   columns than the first.
 #' @references Holzmüller, Grinsztajn and Steinwart (2024), Better by Default: Strong Pre-Tuned MLPs and Boosted Trees
 #'   on Tabular Data, <https://arxiv.org/abs/2407.04491>, whose RealMLP has these layers.
 #' @seealso [estimators]

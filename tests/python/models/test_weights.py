@@ -16,7 +16,7 @@ from tfdistribute.columns import ColumnFacts
 from tfdistribute.descriptions import read
 from tfdistribute.errors import InputError
 from tfdistribute.inputs import Input
-from tfdistribute.models.weights import quantiles
+from tfdistribute.models.weights import mean_and_spread, quantiles
 from tfdistribute.run_config import RunSettings
 from tfdistribute.storage.buckets import arrow_module
 from tfdistribute.training.evaluate import evaluate
@@ -357,3 +357,10 @@ def test_values_of_other_names_are_not_known() -> None:
     assert facts.values_of("w") is None
     assert facts.features is not None
     assert facts.features["x"] == ColumnFacts("x", "float")
+
+
+def test_equal_numbers_have_no_spread_whatever_their_offset() -> None:
+    # Their mean is rounded, and is none of them.
+    same = np.full(7, 1.7e9 + 0.1)
+    for weights in (None, np.arange(7.0)):
+        assert mean_and_spread(same, weights)[1] == 0.0

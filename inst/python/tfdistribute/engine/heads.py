@@ -12,11 +12,11 @@ from tensorflow_estimator.python.estimator.head import base_head
 class StandardizedRegressionHead(tf.estimator.RegressionHead):
     """A head that learns the standardized response, and has the unit of the response in all that it reports.
 
-    The gradients are those of the loss of the standardized response. The mean of the response may have more digits than
+    Gradients come from the loss of the standardized response. The mean of the response may have more digits than
     32 bits hold, so it is subtracted and added in 64 bits.
 
     Args:
-        scale: Mean and standard deviation of each response.
+        scale: Means and standard deviations of the responses, in pairs.
         limits: Bounds of predictions.
     """
 

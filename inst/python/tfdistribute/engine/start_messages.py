@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 
@@ -36,17 +37,17 @@ def hidden() -> Iterator[None]:
 @contextlib.contextmanager
 def _filter_to(error: int) -> Iterator[int]:
     """Return a file whose lines reach ``error``, except for the messages; ``error`` itself without `grep`."""
-    try:
-        # Ctrl-C must not end the filter before this process.
-        grep = subprocess.Popen(
-            ["grep", "--line-buffered", "-a", "-v", "-E", _MESSAGES],
-            stdin=subprocess.PIPE,
-            stdout=error,
-            start_new_session=True,
-        )
-    except OSError:
+    program = shutil.which("grep")
+    if program is None:
         yield error
         return
+    # Ctrl-C must not end the filter before this process.
+    grep = subprocess.Popen(
+        [program, "--line-buffered", "-a", "-v", "-E", _MESSAGES],
+        stdin=subprocess.PIPE,
+        stdout=error,
+        start_new_session=True,
+    )
     assert grep.stdin is not None
     try:
         with grep.stdin:

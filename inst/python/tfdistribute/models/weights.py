@@ -62,11 +62,12 @@ def weighted_rows(source: Input, name: str | None) -> Input:
 
 def mean_and_spread(values: Values, weights: Values | None) -> tuple[Any, Any]:
     """Return the means and standard deviations along the first axis, as if rows were repeated by their weights."""
-    if weights is None:
-        return values.mean(axis=0), values.std(axis=0)
-    values, weights = values[weights > 0], weights[weights > 0]
+    if weights is not None:
+        values, weights = values[weights > 0], weights[weights > 0]
     mean = np.average(values, axis=0, weights=weights)
-    return mean, np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weights))
+    spread = np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weights))
+    # The mean of large equal numbers is rounded.
+    return mean, np.where((values != values[:1]).any(axis=0), spread, 0.0)
 
 
 def quantiles(values: Values, shares: Sequence[float], weights: Values | None) -> list[float]:

@@ -45,7 +45,7 @@ def predict(
         hidden_keys: Names of outputs to leave out if predict_keys is None; None for none.
         listener: Called with the progress, at most ten times a second.
         member: This process as a task that predicts its shard of the rows; None to predict all rows.
-        in_large_batches: Whether batches may be larger than those of the input, see ``Input.in_large_batches``.
+        in_large_batches: Whether batches may be larger than the input's, see ``Input.in_large_batches``.
 
     Returns:
         An iterator of batches: arrays by output name, with the rows of the batch as first dimension. Strings are

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
@@ -30,7 +30,29 @@ _PERIODS = {
     "date": (_WEEK, _YEAR),
     "datetime": (_DAY_S, _WEEK * _DAY_S, _YEAR * _DAY_S),
 }
+# Epochs, unless they are given, and the rows of all of them between these limits.
+_LEAST_EPOCHS, _MOST_EPOCHS, _ROWS_OF_EPOCHS = 16, 256, 2**20
+# By the least rows of a table. Large batches take less time per row, but small tables need many steps.
+_BATCHES = {200_000: 1024, 100_000: 512, 0: 256}
+# An ensemble improves small tables most, and costs least there. By the least rows, too.
+_ENSEMBLES = {10_001: 1, 4_001: 2, 0: 4}
 _Values = npt.NDArray[np.float64]
+
+
+def usual_epochs(rows: int) -> int:
+    return min(max(_LEAST_EPOCHS, _ROWS_OF_EPOCHS // rows), _MOST_EPOCHS)
+
+
+def usual_batch(rows: int) -> int:
+    return min(_by_rows(_BATCHES, rows), rows)
+
+
+def usual_ensemble(rows: int) -> int:
+    return _by_rows(_ENSEMBLES, rows)
+
+
+def _by_rows(values: Mapping[int, int], rows: int) -> int:
+    return next(value for least, value in values.items() if rows >= least)
 
 
 @dataclass(frozen=True)
@@ -97,7 +119,7 @@ class Table:
         batch_size: Rows of a step.
         ensemble: Networks that learn side by side.
         steps: Steps of the training after which the last cycle of the rate would end.
-        begin: Step at which the training began, after an earlier one of the model.
+        begin: Step at which the training began; more than 0 if it was not the first.
         end: Step at which the training ends; None if it is not chosen yet.
         losses: Loss of the validation part at the ends of cycles.
         temperature: What divides the logits of classes; None if it is not chosen yet, and for numbers.

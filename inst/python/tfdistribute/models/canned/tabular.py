@@ -22,7 +22,13 @@ from tfdistribute.models.canned.parts import (
     build_columns,
     build_linear_columns,
 )
-from tfdistribute.models.canned.table import Table, learn_columns
+from tfdistribute.models.canned.table import (
+    Table,
+    learn_columns,
+    usual_batch,
+    usual_ensemble,
+    usual_epochs,
+)
 from tfdistribute.models.conversion.features import Features
 from tfdistribute.models.conversion.program import Program, Result
 from tfdistribute.models.conversion.tabular import TabularLayers
@@ -30,13 +36,6 @@ from tfdistribute.models.description import Model
 from tfdistribute.models.feature_columns.description import FeatureColumn
 from tfdistribute.models.labels import occurring_classes
 from tfdistribute.models.weights import row_weights, weighted_rows
-
-# Epochs, unless they are given, and the rows of all of them between these limits.
-_LEAST_EPOCHS, _MOST_EPOCHS, _ROWS_OF_EPOCHS = 16, 256, 2**20
-# By the least rows of a table.
-_BATCHES = {200_000: 1024, 100_000: 512, 0: 256}
-# An ensemble improves small tables most, and costs least there. By the least rows, too.
-_ENSEMBLES = {10_001: 1, 4_001: 2, 0: 4}
 
 
 @dataclass(frozen=True)
@@ -79,17 +78,13 @@ class Tabular(Canned):
     def _steps(self, rows: int) -> int:
         """Return the steps of all cycles of the rate for a number of rows."""
         of_epoch = math.ceil(rows / self._batch(rows))
-        if self.epochs is not None:
-            return of_epoch * self.epochs
-        epochs = min(max(_LEAST_EPOCHS, _ROWS_OF_EPOCHS // rows), _MOST_EPOCHS)
-        return of_epoch * epochs
+        return of_epoch * (usual_epochs(rows) if self.epochs is None else self.epochs)
 
     def _batch(self, rows: int) -> int:
-        # Large batches take less time per row, but small tables need many steps.
-        return self.batch_size or min(_by_rows(_BATCHES, rows), rows)
+        return self.batch_size or usual_batch(rows)
 
     def _members(self, rows: int) -> int:
-        return self.ensemble or _by_rows(_ENSEMBLES, rows)
+        return self.ensemble or usual_ensemble(rows)
 
     @property
     def limits(self) -> tuple[float, float] | None:
@@ -230,10 +225,6 @@ class Tabular(Canned):
             "ensemble": members,
             "learned": learned,
         }
-
-
-def _by_rows(values: Mapping[int, int], rows: int) -> int:
-    return next(value for least, value in values.items() if rows >= least)
 
 
 @dataclass(frozen=True)
