@@ -31,6 +31,7 @@ from tfdistribute.columns import ColumnFacts
 from tfdistribute.errors import ArgumentError, InputError, ModelError
 from tfdistribute.models import Tabular
 from tfdistribute.models.canned.table import Category, Number, Table
+from tfdistribute.models.feature_columns import new_labels
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training import concatenate, export_savedmodel, predict
 from tfdistribute.training.evaluate import evaluate
@@ -241,14 +242,18 @@ def test_quantiles_are_ordered_and_hold_their_share(tensorflow: Any, tmp_path: P
         regressor(tmp_path, quantiles=[0.9, 0.1])
 
 
-def test_a_new_label_is_an_error_unless_the_model_ignores_it(
-    tensorflow: Any, tmp_path: Path
-) -> None:
+def test_a_new_label_is_missing_or_an_error(tensorflow: Any, tmp_path: Path) -> None:
     train(regressor(tmp_path, epochs=2), SEED, rows())
     other = rows(city=Factor(CITY, ["elsewhere", *CITIES[1:]]))
+    gone = prices(regressor(tmp_path), rows(city=Factor(CITY, ["", *CITIES[1:]])))
+    new_labels.take()
+    for new_levels, noted in (("warn", {"city": ["elsewhere"]}), ("ignore", None)):
+        described = regressor(tmp_path, new_levels=new_levels)
+        np.testing.assert_array_equal(prices(described, other), gone)
+        found = new_labels.take()
+        assert (found and found["labels"]) == noted
     with pytest.raises(InputError, match='"elsewhere"'):
-        prices(regressor(tmp_path), other)
-    assert np.all(np.isfinite(prices(regressor(tmp_path, new_levels="ignore"), other)))
+        prices(regressor(tmp_path, new_levels="error"), other)
 
 
 def test_an_export_equals_the_predictions(tensorflow: Any, tmp_path: Path) -> None:
