@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -23,9 +24,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Fail a plain test that takes long, because `make test` runs all of them."""
-    began = sum(os.times()[:4])
+    """Fail a plain test that starts TensorFlow or takes long, because `make test` runs all of them."""
+    began, had_devices = sum(os.times()[:4]), _has_devices()
     yield
+    if not item.get_closest_marker("plain"):
+        return
     taken = sum(os.times()[:4]) - began
-    if taken > PLAIN_S and item.get_closest_marker("plain"):
+    if taken > PLAIN_S:
         pytest.fail(f"A plain test took {taken:.0f} s of processor time. Mark it `slow`.")
+    if _has_devices() and not had_devices:
+        pytest.fail("A plain test started TensorFlow. Give it the fixture `tensorflow`.")
+
+
+def _has_devices() -> bool:
+    """Whether this process has started TensorFlow's devices."""
+    module = sys.modules.get("tensorflow.python.eager.context")
+    context = module and module.context_safe()
+    return bool(context and context._initialized)

@@ -442,6 +442,7 @@ def test_a_remote_file_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.Monk
     np.testing.assert_array_equal(batch.column(0)[:5], numbers[120_000:120_005])
 
 
+@pytest.mark.usefixtures("tensorflow")
 def test_batches_of_megabytes_hold_the_same_rows_as_small_ones(
     kind: str, made: Callable[..., Path]
 ):
