@@ -1,3 +1,3 @@
 """TensorFlow's canned Estimators."""
 
-from tfdistribute.models.canned import baseline, combined, dnn, linear, tabular
+from tfdistribute.models.canned import baseline, combined, dnn, linear, tabular, tabular_classifier
