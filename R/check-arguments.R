@@ -43,29 +43,14 @@ is_whole <- function(value) {
     all(abs(value) <= .Machine$integer.max)
 }
 
-# The value as an `option` of a field stores it. `expected` are words for all options.
-check_fit <- function(value, option, expected, null, argument) {
-  if (null && is.null(value)) {
-    return(NULL)
-  }
-  fitted <- fit(value, option, argument, list())
-  if (identical(fitted, misfit)) {
-    abort_argument(value, paste0(expected, or_null(null)), argument)
-  }
-  fitted
-}
-
 check_count <- function(
   value,
   minimum = 1L,
   null = FALSE,
   argument = rlang::caller_arg(value)
 ) {
-  most <- .Machine$integer.max
-  is_above <- is.numeric(value) && any(value > most, na.rm = TRUE)
-  range <- if (is_above) paste("most", most) else paste("least", minimum)
-  option <- list(type = "integer", minimum = minimum)
-  check_fit(value, option, paste("a whole number of at", range), null, argument)
+  expected <- paste0("a whole number of at least ", minimum, or_null(null))
+  check_type(value, "integer", expected, null, argument, minimum = minimum)
 }
 
 check_number <- function(
@@ -75,8 +60,14 @@ check_number <- function(
   argument = rlang::caller_arg(value)
 ) {
   range <- if (is.finite(minimum)) paste(" of at least", minimum)
-  option <- list(type = "number", minimum = minimum)
-  check_fit(value, option, paste0("a number", range), null, argument)
+  expected <- paste0("a number", range, or_null(null))
+  check_type(value, "number", expected, null, argument, minimum = minimum)
+}
+
+# The value as a field of this type stores it. `...` are other entries of a field in R/schema.R.
+check_type <- function(value, type, expected, null, argument, ...) {
+  types <- c(if (null) "null", type)
+  check_field(value, list(types = types, expected = expected, ...), argument)
 }
 
 check_flag <- function(value, argument = rlang::caller_arg(value), auto = FALSE) {
@@ -87,15 +78,19 @@ check_flag <- function(value, argument = rlang::caller_arg(value), auto = FALSE)
 }
 
 check_string <- function(value, null = FALSE, argument = rlang::caller_arg(value)) {
-  check_fit(value, filled_text, "a non-empty string", null, argument)
+  expected <- paste0("a non-empty string", or_null(null))
+  check_type(value, "string", expected, null, argument, filled = TRUE)
 }
 
 check_strings <- function(value, null = FALSE, argument = rlang::caller_arg(value)) {
-  option <- list(type = "array", items = list(anyOf = list(filled_text)), minItems = 1L)
-  check_fit(value, option, "non-empty strings", null, argument)
+  expected <- paste0("non-empty strings", or_null(null))
+  checked <- check_type(value, "strings", expected, null, argument, filled = TRUE)
+  if (!is.null(value) && length(checked) == 0) {
+    abort_argument(value, expected, argument)
+  } else {
+    checked
+  }
 }
-
-filled_text <- list(type = "string", minLength = 1L)
 
 # Line breaks of any kind, and characters that control terminals and shells.
 control_characters <- "[\\x01-\\x1f\\x7f\u0080-\u009f\u2028\u2029]"

@@ -91,18 +91,7 @@ slurm_cluster <- function(
   ...
 ) {
   check_call(...)
-  # Python checks `time_limit` and `options`, which Slurm must read.
-  described <- describe("cluster", "slurm", as.list(environment()))
-  processes <- described$workers + described$ps
-  if (nodes > processes) {
-    abort_tfdistribute(
-      "argument",
-      problem = "`nodes` is {nodes}, more than all processes that train: `workers` and `ps` make {processes}.",
-      remedy = "Give at least one of them to each node.",
-      value = nodes
-    )
-  }
-  described
+  describe("cluster", "slurm", as.list(environment()))
 }
 
 #' @rdname slurm_cluster

@@ -63,7 +63,7 @@
 #' @inheritParams local_cluster
 #' @returns A description of class `tfdistribute_ssh_cluster`, `tfdistribute_cluster`.
 #' @section Errors:
-#' * `tfdistribute_cluster_error` if a name is not a valid host name, or, when training starts, hosts cannot be used.
+#' * `tfdistribute_cluster_error`, from a verb, if a name is not a valid host name, or hosts cannot be used.
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
 #' @references <https://man.openbsd.org/ssh_config>
 #' @family clusters
@@ -92,9 +92,7 @@ ssh_cluster <- function(
 ) {
   check_call(...)
   hosts <- given_hosts(hosts, hostfile)
-  described <- describe("cluster", "ssh", as.list(environment()))
-  check_names_of_hosts(described$host_addresses, hosts)
-  described
+  describe("cluster", "ssh", as.list(environment()))
 }
 
 is_on_hosts <- function(cluster) {
@@ -106,7 +104,7 @@ given_hosts <- function(hosts, hostfile) {
   check_one_given(list(hosts = hosts, hostfile = hostfile), example = example)
   if (is.null(hosts)) {
     hosts <- read_hostfile(check_path(hostfile))
-    check_field(hosts, schema$cluster$ssh$properties$hosts, "hostfile")
+    check_field(hosts, schema$cluster$ssh$hosts, "hostfile")
   }
   hosts
 }
@@ -126,17 +124,6 @@ read_hostfile <- function(path) {
   }
   slots <- ifelse(grepl("slots", lines), sub(".*=\\s*", "", lines), "1")
   rep(sub("\\s.*", "", lines), as.integer(slots))
-}
-
-check_names_of_hosts <- function(host_addresses, hosts) {
-  named <- names(host_addresses)
-  check_texts(
-    named,
-    named %in% hosts,
-    why = "is not one of `hosts`",
-    remedy = "Use the names {toString(utils::head(unique(hosts), 5))}.",
-    argument = "host_addresses"
-  )
 }
 
 #' @export

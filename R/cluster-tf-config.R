@@ -66,10 +66,10 @@ with_free_ports <- function(cluster, task) {
   do.call("address_cluster", c(addresses, if (cluster$evaluator) list(evaluator = "127.0.0.1")))
 }
 
-# address_cluster() allows no characters that JSON would escape.
 write_tf_config <- function(cluster, task) {
   roles <- Filter(length, unclass(cluster)[setdiff(cluster_roles, "evaluator")])
-  lists <- vapply(roles, function(each) paste0('"', each, '"', collapse = ", "), "")
+  in_json <- function(text) as.character(jsonlite::toJSON(text, auto_unbox = TRUE))
+  lists <- vapply(roles, function(each) toString(vapply(each, in_json, "")), "")
   structure(
     sprintf(
       '{"cluster": {%s}, "task": {"type": "%s", "index": %d}}',

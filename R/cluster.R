@@ -27,7 +27,7 @@ cluster_roles <- c("chief", "worker", "ps", "evaluator")
 #'   seconds.
 #' @returns A description of class `tfdistribute_addresses_cluster`, `tfdistribute_cluster`.
 #' @section Errors:
-#' * `tfdistribute_cluster_error` if a string is not an address, for example because a shell would interpret one of its
+#' * `tfdistribute_cluster_error`, from a verb, if a string is not an address, for example because a shell would interpret one of its
 #'   characters, a port is not from 1 to 65535, two tasks have the same address, or no task trains.
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
 #' @inherit as_tf_config references
@@ -51,40 +51,7 @@ address_cluster <- function(
 ) {
   check_call(...)
   task <- check_task(task)
-  described <- describe("cluster", "addresses", as.list(environment()))
-  described["source"] <- list(NULL)
-  if (length(unlist(described[c("chief", "worker", "ps")])) == 0) {
-    abort_tfdistribute(
-      "cluster",
-      problem = "The cluster has no task that trains.",
-      remedy = "Set `chief` or `worker`.",
-      argument = "chief"
-    )
-  }
-  check_distinct_addresses(described)
-}
-
-# The evaluator does not listen, and a task without a port has no address yet.
-check_distinct_addresses <- function(described) {
-  addresses <- unlist(unclass(described)[cluster_roles])
-  tasks <- task_names(described)
-  listens <- !startsWith(tasks, "evaluator") & grepl(":[^]]*$", addresses)
-  keys <- tolower(addresses[listens])
-  twice <- anyDuplicated(keys)
-  if (twice > 0) {
-    task <- tasks[listens][[twice]]
-    abort_tfdistribute(
-      "cluster",
-      problem = paste0(
-        "The address {show_value(addresses[listens][[twice]])} is also the address of ",
-        "{tasks[listens][[match(keys[[twice]], keys)]]}."
-      ),
-      remedy = "Give each task its own address.",
-      argument = sub(" .*$", "", task),
-      value = task
-    )
-  }
-  described
+  describe("cluster", "addresses", as.list(environment()), source = NULL)
 }
 
 # "worker 1" or list(type = "worker", index = 1)

@@ -5,13 +5,9 @@ describe_estimator <- function(kind, arguments, ...) {
   for (name in intersect(names(arguments), names(argument_converters))) {
     arguments[name] <- list(argument_converters[[name]](arguments[[name]], name))
   }
-  if ("label_vocabulary" %in% names(arguments)) {
-    vocabulary <- check_label_vocabulary(arguments$label_vocabulary, arguments$n_classes)
-    arguments["label_vocabulary"] <- list(vocabulary)
-  }
   fields <- setdiff(names(arguments), c("model_dir", "config"))
   columns <- arguments[grep("feature_columns$", fields, value = TRUE)]
-  described <- checked_fields_of(schema$estimator[[kind]], arguments[fields], columns)
+  described <- check_fields(schema$estimator[[kind]], arguments[fields], columns)
   new_estimator(kind, c(list(...), described), arguments$model_dir, arguments$config)
 }
 
@@ -38,27 +34,6 @@ check_deep_columns <- function(value, argument = rlang::caller_arg(value)) {
   columns
 }
 
-check_label_vocabulary <- function(label_vocabulary, n_classes) {
-  if (is.null(label_vocabulary)) {
-    return(NULL)
-  }
-  labels <- if (is.factor(label_vocabulary)) levels(label_vocabulary) else label_vocabulary
-  labels <- check_strings(labels, argument = "label_vocabulary")
-  check_distinct(labels, "Name each class once.", "label_vocabulary", "model")
-  if (length(labels) != n_classes) {
-    abort_tfdistribute(
-      "model",
-      problem = c(
-        "`n_classes` is {n_classes}, but `label_vocabulary` names {length(labels)} class{?es}: ",
-        "{show_value(labels)}."
-      ),
-      remedy = "Give n_classes = {length(labels)}.",
-      value = show_value(n_classes)
-    )
-  }
-  labels
-}
-
 check_params <- function(params) {
   if (!is.null(params) && !is.list(params)) {
     abort_argument(params, "a list or NULL")
@@ -74,6 +49,7 @@ argument_converters <- list(
   linear_optimizer = function(value, name) check_optimizer(value, name),
   dnn_optimizer = function(value, name) check_optimizer(value, name),
   optimizer = function(value, name) check_optimizer(value, name),
+  label_vocabulary = function(value, name) if (is.factor(value)) levels(value) else value,
   weight_column = function(value, name) plain_weight_column(value),
   params = function(value, name) check_params(value),
   warm_start_from = function(value, name) check_warm_start(value)

@@ -111,6 +111,6 @@ check_dnn_hidden_units <- function(dnn_hidden_units, dnn_feature_columns) {
   is_used <- length(dnn_hidden_units) > 0 || length(as_feature_columns(dnn_feature_columns)) > 0
   if (is_used) {
     units <- check_not_columns(dnn_hidden_units, "dnn_hidden_units")
-    check_field(units, schema$estimator$dnn_regressor$properties$hidden_units, "dnn_hidden_units")
+    check_field(units, schema$estimator$dnn_regressor$hidden_units, "dnn_hidden_units")
   }
 }

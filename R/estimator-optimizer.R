@@ -10,7 +10,7 @@
 #'   deep models, so set your own.
 #' * A list of a name and settings with Keras's names, such as `list("adam", learning_rate = 0.01, beta_1 = 0.95)`. All
 #'   optimizers accept
-#'   `r backquoted(Reduce(intersect, lapply(schema$optimizer_settings, \(each) names(each$properties))))`. With
+#'   `r backquoted(Reduce(intersect, lapply(schema$optimizer_settings, \(each) names(each))))`. With
 #'   `l2_penalty`, the loss grows by that number times the sum of the squared weights. Intercepts and biases are not
 #'   penalized.
 #' * A list in which the learning rate is a schedule, which is itself a list: `list("sgd", learning_rate =
@@ -51,7 +51,7 @@ check_optimizer <- function(value, argument = rlang::caller_arg(value)) {
   if (!name %in% names(schema$optimizer_settings)) {
     abort_unknown_name(parts$name, names(schema$optimizer_settings), "an optimizer", argument)
   }
-  known <- names(schema$optimizer_settings[[name]]$properties)
+  known <- names(schema$optimizer_settings[[name]])
   unknown <- setdiff(names(parts$settings), known)
   if (length(unknown) > 0) {
     abort_tfdistribute(
@@ -65,7 +65,7 @@ check_optimizer <- function(value, argument = rlang::caller_arg(value)) {
   if (is.list(settings$learning_rate)) {
     settings$learning_rate <- check_schedule(settings$learning_rate)
   }
-  settings <- checked_fields_of(schema$optimizer_settings[[name]], settings)
+  settings <- check_fields(schema$optimizer_settings[[name]], settings)
   new_named_description("optimizer", name, settings)
 }
 

@@ -11,14 +11,14 @@ check_warm_start <- function(warm_start_from) {
   } else {
     list(ckpt_to_initialize_from = warm_start_from)
   }
-  known <- names(schema$warm_start$properties)
+  known <- names(schema$warm_start)
   unknown <- setdiff(names(fields), known)
   if (length(unknown) > 0 || is.null(names(fields))) {
     abort_unknown_warm_start(unknown, known)
   }
   path <- warm_start_path(fields$ckpt_to_initialize_from)
   fields <- Filter(Negate(is.null), replace(fields, "ckpt_to_initialize_from", path))
-  structure(checked_fields_of(schema$warm_start, fields), class = "tfdistribute_warm_start")
+  structure(check_fields(schema$warm_start, fields), class = "tfdistribute_warm_start")
 }
 
 abort_unknown_warm_start <- function(unknown, known) {

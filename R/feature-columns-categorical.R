@@ -142,11 +142,7 @@ column_categorical_with_hash_bucket <- function(..., hash_bucket_size, dtype = "
 #' @export
 column_categorical_with_identity <- function(..., num_buckets, default_value = NULL) {
   keys <- select_features(rlang::quos(...))
-  columns <- keyed_columns("categorical_with_identity", keys, as.list(environment()))
-  if (!is.null(default_value) && default_value >= num_buckets) {
-    abort_argument(default_value, "below `num_buckets` ({num_buckets})")
-  }
-  columns
+  keyed_columns("categorical_with_identity", keys, as.list(environment()))
 }
 
 # Listed categories: strings, or whole numbers.

@@ -96,7 +96,7 @@ column_indicator <- function(categorical_column, ...) {
 #' @param combiner How several categories of one row are combined: `"mean"`, `"sqrtn"` or `"sum"`.
 #' @param initializer Initial values: NULL for a truncated normal distribution with standard deviation
 #'   `1 / sqrt(dimension)`, a name, a list such as `list("truncated_normal", stddev = 0.1)`, or a function of `shape`
-#'   and `dtype`. Names: `r quoted(schema$initializer$named$properties$name$anyOf[[1]]$enum)`.
+#'   and `dtype`. Names: `r quoted(schema$initializer$named$name$choices)`.
 #' @param ckpt_to_load_from Path of a checkpoint with trained vectors. Requires `tensor_name_in_ckpt`.
 #' @param tensor_name_in_ckpt Name of the vectors' variable in that checkpoint.
 #' @param max_norm A number that limits the norm of a vector. NULL sets no limit.

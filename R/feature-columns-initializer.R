@@ -9,7 +9,7 @@ check_initializer <- function(initializer) {
   }
   expected <- "a name, a list such as list(\"truncated_normal\", stddev = 0.1), or a function"
   parts <- named_settings(initializer, expected)
-  known <- schema$initializer$named$properties$name
+  known <- schema$initializer$named$name
   name <- check_field(tolower(parts$name), known, "initializer")
   new_named_description("initializer", name, parts$settings)
 }

@@ -40,11 +40,7 @@ column_numeric <- function(
 ) {
   keys <- select_features(rlang::quos(...))
   shape <- sizes_of(shape)
-  columns <- keyed_columns("numeric", keys, as.list(environment()))
-  check_width(default_value, prod(shape))
-  check_width(center, prod(shape))
-  check_width(scale, prod(shape))
-  columns
+  keyed_columns("numeric", keys, as.list(environment()))
 }
 
 is_raw_number <- function(column) {
@@ -88,12 +84,6 @@ column_bucketized <- function(source_column, boundaries, ...) {
     }
     describe("feature_column", "bucketized", replace(arguments, "source_column", list(source)))
   })
-}
-
-check_width <- function(numbers, width, argument = rlang::caller_arg(numbers)) {
-  if (!is.null(numbers) && !length(numbers) %in% c(1L, width)) {
-    abort_argument(numbers, "a number, or as many numbers as `shape` has ({width})", argument)
-  }
 }
 
 #' @export

@@ -34,7 +34,7 @@ input_dataset <- function(fn, weights = NULL, transform = NULL, ...) {
     abort_argument(fn, "a function that returns a tf.data.Dataset", kind = "input", remedy = remedy)
   }
   check_dataset_function(fn, "fn")
-  weights <- check_field(weights, schema$input$transformed$properties$weights, "weights")
+  weights <- check_field(weights, schema$input$transformed$weights, "weights")
   source <- new_description("input", "dataset_function", `function` = fn)
   transformed_input(source, weights, transform)
 }

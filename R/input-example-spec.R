@@ -48,7 +48,7 @@ example_spec <- function(
   spec <- vapply(features, function(name) common_dtype(name, read[names(read) == name]), "")
   added <- c(response_type, "float32")[c(!is.null(response), !is.null(weights))]
   names(added) <- c(response, weights)
-  unlist(check_field(c(spec, added), schema$input$tfrecord$properties$columns, "response_type"))
+  unlist(check_field(c(spec, added), schema$input$tfrecord$columns, "response_type"))
 }
 
 features_of <- function(columns) {

@@ -98,7 +98,7 @@ streamed_input <- function(kind, environment, ...) {
     arguments$impute <- check_table_impute(arguments$impute, arguments$response)
   }
   source <- describe("input", kind, arguments, ...)
-  weights <- check_field(arguments$weights, schema$input$transformed$properties$weights, "weights")
+  weights <- check_field(arguments$weights, schema$input$transformed$weights, "weights")
   check_chosen(NULL, source$features %||% "", source$response)
   check_weights_apart(weights, source$features, source$response)
   if (!is.null(source$features)) {

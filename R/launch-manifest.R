@@ -90,7 +90,8 @@ write_dockerfile <- function(
 ) {
   check_call(...)
   path <- path.expand(check_string(path))
-  base <- check_field(base, schema$cluster$kubernetes$properties$image, "base")
+  is_name <- matches_whole(check_string(base), "[A-Za-z0-9][A-Za-z0-9._/:@-]*")
+  check_texts(base, is_name, "is not the name of an image", kind = "argument")
   version <- check_tensorflow_version(version %||% default_tensorflow)
   gpu <- check_flag(gpu)
   packages <- check_strings(packages, null = TRUE)

@@ -88,17 +88,16 @@ tfdistribute_fit <- function(
   x <- x[counts, , drop = FALSE]
   y <- y[counts]
   weights <- weights[counts]
-  of_tables <- schema$estimator$tabular_regressor$properties
+  of_tables <- schema$estimator$tabular_regressor
   validation <- check_field(validation, of_tables$validation, "validation")
   quantile_levels <- check_field(quantile_levels, of_tables$quantiles, "quantile_levels")
   wanted_epochs <- check_count(epochs, null = TRUE)
-  deep <- schema$estimator$dnn_regressor$properties
+  deep <- schema$estimator$dnn_regressor
   if (!is.null(hidden_units)) {
     refuse_sparse(if (!is.null(x[[sparse_name]])) "x", "a model with `hidden_units`")
     hidden_units <- check_field(hidden_units, deep$hidden_units, "hidden_units")
   }
-  rate <- list(type = "number", exclusiveMinimum = 0)
-  learn_rate <- check_fit(learn_rate, rate, "a number above 0", TRUE, "learn_rate")
+  learn_rate <- check_number(learn_rate, minimum = 0, null = TRUE)
   dropout <- check_field(dropout, deep$dropout, "dropout")
   activation <- check_field(activation, deep$activation_fn, "activation")
   trained <- nrow(x) - round(nrow(x) * validation)
@@ -187,7 +186,7 @@ tfdistribute_fit <- function(
 #' @rdname tfdistribute_fit
 #' @export
 tfdistribute_mlp <- function(x, y, ..., hidden_units = 5L) {
-  units <- schema$estimator$dnn_regressor$properties$hidden_units
+  units <- schema$estimator$dnn_regressor$hidden_units
   tfdistribute_fit(x, y, ..., hidden_units = check_field(hidden_units, units, "hidden_units"))
 }
 

@@ -123,10 +123,9 @@
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
 #' * `tfdistribute_unsupported_error`, from a verb, if `compile` is TRUE, and the steps cannot be compiled.
 #' * `tfdistribute_model_error` if `micro_batches` is set, and something in the model cannot be computed in parts.
-#' * `tfdistribute_run_config_error` or `tfdistribute_strategy_error` if settings exclude each other.
 #' * `tfdistribute_run_config_error`, `tfdistribute_strategy_error`, `tfdistribute_sharding_error` or
-#'   `tfdistribute_unsupported_error`, from a verb before it trains, if the settings do not fit the model, the data or
-#'   the machine.
+#'   `tfdistribute_unsupported_error`, from a verb before it trains, if settings exclude each other, or do not fit the
+#'   model, the data or the machine.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/RunConfig>
 #' @seealso [as_python()] for TensorFlow's own object, which tfestimators accepts, and [strategies].
 #' @examples
@@ -166,7 +165,7 @@ run_config <- function(
   renamed <- check_call(..., .renames = TRUE)
   session_config <- check_session_config(session_config)
   arguments <- replace(as.list(environment()), names(renamed), renamed)
-  fields <- checked_fields_of(schema$run_config, arguments)
+  fields <- check_fields(schema$run_config, arguments)
   check_directory(fields$model_dir, "model_dir")
   structure(fields, class = "tfdistribute_run_config")
 }

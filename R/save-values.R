@@ -1,9 +1,6 @@
 # Descriptions as trees of plain values, which JSON can store without loss, with separate files and R values that are
 # not plain, such as functions.
 
-# Fields that are paths of files, by the kind of the description that has them, as in FILES of bridge/code_fields.py.
-file_fields <- c(categorical_with_vocabulary_file = "vocabulary_file", keras = "path")
-
 # The classes that a model may consist of. Methods of other classes could read files or call functions.
 model_classes <- paste0(
   "^tf_estimator$|^tfdistribute_([a-z0-9_]+_)?",
@@ -39,12 +36,22 @@ encode_value <- function(value, kept) {
 encode_elements <- function(value, kept) {
   elements <- unclass_list(value)
   nodes <- lapply(unname(elements), encode_value, kept)
-  kind <- elements[["kind"]]
-  field <- if (is.character(kind)) match(file_fields[kind[[1]]], names(elements)) else NA
-  if (!is.na(field) && is.character(elements[[field]])) {
-    nodes[[field]] <- list(type = "file", name = add_file(elements[[field]], kind, kept))
+  for (field in intersect(file_fields(value), names(elements))) {
+    if (is.character(elements[[field]])) {
+      name <- add_file(elements[[field]], elements$kind, kept)
+      nodes[[match(field, names(elements))]] <- list(type = "file", name = name)
+    }
   }
   nodes
+}
+
+# The fields of a description that are paths of files, see Fact.FILE in Python.
+file_fields <- function(value) {
+  kind <- unclass_list(value)$kind
+  family <- Find(function(name) inherits(value, paste0("tfdistribute_", name)), names(schema))
+  if (!is.null(family) && rlang::is_string(kind)) {
+    names(Filter(function(field) isTRUE(field$file), schema[[family]][[kind]]))
+  }
 }
 
 # Unique names, because two vocabulary files may have the same name, or a name with letters that archives do not allow.

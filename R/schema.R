@@ -2,290 +2,581 @@
 # fmt: skip file
 # nolint start
 
-schema_fields <- list(
-  devices.1 = list(anyOf = list(list(type = "null"), list(type = "integer", minimum = 1L, maximum = 1000L), list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?: *(/job:localhost)?(/replica:0)?(/task:0)?/?([Dd][Ee][Vv][Ii][Cc][Ee]:)?[CcGg][Pp][Uu]:[0-9]{1,4} *)$", problem = "`{argument}` does not name a CPU or GPU of this machine: {value}.", remedy = "Write a type and a number, such as \"CPU:0\" or \"GPU:1\".", error = "strategy"))))), minItems = 1L)), expected = "a count from 1 to 1000, names such as \"GPU:0\", or NULL", error = "strategy", default = NULL),
-  cross_device.1 = list(anyOf = list(list(enum = c("auto", "nccl", "hierarchical_copy", "one_device"))), expected = "one of \"auto\", \"nccl\", \"hierarchical_copy\", \"one_device\"", default = "auto"),
-  devices_per_replica.1 = list(anyOf = list(list(type = "integer", minimum = 1L)), expected = "a whole number of at least 1", default = 1L),
-  communication.1 = list(anyOf = list(list(enum = c("auto", "ring", "nccl", "shared_memory"))), expected = "one of \"auto\", \"ring\", \"nccl\", \"shared_memory\"", default = "auto"),
-  timeout_s.1 = list(anyOf = list(list(type = "null"), list(type = "number", exclusiveMinimum = 0L)), expected = "a number above 0 or NULL", default = NULL),
-  compression.1 = list(anyOf = list(list(enum = c("none", "bfloat16"))), expected = "one of \"none\", \"bfloat16\"", default = "none"),
-  rule.1 = list(not = list(properties = list(compression = list(anyOf = list(list(enum = c("bfloat16")))), communication = list(anyOf = list(list(enum = c("nccl", "shared_memory"))))), required = c("compression", "communication")), problem = "`compression = {compression}` is not supported with `communication = {communication}`.", remedy = "Use `communication = \"ring\"`, or `compression = \"none\"`.", error = "argument", argument = "compression"),
-  device.1 = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?: *(/job:localhost)?(/replica:0)?(/task:0)?/?([Dd][Ee][Vv][Ii][Cc][Ee]:)?[CcGg][Pp][Uu]:[0-9]{1,4} *)$", problem = "`{argument}` does not name a CPU or GPU of this machine: {value}.", remedy = "Write a type and a number, such as \"CPU:0\" or \"GPU:1\".", error = "strategy")))), expected = "a non-empty string"),
-  address.1 = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:local)$", problem = "`{argument}` is {value}, a TPU behind another machine, which would have to read the data of this one.", remedy = "Run R on the TPU VM itself, with `address = \"local\"`.", error = "unsupported")))), expected = "a non-empty string", default = "local"),
-  steps_per_run.1 = list(anyOf = list(list(type = "integer", minimum = 1L), list(enum = c("auto"))), expected = "a whole number of at least 1 or \"auto\"", default = "auto"),
-  chief.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?)(?::([A-Za-z0-9]{0,9}))?)$", problem = "`{argument}` holds {value}, which is not an address.", remedy = "Write \"host:port\" with letters, digits, dots and hyphens, and an IPv6 address in brackets, as in \"[::1]:2222\".", error = "cluster"), list(pattern = "^(?:(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?)(:(0*([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?)?)$", problem = "`{argument}` holds {value}, which has no port from 1 to 65535.", remedy = "Write \"host:port\", such as \"host-a:2222\".", error = "cluster"))))))), expected = "non-empty strings or NULL", default = list()),
-  task.1 = list(anyOf = list(list(type = "null"), list()), expected = "a Task or NULL", default = NULL),
-  start_timeout_s.1 = list(anyOf = list(list(type = "number", minimum = 1L)), expected = "a number of at least 1", default = 60.0),
-  stall_timeout_s.1 = list(anyOf = list(list(type = "number", minimum = 1L)), expected = "a number of at least 1", default = 300.0),
-  workers.1 = list(anyOf = list(list(type = "integer", minimum = 1L, maximum = 1000L)), expected = "a whole number from 1 to 1000"),
-  ps.1 = list(anyOf = list(list(type = "integer", minimum = 0L, maximum = 1000L)), expected = "a whole number from 0 to 1000", default = 0L),
-  evaluator.1 = list(anyOf = list(list(type = "boolean")), expected = "TRUE or FALSE", default = TRUE),
-  memory_limit_mb.1 = list(anyOf = list(list(type = "null"), list(type = "number", minimum = 1L)), expected = "a number of at least 1 or NULL", default = NULL),
-  restarts.1 = list(anyOf = list(list(type = "integer", minimum = 0L)), expected = "a whole number of at least 0", default = 3L),
-  network.1 = list(anyOf = list(list(enum = c("auto", "private", "open"))), expected = "one of \"auto\", \"private\", \"open\"", default = "auto"),
-  rule.2 = list(not = list(properties = list(workers = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "integer"))), minItems = 2L))), ps = list(anyOf = list(list(type = "integer", minimum = 1L)))), required = c("workers", "ps")), problem = "`workers` is {workers}, and a training with parameter servers (`ps` = {ps}) has a fixed number of workers.", remedy = "Use one number: the other workers of such a training go on without a lost one.", error = "argument", argument = "workers"),
-  workers.2 = list(anyOf = list(list(type = "integer", minimum = 1L, maximum = 1000L), list(type = "array", items = list(anyOf = list(list(type = "integer", minimum = 1L, maximum = 1000L))), minItems = 2L, maxItems = 2L, increasing = "weakly")), expected = "one count, or the fewest and the most workers of at most 1000"),
-  rscript.1 = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[^\u0001-\u001f\u007f-\u009f\u2028\u2029]*)$", problem = "`{argument}` must be text without line breaks and other control characters, not {value}.")))), expected = "a non-empty string", default = "Rscript"),
-  python.1 = list(anyOf = list(list(type = "null"), list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[^\u0001-\u001f\u007f-\u009f\u2028\u2029]*)$", problem = "`{argument}` must be text without line breaks and other control characters, not {value}.")))), expected = "a non-empty string or NULL", default = NULL),
-  libraries.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[^\u0001-\u001f\u007f-\u009f\u2028\u2029]*)$", problem = "`{argument}` must be text without line breaks and other control characters, not {value}."))))))), expected = "non-empty strings or NULL", default = list()),
-  environment.1 = list(anyOf = list(list(type = "object", propertyNames = list(type = "string", allOf = list(list(pattern = "^(?:[A-Za-z_][A-Za-z0-9_]*)$", problem = "`{argument}` holds {value}, which is not the name of a variable."))), additionalProperties = list(anyOf = list(list(type = "string", allOf = list(list(pattern = "^(?:[^\u0001-\u001f\u007f-\u009f\u2028\u2029]*)$", problem = "`{argument}` must be text without line breaks and other control characters, not {value}."))))))), expected = "strings in UTF-8 with different names or NULL", secret = TRUE, default = list()),
-  lease_s.1 = list(anyOf = list(list(type = "number", minimum = 5L)), expected = "a number of at least 5", default = 30.0),
-  start_timeout_s.2 = list(anyOf = list(list(type = "number", minimum = 1L)), expected = "a number of at least 1", default = 120.0),
-  cpus_per_worker.1 = list(anyOf = list(list(type = "integer", minimum = 1L, maximum = 10000L)), expected = "a whole number from 1 to 10000", default = 1L),
-  gpus_per_worker.1 = list(anyOf = list(list(type = "integer", minimum = 0L, maximum = 10000L)), expected = "a whole number from 0 to 10000", default = 0L),
-  sc.1 = list(anyOf = list(list()), expected = "a function"),
-  image.1 = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511})$", problem = "`{argument}` holds {value}, which a registry does not accept.", remedy = "Write it as in \"registry.example.org/cars:1\".", error = "cluster")))), expected = "a non-empty string"),
-  name.1 = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[a-z]([a-z0-9-]{0,38}[a-z0-9])?)$", problem = "`{argument}` holds {value}, which the platform does not accept.", remedy = "Write it as in \"cars\".", error = "cluster")))), expected = "a non-empty string", default = "tfdistribute"),
-  staging.1 = list(anyOf = list(list(type = "null"), list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[A-Za-z][A-Za-z0-9+.-]*://[^\u0001-\u001f\u007f-\u009f\u2028\u2029]*)$", problem = "`{argument}` must be a directory on remote storage, such as \"gs://bucket/jobs\", not {value}.")))), expected = "a non-empty string or NULL", default = NULL),
-  service_account.1 = list(anyOf = list(list(type = "null"), list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)$", problem = "`{argument}` holds {value}, which Kubernetes does not accept.", remedy = "Write it as in \"trainer\".", error = "cluster")))), expected = "a non-empty string or NULL", default = NULL),
-  start_timeout_s.3 = list(anyOf = list(list(type = "number", minimum = 1L)), expected = "a number of at least 1", default = 600.0),
-  job_kind.1 = list(anyOf = list(list(enum = c("Job", "TrainJob", "TFJob"))), expected = "one of \"Job\", \"TrainJob\", \"TFJob\"", default = "Job"),
-  namespace.1 = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)$", problem = "`{argument}` holds {value}, which Kubernetes does not accept.", remedy = "Write it as in \"default\".", error = "cluster")))), expected = "a non-empty string", default = "default"),
-  queue.1 = list(anyOf = list(list(type = "null"), list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)$", problem = "`{argument}` holds {value}, which Kubernetes does not accept.", remedy = "Write it as in \"team-queue\".", error = "cluster")))), expected = "a non-empty string or NULL", default = NULL),
-  gpus.1 = list(anyOf = list(list(type = "integer", minimum = 0L)), expected = "a whole number of at least 0", default = 0L),
-  cpus.1 = list(anyOf = list(list(type = "null"), list(type = "number", minimum = 0.001)), expected = "a number of at least 0.001 or NULL", default = NULL),
-  memory.1 = list(anyOf = list(list(type = "null"), list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[0-9]+([.][0-9]+)?([KMGTPE]i?|k|m)?)$", problem = "`{argument}` holds {value}, which Kubernetes does not accept.", remedy = "Write it as in \"16Gi\".", error = "cluster")))), expected = "a non-empty string or NULL", default = NULL),
-  volumes.1 = list(anyOf = list(list(type = "object", propertyNames = list(type = "string", allOf = list(list(pattern = "^(?:(/[A-Za-z0-9._-]+)+)$", problem = "`{argument}` holds {value}, which Kubernetes does not accept.", remedy = "Write it as in \"/models\".", error = "cluster"))), additionalProperties = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)$", problem = "`{argument}` holds {value}, which Kubernetes does not accept.", remedy = "Write it as in \"models-claim\".", error = "cluster"))))))), expected = "strings in UTF-8 with different names or NULL", default = list()),
-  secrets.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)$", problem = "`{argument}` holds {value}, which Kubernetes does not accept.", remedy = "Write it as in \"storage-key\".", error = "cluster"))))))), expected = "non-empty strings or NULL", default = list()),
-  kubectl.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[^\u0001-\u001f\u007f-\u009f\u2028\u2029]*)$", problem = "`{argument}` must be text without line breaks and other control characters, not {value}."))))), minItems = 1L)), expected = "non-empty strings", default = c("kubectl")),
-  staging.2 = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:gs://[a-z0-9][!-~]*)$", problem = "`{argument}` holds {value}, which Vertex AI does not accept.", remedy = "Write it as in \"gs://bucket/jobs\".", error = "cluster")))), expected = "a non-empty string"),
-  service_account.2 = list(anyOf = list(list(type = "null"), list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[A-Za-z0-9][A-Za-z0-9._@-]{0,251})$", problem = "`{argument}` holds {value}, which Vertex AI does not accept.", remedy = "Write it as in \"trainer@my-project.iam.gserviceaccount.com\".", error = "cluster")))), expected = "a non-empty string or NULL", default = NULL),
-  project.1 = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[a-z0-9][a-z0-9:.-]{0,61}[a-z0-9])$", problem = "`{argument}` holds {value}, which Vertex AI does not accept.", remedy = "Write it as in \"my-project\".", error = "cluster")))), expected = "a non-empty string"),
-  location.1 = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[a-z]+(-[a-z]+)*[0-9]+)$", problem = "`{argument}` holds {value}, which Vertex AI does not accept.", remedy = "Write it as in \"europe-west4\".", error = "cluster")))), expected = "a non-empty string"),
-  machine_type.1 = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[a-z][a-z0-9-]{0,61}[a-z0-9])$", problem = "`{argument}` holds {value}, which Vertex AI does not accept.", remedy = "Write it as in \"n1-standard-8\".", error = "cluster")))), expected = "a non-empty string", default = "n1-standard-8"),
-  accelerator.1 = list(anyOf = list(list(type = "null"), list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[A-Z][A-Z0-9_]{0,61})$", problem = "`{argument}` holds {value}, which Vertex AI does not accept.", remedy = "Write it as in \"NVIDIA_TESLA_T4\".", error = "cluster")))), expected = "a non-empty string or NULL", default = NULL),
-  network.2 = list(anyOf = list(list(type = "null"), list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:projects/[0-9]+/global/networks/[a-z0-9-]+)$", problem = "`{argument}` holds {value}, which Vertex AI does not accept.", remedy = "Write it as in \"projects/1/global/networks/a\".", error = "cluster")))), expected = "a non-empty string or NULL", default = NULL),
-  partition.1 = list(anyOf = list(list(type = "null"), list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[A-Za-z0-9][A-Za-z0-9_.,@-]*)$", problem = "`{argument}` is {value}, which is not a name in Slurm.")))), expected = "a non-empty string or NULL", default = NULL),
-  setup.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[^\u0001-\b\u000b-\u001f\u007f-\u009f\u2028\u2029]*)$", problem = "`{argument}` must be text without control characters, not {value}.", remedy = "Write lines with \\n between them."))))))), expected = "non-empty strings or NULL", default = list()),
-  stop_signal_s.1 = list(anyOf = list(list(type = "integer", minimum = 10L, maximum = 65535L)), expected = "a whole number from 10 to 65535", default = 120L),
-  address.2 = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:auto|(ray://)?([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\]):[0-9]{1,5})$", problem = "`{argument}` is {value}, which is not the address of a Ray cluster.", remedy = "Use \"auto\", \"host:port\" with the port of the head node (6379), or \"ray://host:port\" (10001).")))), expected = "a non-empty string", default = "auto"),
-  placement.1 = list(anyOf = list(list(enum = c("pack", "spread", "strict_pack", "strict_spread"))), expected = "one of \"pack\", \"spread\", \"strict_pack\", \"strict_spread\"", default = "pack"),
-  hosts.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:([A-Za-z0-9_][A-Za-z0-9._-]{0,63}@)?[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?)$", problem = "`{argument}` holds {value}, which is not the name of a host.", remedy = "Write \"host\" or \"user@host\" with letters, digits, dots and hyphens; a port belongs into ~/.ssh/config.", error = "cluster"))))), minItems = 1L)), expected = "non-empty strings"),
-  host_addresses.1 = list(anyOf = list(list(type = "object", propertyNames = list(type = "string"), additionalProperties = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?))$", problem = "`{argument}` is {value}, which is not an address without a port.", remedy = "Write a name or an IP address, such as c(\"node-a\" = \"10.0.0.1\").", error = "cluster"))))))), expected = "strings in UTF-8 with different names or NULL", default = list()),
-  ssh.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:[^\u0001-\u001f\u007f-\u009f\u2028\u2029]*)$", problem = "`{argument}` must be text without line breaks and other control characters, not {value}."))))), minItems = 1L)), expected = "non-empty strings", default = c("ssh")),
-  strategy.1 = list(anyOf = list(list(type = "null"), list(`$ref` = "#/$defs/strategy")), expected = "a strategy or NULL", remedy = "Make one with strategy_mirrored() or another strategy_*() function.", default = NULL),
-  model_dir.1 = list(anyOf = list(list(type = "null"), list(type = "string", minLength = 1L)), expected = "a non-empty string or NULL", path = TRUE, default = NULL),
-  seed.1 = list(anyOf = list(list(type = "null"), list(type = "integer")), expected = "a whole number or NULL", default = 1L),
-  save_summary_steps.1 = list(anyOf = list(list(type = "null"), list(type = "integer", minimum = 0L), list(enum = c("auto"))), expected = "a whole number of at least 0, \"auto\" or NULL", default = "auto"),
-  save_checkpoints_steps.1 = list(anyOf = list(list(type = "null"), list(type = "integer", minimum = 0L)), expected = "a whole number of at least 0 or NULL", default = NULL),
-  save_checkpoints_secs.1 = list(anyOf = list(list(type = "null"), list(type = "number", minimum = 0L)), expected = "a number of at least 0 or NULL", default = 600.0),
-  session_config.1 = list(anyOf = list(list(type = "null"), list(type = "object", propertyNames = list(type = "string"), additionalProperties = list(anyOf = list(list())))), expected = "a named list or NULL", default = NULL),
-  keep_checkpoint_max.1 = list(anyOf = list(list(type = "null"), list(type = "integer", minimum = 0L)), expected = "a whole number of at least 0 or NULL", default = 5L),
-  keep_checkpoint_every_n_hours.1 = list(anyOf = list(list(type = "number", exclusiveMinimum = 0L)), expected = "a number above 0", default = 10000.0),
-  log_step_count_steps.1 = list(anyOf = list(list(type = "null"), list(type = "integer", minimum = 1L), list(enum = c("auto"))), expected = "a whole number of at least 1, \"auto\" or NULL", default = "auto"),
-  device_fn.1 = list(anyOf = list(list(type = "null"), list(`function` = TRUE, takes = c("op"), remedy = "Write function(op) and return a device's name.")), expected = "a function of (op) or NULL", default = NULL),
-  protocol.1 = list(anyOf = list(list(type = "null"), list(enum = c("grpc", "grpc+verbs"))), expected = "one of \"grpc\", \"grpc+verbs\" or NULL", default = NULL),
-  session_creation_timeout_secs.1 = list(anyOf = list(list(type = "number", exclusiveMinimum = 0L)), expected = "a number above 0", default = 7200.0),
-  experimental_distribute.1 = list(anyOf = list(list()), expected = "a function", default = NULL),
-  cluster.1 = list(anyOf = list(list(type = "null"), list(`$ref` = "#/$defs/cluster")), expected = "a cluster such as local_cluster(2) or NULL", default = NULL),
-  precision.1 = list(anyOf = list(list(enum = c("float32", "mixed_bfloat16", "mixed_float16"))), expected = "one of \"float32\", \"mixed_bfloat16\", \"mixed_float16\"", default = "float32"),
-  compile.1 = list(anyOf = list(list(type = "boolean"), list(enum = c("auto"))), expected = "TRUE, FALSE or \"auto\"", default = "auto"),
-  track.1 = list(anyOf = list(list(type = "null"), list(`$ref` = "#/$defs/tracker")), expected = "track_mlflow() or track_wandb() or NULL", default = NULL),
-  rule.3 = list(not = list(properties = list(save_checkpoints_steps = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), save_checkpoints_secs = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("save_checkpoints_steps", "save_checkpoints_secs")), problem = "`save_checkpoints_steps` ({save_checkpoints_steps}) and `save_checkpoints_secs` ({save_checkpoints_secs}) cannot both be given.", remedy = "Leave one of them out.", error = "run_config", argument = "save_checkpoints_steps"),
-  rule.4 = list(not = list(properties = list(experimental_distribute = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("experimental_distribute")), problem = "`experimental_distribute` is not supported: it sets the strategies a second time.", remedy = "Use `strategy` and `eval_distribute`.", error = "run_config", argument = "experimental_distribute"),
-  rule.5 = list(not = list(properties = list(device_fn = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), strategy = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("device_fn", "strategy")), problem = "`device_fn` places operations, and so does `strategy`.", remedy = "Give one of them.", error = "strategy", argument = "device_fn"),
-  log_model.1 = list(anyOf = list(list(type = "boolean")), expected = "TRUE or FALSE", default = FALSE),
-  mode.1 = list(anyOf = list(list(enum = c("online", "offline"))), expected = "one of \"online\", \"offline\"", default = "online"),
-  every_n_steps.1 = list(anyOf = list(list(type = "null"), list(type = "integer", minimum = 1L)), expected = "a whole number of at least 1 or NULL", default = NULL),
-  saver.1 = list(anyOf = list(list(type = "null"), list(not = list(anyOf = list(list(type = "null"))), python = TRUE)), expected = "a Python Saver or NULL", default = NULL),
-  checkpoint_basename.1 = list(anyOf = list(list(type = "string", minLength = 1L)), expected = "a non-empty string", default = "model.ckpt"),
-  scaffold.1 = list(anyOf = list(list(type = "null"), list(not = list(anyOf = list(list(type = "null"))), python = TRUE)), expected = "a Python Scaffold or NULL", default = NULL),
-  listeners.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))), python = TRUE))))), expected = "CheckpointSaverListener objects, one or a list, or NULL", default = list()),
-  rule.6 = list(not = list(properties = list(every_s = list(anyOf = list(list(type = "null"))), every_n_steps = list(anyOf = list(list(type = "null")))), required = c("every_s", "every_n_steps")), problem = "Neither `every_s` nor `every_n_steps` was given.", remedy = "Give one of them.", error = "argument", argument = "every_s"),
-  rule.7 = list(not = list(properties = list(every_s = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), every_n_steps = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("every_s", "every_n_steps")), problem = "`every_s` ({every_s}) and `every_n_steps` ({every_n_steps}) cannot both be given.", remedy = "Leave one of them out.", error = "argument", argument = "every_s"),
-  rule.8 = list(not = list(properties = list(saver = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), scaffold = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("saver", "scaffold")), problem = "`saver` ({saver}) and `scaffold` ({scaffold}) cannot both be given.", remedy = "Leave one of them out.", error = "argument", argument = "saver"),
-  summary_writer.1 = list(anyOf = list(list(type = "null"), list(not = list(anyOf = list(list(type = "null"))), python = TRUE)), expected = "a Python SummaryWriter or NULL", default = NULL),
-  rule.9 = list(not = list(properties = list(every_n_steps = list(anyOf = list(list(type = "null"))), every_s = list(anyOf = list(list(type = "null")))), required = c("every_n_steps", "every_s")), problem = "Neither `every_n_steps` nor `every_s` was given.", remedy = "Give one of them.", error = "argument", argument = "every_n_steps"),
-  rule.10 = list(not = list(properties = list(every_n_steps = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), every_s = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("every_n_steps", "every_s")), problem = "`every_n_steps` ({every_n_steps}) and `every_s` ({every_s}) cannot both be given.", remedy = "Leave one of them out.", error = "argument", argument = "every_n_steps"),
-  rule.11 = list(not = list(properties = list(scaffold = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), summary_op = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("scaffold", "summary_op")), problem = "`scaffold` ({scaffold}) and `summary_op` ({summary_op}) cannot both be given.", remedy = "Leave one of them out.", error = "argument", argument = "scaffold"),
-  steps.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "integer", minimum = 1L))), minItems = 2L, maxItems = 2L, increasing = "weakly")), expected = "the first and the last step, two counts,"),
-  begin.1 = list(anyOf = list(list(type = "null"), list(`function` = TRUE, takes = list())), expected = "a function or NULL", default = NULL),
-  after_create_session.1 = list(anyOf = list(list(type = "null"), list(`function` = TRUE, takes = c("session", "coord"))), expected = "a function of (session, coord) or NULL", default = NULL),
-  before_run.1 = list(anyOf = list(list(type = "null"), list(`function` = TRUE, takes = c("context"))), expected = "a function of (context) or NULL", default = NULL),
-  after_run.1 = list(anyOf = list(list(type = "null"), list(`function` = TRUE, takes = c("context", "values"))), expected = "a function of (context, values) or NULL", default = NULL),
-  end.1 = list(anyOf = list(list(type = "null"), list(`function` = TRUE, takes = c("session"))), expected = "a function of (session) or NULL", default = NULL),
-  wait_until_step.1 = list(anyOf = list(list(type = "integer", minimum = 0L)), expected = "a whole number of at least 0"),
-  rule.12 = list(not = list(properties = list(num_steps = list(anyOf = list(list(type = "null"))), last_step = list(anyOf = list(list(type = "null")))), required = c("num_steps", "last_step")), problem = "Neither `num_steps` nor `last_step` was given.", remedy = "Give one of them.", error = "argument", argument = "num_steps"),
-  rule.13 = list(not = list(properties = list(num_steps = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), last_step = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("num_steps", "last_step")), problem = "`num_steps` ({num_steps}) and `last_step` ({last_step}) cannot both be given.", remedy = "Leave one of them out.", error = "argument", argument = "num_steps"),
-  monitor.1 = list(anyOf = list(list(type = "string", minLength = 1L, allOf = list(list(pattern = "^(?:(?!val_)([^\n]|[\n])*)$", problem = "`{argument}` {value} is a Keras name; metrics of evaluations have no prefix here.", remedy = "Leave \"val_\" out, and use data = \"evaluation\".")))), expected = "a non-empty string", default = "loss"),
-  patience_steps.1 = list(anyOf = list(list(type = "integer", minimum = 1L)), expected = "a whole number of at least 1", default = 1000L),
-  min_delta.1 = list(anyOf = list(list(type = "number", minimum = 0L)), expected = "a number of at least 0", default = 0.0),
-  mode.2 = list(anyOf = list(list(enum = c("auto", "min", "max"))), expected = "one of \"auto\", \"min\", \"max\"", default = "auto"),
-  data.1 = list(anyOf = list(list(enum = c("auto", "training", "evaluation"))), expected = "one of \"auto\", \"training\", \"evaluation\"", default = "auto"),
-  rule.14 = list(not = list(properties = list(monitor = list(anyOf = list(list(type = "string", not = list(anyOf = list(list(enum = c("loss"))))))), data = list(anyOf = list(list(enum = c("training"))))), required = c("monitor", "data")), problem = "`monitor` must be \"loss\" with `data` = {data}, not {monitor}.", remedy = "Use data = \"evaluation\" for a metric of evaluations.", error = "argument", argument = "monitor"),
-  every_n_steps.2 = list(anyOf = list(list(type = "integer", minimum = 1L)), expected = "a whole number of at least 1", default = 10L),
-  tensors.1 = list(anyOf = list(list(type = "object", propertyNames = list(type = "string"), additionalProperties = list(anyOf = list(list())))), expected = "a named list"),
-  rule.15 = list(not = list(properties = list(every_n_steps = list(anyOf = list(list(type = "null"))), every_s = list(anyOf = list(list(type = "null"))), at_end = list(anyOf = list(list(enum = list(FALSE))))), required = c("every_n_steps", "every_s", "at_end")), problem = "Neither `every_n_steps` nor `every_s` was given.", remedy = "Give one of them.", error = "argument", argument = "every_n_steps"),
-  loss_tensor.1 = list(anyOf = list(list()), expected = "a function", default = "loss"),
-  input.1 = list(anyOf = list(list(`$ref` = "#/$defs/input")), expected = "a Input"),
-  hooks.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list())))), expected = "functions or NULL", default = list()),
-  name.2 = list(anyOf = list(list(type = "null"), list(type = "string", minLength = 1L)), expected = "a non-empty string or NULL", default = NULL),
-  exporters.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))), python = TRUE))))), expected = "tf.estimator.Exporter objects, one or a list, or NULL", default = list()),
-  start_delay_secs.1 = list(anyOf = list(list(type = "integer", minimum = 0L)), expected = "a whole number of at least 0", default = 120L),
-  throttle_secs.1 = list(anyOf = list(list(type = "integer", minimum = 0L)), expected = "a whole number of at least 0", default = 600L),
-  name.3 = list(anyOf = list(list(type = "string")), expected = "a string"),
-  settings.1 = list(anyOf = list(list(type = "object", propertyNames = list(type = "string"), additionalProperties = list(anyOf = list(list())))), expected = "a named list or NULL", default = list()),
-  name.4 = list(anyOf = list(list(enum = c("constant", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal", "lecun_uniform", "ones", "orthogonal", "random_normal", "random_uniform", "truncated_normal", "variance_scaling", "zeros"))), expected = "one of \"constant\", \"glorot_normal\", \"glorot_uniform\", \"he_normal\", \"he_uniform\", \"lecun_normal\", \"lecun_uniform\", \"ones\", \"orthogonal\", \"random_normal\", \"random_uniform\", \"truncated_normal\", \"variance_scaling\", \"zeros\""),
-  key.1 = list(anyOf = list(list(type = "string", minLength = 1L)), expected = "a non-empty string"),
-  vocabulary_list.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "integer"))), minItems = 1L), list(type = "array", items = list(anyOf = list(list(type = "string"))), minItems = 1L)), expected = "strings or whole numbers, such as levels(x)"),
-  dtype.1 = list(anyOf = list(list(type = "null"), list(enum = c("string", "int32", "int64"))), expected = "one of \"string\", \"int32\", \"int64\" or NULL", default = NULL),
-  default_value.1 = list(anyOf = list(list(type = "null"), list(type = "integer", minimum = -1L)), expected = "a whole number of at least -1 or NULL", default = NULL),
-  rule.16 = list(not = list(properties = list(num_oov_buckets = list(anyOf = list(list(type = "integer", minimum = 1L))), default_value = list(anyOf = list(list(type = "integer", minimum = 0L)))), required = c("num_oov_buckets", "default_value")), problem = "`num_oov_buckets` ({num_oov_buckets}) and `default_value` ({default_value}) cannot both be given.", remedy = "Leave one of them out.", error = "model", argument = "num_oov_buckets"),
-  vocabulary_file.1 = list(anyOf = list(list(type = "string", minLength = 1L)), expected = "a non-empty string", path = TRUE),
-  dtype.2 = list(anyOf = list(list(enum = c("string", "int32", "int64"))), expected = "one of \"string\", \"int32\", \"int64\"", default = "string"),
-  rule.17 = list(not = list(properties = list(num_oov_buckets = list(anyOf = list(list(type = "integer", minimum = 1L))), default_value = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("num_oov_buckets", "default_value")), problem = "`num_oov_buckets` ({num_oov_buckets}) and `default_value` ({default_value}) cannot both be given.", remedy = "Leave one of them out.", error = "model", argument = "num_oov_buckets"),
-  hash_bucket_size.1 = list(anyOf = list(list(type = "integer", minimum = 2L)), expected = "a whole number of at least 2"),
-  num_buckets.1 = list(anyOf = list(list(type = "integer", minimum = 1L)), expected = "a whole number of at least 1"),
-  keys.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(`$ref` = "#/$defs/feature_column"), list(type = "string", minLength = 1L))), minItems = 2L)), expected = "at least two names of features or columns"),
-  categorical_column.1 = list(anyOf = list(list(`$ref` = "#/$defs/feature_column")), expected = "a feature column"),
-  dtype.3 = list(anyOf = list(list(enum = c("float32", "float64", "int32", "int64"))), expected = "one of \"float32\", \"float64\", \"int32\", \"int64\"", default = "float32"),
-  combiner.1 = list(anyOf = list(list(enum = c("mean", "sqrtn", "sum"))), expected = "one of \"mean\", \"sqrtn\", \"sum\"", default = "mean"),
-  initializer.1 = list(anyOf = list(list(type = "null"), list(`$ref` = "#/$defs/initializer")), expected = "a Initializer or NULL", default = NULL),
-  max_norm.1 = list(anyOf = list(list(type = "null"), list(type = "number", minimum = 0L)), expected = "a number of at least 0 or NULL", default = NULL),
-  rule.18 = list(not = list(properties = list(ckpt_to_load_from = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), tensor_name_in_ckpt = list(anyOf = list(list(type = "null")))), required = c("ckpt_to_load_from", "tensor_name_in_ckpt")), problem = "`ckpt_to_load_from` was given alone.", remedy = "Give both `ckpt_to_load_from` and `tensor_name_in_ckpt`, or none.", error = "argument", argument = "ckpt_to_load_from"),
-  rule.19 = list(not = list(properties = list(tensor_name_in_ckpt = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), ckpt_to_load_from = list(anyOf = list(list(type = "null")))), required = c("tensor_name_in_ckpt", "ckpt_to_load_from")), problem = "`tensor_name_in_ckpt` was given alone.", remedy = "Give both `ckpt_to_load_from` and `tensor_name_in_ckpt`, or none.", error = "argument", argument = "tensor_name_in_ckpt"),
-  shape.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "integer", minimum = 1L))), minItems = 1L)), expected = "whole numbers of at least 1", default = list(1L)),
-  default_value.2 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "number"))), minItems = 1L)), expected = "numbers or NULL", default = NULL),
-  normalizer_fn.1 = list(anyOf = list(list(type = "null"), list(`function` = TRUE)), expected = "a function or NULL", default = NULL),
-  scale.1 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "number", exclusiveMinimum = 0L))), minItems = 1L)), expected = "numbers above 0 or NULL", default = NULL),
-  rule.20 = list(not = list(properties = list(normalizer_fn = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), center = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("normalizer_fn", "center")), problem = "`normalizer_fn` and `center` cannot both be given.", remedy = "Compute everything in `normalizer_fn`, or leave it out.", error = "argument", argument = "normalizer_fn"),
-  rule.21 = list(not = list(properties = list(normalizer_fn = list(anyOf = list(list(not = list(anyOf = list(list(type = "null")))))), scale = list(anyOf = list(list(not = list(anyOf = list(list(type = "null"))))))), required = c("normalizer_fn", "scale")), problem = "`normalizer_fn` and `scale` cannot both be given.", remedy = "Compute everything in `normalizer_fn`, or leave it out.", error = "argument", argument = "normalizer_fn"),
-  source_column.1 = list(anyOf = list(list()), expected = "a feature column"),
-  boundaries.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "number"))), minItems = 1L, increasing = "strictly")), expected = "increasing numbers"),
-  function.1 = list(anyOf = list(list(`function` = TRUE)), expected = "a function"),
-  epochs.1 = list(anyOf = list(list(type = "null"), list(type = "integer", minimum = 1L)), expected = "a whole number of at least 1 or NULL", default = 1L),
-  features.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string"))))), expected = "strings"),
-  response.1 = list(anyOf = list(list(type = "null"), list(type = "string")), expected = "a string or NULL", default = NULL),
-  batch_size.1 = list(anyOf = list(list(type = "integer", minimum = 1L)), expected = "a whole number of at least 1", default = 128L),
-  shuffle.1 = list(anyOf = list(list(type = "null"), list(type = "boolean"), list(enum = c("auto"))), expected = "TRUE, FALSE, \"auto\" or NULL", default = "auto"),
-  seed.2 = list(anyOf = list(list(type = "null"), list(type = "integer")), expected = "a whole number or NULL", default = NULL),
-  columns.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list())))), expected = "a Column"),
-  paths.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))), minItems = 1L)), expected = "non-empty strings", path = TRUE),
-  features.2 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))), minItems = 1L)), expected = "names of columns or NULL", error = "input", default = NULL),
-  columns.2 = list(anyOf = list(list(type = "object", propertyNames = list(type = "string"), additionalProperties = list(anyOf = list(list(type = "string", allOf = list(list(pattern = "^(?:(float32|int32|int64|bool|string)(\\[[0-9]+( *, *[0-9]+)*\\])?)$", problem = "`{argument}` is {value}, which is not a dtype.", remedy = "Use one of float32, int32, int64, bool, string, with a shape such as \"float32[28, 28]\" if it has one."))))))), expected = "strings in UTF-8 with different names or NULL", default = list()),
-  types.1 = list(anyOf = list(list(type = "object", propertyNames = list(type = "string"), additionalProperties = list(anyOf = list(list(enum = c("float", "integer", "integer64", "string", "logical", "date", "datetime")))))), expected = "a named list of \"float\", \"integer\", \"integer64\", \"string\", \"logical\", \"date\", \"datetime\" or NULL", default = list()),
-  on_bad_row.1 = list(anyOf = list(list(enum = c("error", "skip"))), expected = "one of \"error\", \"skip\"", default = "error"),
-  delim.1 = list(anyOf = list(list(type = "string", allOf = list(list(pattern = "^(?:[ !#-~\t])$", problem = "`{argument}` must be one ASCII character, and not a quote, not {value}.")))), expected = "a string", default = ","),
-  na.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string"))))), expected = "strings", default = c("", "NA")),
-  loss_reduction.1 = list(anyOf = list(list(enum = c("sum_over_batch_size", "sum"))), expected = "one of \"sum_over_batch_size\", \"sum\"", default = "sum_over_batch_size"),
-  warm_start_from.1 = list(anyOf = list(list(type = "null"), list()), expected = "a WarmStart or NULL", default = NULL),
-  standardize_response.1 = list(anyOf = list(list(type = "null"), list(type = "boolean")), expected = "TRUE, FALSE or NULL", default = NULL),
-  optimizer.1 = list(anyOf = list(list(`$ref` = "#/$defs/optimizer")), expected = "a Optimizer", default = list(kind = "named", name = "ftrl", settings = list())),
-  n_classes.1 = list(anyOf = list(list(type = "integer", minimum = 2L)), expected = "a whole number of at least 2", default = 2L),
-  label_vocabulary.1 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))), minItems = 1L)), expected = "non-empty strings or NULL", default = NULL),
-  linear_feature_columns.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(`$ref` = "#/$defs/feature_column"))))), expected = "feature columns or NULL", default = list()),
-  dnn_optimizer.1 = list(anyOf = list(list(`$ref` = "#/$defs/optimizer")), expected = "a Optimizer", default = list(kind = "named", name = "adagrad", settings = list())),
-  dnn_hidden_units.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "integer", minimum = 1L))))), expected = "whole numbers of at least 1 or NULL", default = list()),
-  dnn_activation_fn.1 = list(anyOf = list(list(enum = c("celu", "crelu", "elu", "exponential", "gelu", "hard_sigmoid", "hardshrink", "hardsigmoid", "hardtanh", "leaky_relu", "linear", "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "softmax", "softplus", "softshrink", "softsign", "swish", "tanh", "tanhshrink")), list(`function` = TRUE)), expected = "one of \"celu\", \"crelu\", \"elu\", \"exponential\", \"gelu\", \"hard_sigmoid\", \"hardshrink\", \"hardsigmoid\", \"hardtanh\", \"leaky_relu\", \"linear\", \"log_sigmoid\", \"mish\", \"relu\", \"relu6\", \"selu\", \"sigmoid\", \"silu\", \"softmax\", \"softplus\", \"softshrink\", \"softsign\", \"swish\", \"tanh\", \"tanhshrink\" or a function", default = "relu"),
-  dnn_dropout.1 = list(anyOf = list(list(type = "null"), list(type = "number", minimum = 0L, exclusiveMaximum = 1L)), expected = "a number of at least 0 and below 1 or NULL", default = NULL),
-  linear_sparse_combiner.1 = list(anyOf = list(list(enum = c("sum", "mean", "sqrtn"))), expected = "one of \"sum\", \"mean\", \"sqrtn\"", default = "sum"),
-  hidden_units.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "integer", minimum = 1L))), minItems = 1L)), expected = "whole numbers of at least 1"),
-  standardize_response.2 = list(anyOf = list(list(type = "null"), list(type = "boolean")), expected = "TRUE, FALSE or NULL", default = TRUE),
-  hidden_units.2 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "integer", minimum = 1L))), minItems = 1L)), expected = "whole numbers of at least 1", default = list(128L, 128L, 128L)),
-  dropout.1 = list(anyOf = list(list(type = "number", minimum = 0L, exclusiveMaximum = 1L)), expected = "a number of at least 0 and below 1", default = 0.15),
-  weight_decay.1 = list(anyOf = list(list(type = "number", minimum = 0L)), expected = "a number of at least 0", default = 0.02),
-  validation.1 = list(anyOf = list(list(type = "number", minimum = 0L, exclusiveMaximum = 1L)), expected = "a number of at least 0 and below 1", default = 0.2),
-  new_levels.1 = list(anyOf = list(list(enum = c("warn", "error", "ignore"))), expected = "one of \"warn\", \"error\", \"ignore\"", default = "warn"),
-  loss.1 = list(anyOf = list(list(enum = c("squared_error", "poisson"))), expected = "one of \"squared_error\", \"poisson\"", default = "squared_error"),
-  quantiles.1 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "number", exclusiveMinimum = 0L, exclusiveMaximum = 1L))), minItems = 1L, increasing = "strictly")), expected = "increasing numbers above 0 and below 1, or NULL", default = NULL),
-  model_class.1 = list(anyOf = list(list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))))), expected = "non-empty strings or NULL", default = list()),
-  matrix_features.1 = list(anyOf = list(list(type = "null"), list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))))), expected = "non-empty strings or NULL", default = NULL),
-  learning_rate.1 = list(anyOf = list(list(type = "number", minimum = 0L), list(type = "object", propertyNames = list(type = "string"), additionalProperties = list(anyOf = list(list())))), expected = "a number of at least 0, or a list such as list(\"exponential_decay\", ...)"),
-  decay.1 = list(anyOf = list(list(type = "number", minimum = 0L)), expected = "a number of at least 0"),
-  amsgrad.1 = list(anyOf = list(list(type = "boolean")), expected = "TRUE or FALSE"),
-  learning_rate_power.1 = list(anyOf = list(list(type = "number")), expected = "a number"),
-  vars_to_warm_start.1 = list(anyOf = list(list(type = "string", minLength = 1L), list(type = "array", items = list(anyOf = list(list(type = "string", minLength = 1L))))), expected = "non-empty strings or NULL", default = ".*"),
-  var_name_to_prev_var_name.1 = list(anyOf = list(list(type = "null"), list(type = "object", propertyNames = list(type = "string"), additionalProperties = list(anyOf = list(list(type = "string"))))), expected = "names in the checkpoint, named by this model's, or NULL", default = NULL)
+# The fields that each class declares.
+declared <- list()
+declared$DeviceStrategy <- list(
+  devices = list(types = c("null", "integer", "strings"), minimum = 1L, maximum = 1000L, filled = TRUE, expected = "a count from 1 to 1000, names such as \"GPU:0\", or NULL", error = "strategy")
+)
+declared$Mirrored <- list(
+  cross_device = list(types = "choice", choices = c("auto", "nccl", "hierarchical_copy", "one_device"), expected = "one of \"auto\", \"nccl\", \"hierarchical_copy\", \"one_device\""),
+  devices_per_replica = list(types = "integer", minimum = 1L, expected = "a whole number of at least 1")
+)
+declared$MultiWorker <- list(
+  communication = list(types = "choice", choices = c("auto", "ring", "nccl", "shared_memory"), expected = "one of \"auto\", \"ring\", \"nccl\", \"shared_memory\""),
+  timeout_s = list(types = c("null", "number"), expected = "a number above 0 or NULL"),
+  devices_per_replica = list(types = "integer", minimum = 1L, expected = "a whole number of at least 1"),
+  compression = list(types = "choice", choices = c("none", "bfloat16"), expected = "one of \"none\", \"bfloat16\"")
+)
+declared$OneDevice <- list(
+  device = list(types = "string", filled = TRUE, expected = "a non-empty string")
+)
+declared$Tpu <- list(
+  address = list(types = "string", filled = TRUE, expected = "a non-empty string"),
+  steps_per_run = list(types = c("integer", "choice"), minimum = 1L, choices = "auto", expected = "a whole number of at least 1 or \"auto\"")
+)
+declared$ClusterSpec <- list(
+  chief = list(types = c("null", "strings"), filled = TRUE, expected = "non-empty strings or NULL"),
+  worker = list(types = c("null", "strings"), filled = TRUE, expected = "non-empty strings or NULL"),
+  ps = list(types = c("null", "strings"), filled = TRUE, expected = "non-empty strings or NULL"),
+  evaluator = list(types = c("null", "strings"), filled = TRUE, expected = "non-empty strings or NULL"),
+  task = list(types = c("null", "any"), expected = "a Task or NULL"),
+  start_timeout_s = list(types = "number", minimum = 1L, expected = "a number of at least 1"),
+  stall_timeout_s = list(types = "number", minimum = 1L, expected = "a number of at least 1")
+)
+declared$StartedCluster <- list(
+  workers = list(types = c("integer", "integers"), minimum = 1L, maximum = 1000L, expected = "a whole number from 1 to 1000 or whole numbers"),
+  ps = list(types = "integer", minimum = 0L, maximum = 1000L, expected = "a whole number from 0 to 1000"),
+  evaluator = list(types = "boolean", expected = "TRUE or FALSE")
+)
+declared$LocalCluster <- list(
+  workers = list(types = "integer", minimum = 1L, maximum = 1000L, expected = "a whole number from 1 to 1000"),
+  devices_per_worker = list(types = "integer", minimum = 1L, expected = "a whole number of at least 1"),
+  memory_limit_mb = list(types = c("null", "number"), minimum = 1L, expected = "a number of at least 1 or NULL"),
+  start_timeout_s = list(types = "number", minimum = 1L, expected = "a number of at least 1"),
+  stall_timeout_s = list(types = "number", minimum = 1L, expected = "a number of at least 1"),
+  restarts = list(types = "integer", minimum = 0L, expected = "a whole number of at least 0"),
+  network = list(types = "choice", choices = c("auto", "private", "open"), expected = "one of \"auto\", \"private\", \"open\"")
+)
+declared$ManagedCluster <- list(
+  workers = list(types = "integer", minimum = 1L, maximum = 1000L, expected = "a whole number from 1 to 1000"),
+  image = list(types = "string", filled = TRUE, expected = "a non-empty string"),
+  name = list(types = "string", filled = TRUE, expected = "a non-empty string"),
+  environment = list(types = c("null", "named"), items = list(types = "string"), expected = "strings in UTF-8 with different names or NULL", secret = TRUE),
+  staging = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  service_account = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  time_limit_s = list(types = c("null", "number"), minimum = 1L, expected = "a number of at least 1 or NULL"),
+  start_timeout_s = list(types = "number", minimum = 1L, expected = "a number of at least 1"),
+  stall_timeout_s = list(types = "number", minimum = 1L, expected = "a number of at least 1")
+)
+declared$KubernetesCluster <- list(
+  service_account = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  job_kind = list(types = "choice", choices = c("Job", "TrainJob", "TFJob"), expected = "one of \"Job\", \"TrainJob\", \"TFJob\""),
+  namespace = list(types = "string", filled = TRUE, expected = "a non-empty string"),
+  queue = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  gpus = list(types = "integer", minimum = 0L, expected = "a whole number of at least 0"),
+  cpus = list(types = c("null", "number"), minimum = 0.001, expected = "a number of at least 0.001 or NULL"),
+  memory = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  volumes = list(types = c("null", "named"), items = list(types = "string", filled = TRUE), expected = "strings in UTF-8 with different names or NULL"),
+  secrets = list(types = c("null", "strings"), filled = TRUE, expected = "non-empty strings or NULL"),
+  restarts = list(types = "integer", minimum = 0L, expected = "a whole number of at least 0"),
+  kubectl = list(types = "strings", filled = TRUE, expected = "non-empty strings")
+)
+declared$VertexCluster <- list(
+  staging = list(types = "string", filled = TRUE, expected = "a non-empty string"),
+  service_account = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  project = list(types = "string", filled = TRUE, expected = "a non-empty string"),
+  location = list(types = "string", filled = TRUE, expected = "a non-empty string"),
+  machine_type = list(types = "string", filled = TRUE, expected = "a non-empty string"),
+  accelerator = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  accelerators = list(types = "integer", minimum = 1L, expected = "a whole number of at least 1"),
+  network = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  restarts = list(types = "boolean", expected = "TRUE or FALSE")
+)
+declared$HostsCluster <- list(
+  devices_per_worker = list(types = "integer", minimum = 1L, expected = "a whole number of at least 1"),
+  rscript = list(types = "string", filled = TRUE, expected = "a non-empty string"),
+  python = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  libraries = list(types = c("null", "strings"), filled = TRUE, expected = "non-empty strings or NULL"),
+  environment = list(types = c("null", "named"), items = list(types = "string"), expected = "strings in UTF-8 with different names or NULL", secret = TRUE),
+  lease_s = list(types = "number", minimum = 5L, expected = "a number of at least 5"),
+  start_timeout_s = list(types = "number", minimum = 1L, expected = "a number of at least 1"),
+  stall_timeout_s = list(types = "number", minimum = 1L, expected = "a number of at least 1"),
+  restarts = list(types = "integer", minimum = 0L, expected = "a whole number of at least 0")
+)
+declared$EngineCluster <- list(
+  workers = list(types = c("integer", "integers"), minimum = 1L, maximum = 1000L, expected = "one count, or the fewest and the most workers of at most 1000"),
+  cpus_per_worker = list(types = "integer", minimum = 1L, maximum = 10000L, expected = "a whole number from 1 to 10000"),
+  gpus_per_worker = list(types = "integer", minimum = 0L, maximum = 10000L, expected = "a whole number from 0 to 10000")
+)
+declared$SparkCluster <- list(
+  sc = list(types = "any", expected = "a function")
+)
+declared$SlurmCluster <- list(
+  workers = list(types = "integer", minimum = 1L, maximum = 1000L, expected = "a whole number from 1 to 1000"),
+  nodes = list(types = "integer", minimum = 1L, maximum = 1000L, expected = "a whole number from 1 to 1000"),
+  time_limit = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  partition = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  account = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  options = list(types = c("null", "strings"), filled = TRUE, expected = "non-empty strings or NULL"),
+  setup = list(types = c("null", "strings"), filled = TRUE, expected = "non-empty strings or NULL"),
+  stop_signal_s = list(types = "integer", minimum = 10L, maximum = 65535L, expected = "a whole number from 10 to 65535"),
+  requeue = list(types = "boolean", expected = "TRUE or FALSE")
+)
+declared$RayCluster <- list(
+  address = list(types = "string", filled = TRUE, expected = "a non-empty string"),
+  placement = list(types = "choice", choices = c("pack", "spread", "strict_pack", "strict_spread"), expected = "one of \"pack\", \"spread\", \"strict_pack\", \"strict_spread\"")
+)
+declared$MiraiCluster <- list(
+  workers = list(types = "integer", minimum = 1L, maximum = 1000L, expected = "a whole number from 1 to 1000"),
+  profile = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL")
+)
+declared$SshCluster <- list(
+  workers = list(types = c("integer", "integers"), minimum = 1L, maximum = 1000L, expected = "one count, or the fewest and the most workers of at most 1000"),
+  hosts = list(types = "strings", filled = TRUE, expected = "non-empty strings"),
+  host_addresses = list(types = c("null", "named"), items = list(types = "string", filled = TRUE), expected = "strings in UTF-8 with different names or NULL"),
+  ssh = list(types = "strings", filled = TRUE, expected = "non-empty strings")
+)
+declared$RunSettings <- list(
+  strategy = list(types = c("null", "description"), family = "strategy", expected = "a strategy or NULL", remedy = "Make one with strategy_mirrored() or another strategy_*() function."),
+  eval_distribute = list(types = c("null", "description"), family = "strategy", expected = "a strategy or NULL", remedy = "Make one with strategy_mirrored() or another strategy_*() function."),
+  model_dir = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL", path = TRUE),
+  seed = list(types = c("null", "integer"), expected = "a whole number or NULL"),
+  save_summary_steps = list(types = c("null", "integer", "choice"), minimum = 0L, choices = "auto", expected = "a whole number of at least 0, \"auto\" or NULL"),
+  save_checkpoints_steps = list(types = c("null", "integer"), minimum = 0L, expected = "a whole number of at least 0 or NULL"),
+  save_checkpoints_secs = list(types = c("null", "number"), minimum = 0L, expected = "a number of at least 0 or NULL"),
+  session_config = list(types = c("null", "named"), expected = "a named list or NULL"),
+  keep_checkpoint_max = list(types = c("null", "integer"), minimum = 0L, expected = "a whole number of at least 0 or NULL"),
+  keep_checkpoint_every_n_hours = list(types = "number", expected = "a number above 0"),
+  log_step_count_steps = list(types = c("null", "integer", "choice"), minimum = 1L, choices = "auto", expected = "a whole number of at least 1, \"auto\" or NULL"),
+  device_fn = list(types = c("null", "function"), takes = "op", remedy = "Write function(op) and return a device's name.", expected = "a function of (op) or NULL"),
+  protocol = list(types = c("null", "choice"), choices = c("grpc", "grpc+verbs"), expected = "one of \"grpc\", \"grpc+verbs\" or NULL"),
+  session_creation_timeout_secs = list(types = "number", expected = "a number above 0"),
+  experimental_distribute = list(types = "any", expected = "a function"),
+  experimental_max_worker_delay_secs = list(types = c("null", "integer"), minimum = 0L, expected = "a whole number of at least 0 or NULL"),
+  checkpoint_save_graph_def = list(types = "boolean", expected = "TRUE or FALSE"),
+  cluster = list(types = c("null", "description"), family = "cluster", expected = "a cluster such as local_cluster(2) or NULL"),
+  steps_per_run = list(types = c("integer", "choice"), minimum = 1L, choices = "auto", expected = "a whole number of at least 1 or \"auto\""),
+  precision = list(types = "choice", choices = c("float32", "mixed_bfloat16", "mixed_float16"), expected = "one of \"float32\", \"mixed_bfloat16\", \"mixed_float16\""),
+  micro_batches = list(types = "integer", minimum = 1L, expected = "a whole number of at least 1"),
+  compile = list(types = c("boolean", "choice"), choices = "auto", expected = "TRUE, FALSE or \"auto\""),
+  track = list(types = c("null", "description"), family = "tracker", expected = "track_mlflow() or track_wandb() or NULL")
+)
+declared$Tracker <- list(
+  run_name = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  log_model = list(types = "boolean", expected = "TRUE or FALSE")
+)
+declared$Mlflow <- list(
+  experiment = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  tracking_uri = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL")
+)
+declared$Wandb <- list(
+  project = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  entity = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  mode = list(types = "choice", choices = c("online", "offline"), expected = "one of \"online\", \"offline\"")
+)
+declared$CheckpointSaver <- list(
+  checkpoint_dir = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL", path = TRUE),
+  every_s = list(types = c("null", "number"), expected = "a number above 0 or NULL"),
+  every_n_steps = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL"),
+  saver = list(types = c("null", "python"), expected = "a Python Saver or NULL"),
+  checkpoint_basename = list(types = "string", filled = TRUE, expected = "a non-empty string"),
+  scaffold = list(types = c("null", "python"), expected = "a Python Scaffold or NULL"),
+  listeners = list(types = c("null", "list"), items = list(types = "python"), expected = "CheckpointSaverListener objects, one or a list, or NULL")
+)
+declared$SummarySaver <- list(
+  every_n_steps = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL"),
+  every_s = list(types = c("null", "number"), expected = "a number above 0 or NULL"),
+  output_dir = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL", path = TRUE),
+  summary_writer = list(types = c("null", "python"), expected = "a Python SummaryWriter or NULL"),
+  scaffold = list(types = c("null", "python"), expected = "a Python Scaffold or NULL"),
+  summary_op = list(types = "any", expected = "a function")
+)
+declared$StepCounter <- list(
+  every_n_steps = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL"),
+  every_s = list(types = c("null", "number"), expected = "a number above 0 or NULL"),
+  output_dir = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL", path = TRUE),
+  summary_writer = list(types = c("null", "python"), expected = "a Python SummaryWriter or NULL")
+)
+declared$Profiler <- list(
+  steps = list(types = "integers", minimum = 1L, expected = "the first and the last step, two counts,"),
+  output_dir = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL", path = TRUE)
+)
+declared$SessionRun <- list(
+  begin = list(types = c("null", "function"), takes = character(), expected = "a function or NULL"),
+  after_create_session = list(types = c("null", "function"), takes = c("session", "coord"), expected = "a function of (session, coord) or NULL"),
+  before_run = list(types = c("null", "function"), takes = "context", expected = "a function of (context) or NULL"),
+  after_run = list(types = c("null", "function"), takes = c("context", "values"), expected = "a function of (context, values) or NULL"),
+  end = list(types = c("null", "function"), takes = "session", expected = "a function of (session) or NULL"),
+  every_n_steps = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL")
+)
+declared$StepCost <- list(
+  seconds = list(types = c("null", "number"), expected = "a number or NULL")
+)
+declared$GlobalStepWaiter <- list(
+  wait_until_step = list(types = "integer", minimum = 0L, expected = "a whole number of at least 0")
+)
+declared$StopAtStep <- list(
+  num_steps = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL"),
+  last_step = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL")
+)
+declared$EarlyStopping <- list(
+  monitor = list(types = "string", filled = TRUE, expected = "a non-empty string"),
+  patience_steps = list(types = "integer", minimum = 1L, expected = "a whole number of at least 1"),
+  min_delta = list(types = "number", minimum = 0L, expected = "a number of at least 0"),
+  mode = list(types = "choice", choices = c("auto", "min", "max"), expected = "one of \"auto\", \"min\", \"max\""),
+  data = list(types = "choice", choices = c("auto", "training", "evaluation"), expected = "one of \"auto\", \"training\", \"evaluation\""),
+  min_steps = list(types = "integer", minimum = 0L, expected = "a whole number of at least 0"),
+  every_n_steps = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL"),
+  every_s = list(types = c("null", "number"), expected = "a number above 0 or NULL"),
+  restore_best_weights = list(types = "boolean", expected = "TRUE or FALSE")
+)
+declared$HistorySaver <- list(
+  every_n_steps = list(types = "integer", minimum = 1L, expected = "a whole number of at least 1")
+)
+declared$LoggingTensor <- list(
+  tensors = list(types = "named", expected = "a named list"),
+  every_n_steps = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL"),
+  every_s = list(types = c("null", "number"), expected = "a number above 0 or NULL"),
+  at_end = list(types = "boolean", expected = "TRUE or FALSE")
+)
+declared$NanTensor <- list(
+  loss_tensor = list(types = "any", expected = "a function"),
+  fail_on_nan_loss = list(types = "boolean", expected = "TRUE or FALSE")
+)
+declared$TrainSpec <- list(
+  input = list(types = "description", family = "input", expected = "a Input"),
+  max_steps = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL"),
+  hooks = list(types = c("null", "list"), expected = "functions or NULL")
+)
+declared$EvalSpec <- list(
+  input = list(types = "description", family = "input", expected = "a Input"),
+  steps = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL"),
+  name = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  hooks = list(types = c("null", "list"), expected = "functions or NULL"),
+  exporters = list(types = c("null", "list"), items = list(types = "python"), expected = "tf.estimator.Exporter objects, one or a list, or NULL"),
+  start_delay_secs = list(types = "integer", minimum = 0L, expected = "a whole number of at least 0"),
+  throttle_secs = list(types = "integer", minimum = 0L, expected = "a whole number of at least 0")
+)
+declared$NamedOptimizer <- list(
+  name = list(types = "string", expected = "a string"),
+  settings = list(types = c("null", "named"), expected = "a named list or NULL")
+)
+declared$OptimizerInstance <- list(
+  object = list(types = "any", expected = "a function")
+)
+declared$OptimizerFunction <- list(
+  `function` = list(types = "any", expected = "a function")
+)
+declared$NamedInitializer <- list(
+  name = list(types = "choice", choices = c("constant", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal", "lecun_uniform", "ones", "orthogonal", "random_normal", "random_uniform", "truncated_normal", "variance_scaling", "zeros"), expected = "one of \"constant\", \"glorot_normal\", \"glorot_uniform\", \"he_normal\", \"he_uniform\", \"lecun_normal\", \"lecun_uniform\", \"ones\", \"orthogonal\", \"random_normal\", \"random_uniform\", \"truncated_normal\", \"variance_scaling\", \"zeros\""),
+  settings = list(types = c("null", "named"), expected = "a named list or NULL")
+)
+declared$InitializerFunction <- list(
+  `function` = list(types = "any", expected = "a function")
+)
+declared$Categorical <- list(
+  key = list(types = "string", filled = TRUE, expected = "a non-empty string")
+)
+declared$VocabularyList <- list(
+  vocabulary_list = list(types = c("integers", "strings"), expected = "strings or whole numbers, such as levels(x)"),
+  dtype = list(types = c("null", "choice"), choices = c("string", "int32", "int64"), expected = "one of \"string\", \"int32\", \"int64\" or NULL"),
+  default_value = list(types = c("null", "integer"), minimum = -1L, expected = "a whole number of at least -1 or NULL"),
+  num_oov_buckets = list(types = "integer", minimum = 0L, expected = "a whole number of at least 0")
+)
+declared$VocabularyFile <- list(
+  vocabulary_file = list(types = "string", filled = TRUE, expected = "a non-empty string", path = TRUE, file = TRUE),
+  vocabulary_size = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL"),
+  num_oov_buckets = list(types = "integer", minimum = 0L, expected = "a whole number of at least 0"),
+  default_value = list(types = c("null", "integer"), minimum = -1L, expected = "a whole number of at least -1 or NULL"),
+  dtype = list(types = "choice", choices = c("string", "int32", "int64"), expected = "one of \"string\", \"int32\", \"int64\"")
+)
+declared$HashBucket <- list(
+  hash_bucket_size = list(types = "integer", minimum = 2L, expected = "a whole number of at least 2"),
+  dtype = list(types = "choice", choices = c("string", "int32", "int64"), expected = "one of \"string\", \"int32\", \"int64\"")
+)
+declared$Identity <- list(
+  num_buckets = list(types = "integer", minimum = 1L, expected = "a whole number of at least 1"),
+  default_value = list(types = c("null", "integer"), minimum = 0L, expected = "a whole number of at least 0 or NULL")
+)
+declared$Crossed <- list(
+  keys = list(types = "list", items = list(types = c("description", "string"), family = "feature_column", filled = TRUE), expected = "at least two names of features or columns"),
+  hash_bucket_size = list(types = "integer", minimum = 2L, expected = "a whole number of at least 2"),
+  hash_key = list(types = c("null", "integer"), minimum = 0L, expected = "a whole number of at least 0 or NULL")
+)
+declared$WrapsCategories <- list(
+  categorical_column = list(types = "description", family = "feature_column", expected = "a feature column")
+)
+declared$Weighted <- list(
+  weight_feature_key = list(types = "string", filled = TRUE, expected = "a non-empty string"),
+  dtype = list(types = "choice", choices = c("float32", "float64", "int32", "int64"), expected = "one of \"float32\", \"float64\", \"int32\", \"int64\"")
+)
+declared$Embedding <- list(
+  dimension = list(types = "integer", minimum = 1L, expected = "a whole number of at least 1"),
+  combiner = list(types = "choice", choices = c("mean", "sqrtn", "sum"), expected = "one of \"mean\", \"sqrtn\", \"sum\""),
+  initializer = list(types = c("null", "description"), family = "initializer", expected = "a Initializer or NULL"),
+  ckpt_to_load_from = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  tensor_name_in_ckpt = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  max_norm = list(types = c("null", "number"), minimum = 0L, expected = "a number of at least 0 or NULL"),
+  trainable = list(types = "boolean", expected = "TRUE or FALSE"),
+  shared = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL")
+)
+declared$Numeric <- list(
+  key = list(types = "string", filled = TRUE, expected = "a non-empty string"),
+  shape = list(types = "integers", minimum = 1L, expected = "whole numbers of at least 1"),
+  default_value = list(types = c("null", "numbers"), expected = "numbers or NULL"),
+  dtype = list(types = "choice", choices = c("float32", "float64", "int32", "int64"), expected = "one of \"float32\", \"float64\", \"int32\", \"int64\""),
+  normalizer_fn = list(types = c("null", "function"), expected = "a function or NULL"),
+  center = list(types = c("null", "numbers"), expected = "numbers or NULL"),
+  scale = list(types = c("null", "numbers"), expected = "numbers above 0 or NULL")
+)
+declared$Bucketized <- list(
+  source_column = list(types = "any", expected = "a feature column"),
+  boundaries = list(types = "numbers", expected = "increasing numbers")
+)
+declared$DatasetFunction <- list(
+  `function` = list(types = "function", expected = "a function")
+)
+declared$Generator <- list(
+  response = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  epochs = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL")
+)
+declared$SerializedDataset <- list(
+  graph = list(types = "string", expected = "a string"),
+  features = list(types = "strings", expected = "strings"),
+  response = list(types = c("null", "string"), expected = "a string or NULL")
+)
+declared$Transformed <- list(
+  source = list(types = "description", family = "input", expected = "a Input"),
+  weights = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  transform = list(types = c("null", "function"), expected = "a function or NULL")
+)
+declared$RowInput <- list(
+  response = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  batch_size = list(types = "integer", minimum = 1L, expected = "a whole number of at least 1"),
+  epochs = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL"),
+  shuffle = list(types = c("null", "boolean", "choice"), choices = "auto", expected = "TRUE, FALSE, \"auto\" or NULL"),
+  seed = list(types = c("null", "integer"), expected = "a whole number or NULL")
+)
+declared$InMemory <- list(
+  columns = list(types = "list", expected = "a Column")
+)
+declared$Mapped <- list(
+  directory = list(types = "string", expected = "a string")
+)
+declared$FileInput <- list(
+  paths = list(types = "strings", filled = TRUE, expected = "non-empty strings", path = TRUE),
+  features = list(types = c("null", "strings"), filled = TRUE, expected = "names of columns or NULL", error = "input")
+)
+declared$TFRecord <- list(
+  columns = list(types = c("null", "named"), items = list(types = "string"), expected = "strings in UTF-8 with different names or NULL"),
+  verify = list(types = "boolean", expected = "TRUE or FALSE")
+)
+declared$TableInput <- list(
+  types = list(types = c("null", "named"), items = list(types = "choice", choices = c("float", "integer", "integer64", "string", "logical", "date", "datetime")), expected = "a named list of \"float\", \"integer\", \"integer64\", \"string\", \"logical\", \"date\", \"datetime\" or NULL"),
+  impute = list(types = c("null", "named"), expected = "a named list or NULL"),
+  on_bad_row = list(types = "choice", choices = c("error", "skip"), expected = "one of \"error\", \"skip\"")
+)
+declared$Csv <- list(
+  delim = list(types = "string", expected = "a string"),
+  na = list(types = "strings", expected = "strings")
+)
+declared$Model <- list(
+  model_dir = list(types = "string", filled = TRUE, expected = "a non-empty string")
+)
+declared$Canned <- list(
+  weight_column = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  loss_reduction = list(types = "choice", choices = c("sum_over_batch_size", "sum"), expected = "one of \"sum_over_batch_size\", \"sum\""),
+  warm_start_from = list(types = c("null", "any"), expected = "a WarmStart or NULL")
+)
+declared$Regressor <- list(
+  label_dimension = list(types = "integer", minimum = 1L, expected = "a whole number of at least 1"),
+  standardize_response = list(types = c("null", "boolean"), expected = "TRUE, FALSE or NULL")
+)
+declared$Baseline <- list(
+  optimizer = list(types = "description", family = "optimizer", expected = "a Optimizer")
+)
+declared$Classifier <- list(
+  n_classes = list(types = "integer", minimum = 2L, expected = "a whole number of at least 2"),
+  label_vocabulary = list(types = c("null", "strings"), filled = TRUE, expected = "non-empty strings or NULL")
+)
+declared$Combined <- list(
+  linear_feature_columns = list(types = c("null", "list"), items = list(types = "description", family = "feature_column"), expected = "feature columns or NULL"),
+  linear_optimizer = list(types = "description", family = "optimizer", expected = "a Optimizer"),
+  dnn_feature_columns = list(types = c("null", "list"), items = list(types = "description", family = "feature_column"), expected = "feature columns or NULL"),
+  dnn_optimizer = list(types = "description", family = "optimizer", expected = "a Optimizer"),
+  dnn_hidden_units = list(types = c("null", "integers"), minimum = 1L, expected = "whole numbers of at least 1 or NULL"),
+  dnn_activation_fn = list(types = c("choice", "function"), choices = c("celu", "crelu", "elu", "exponential", "gelu", "hard_sigmoid", "hardshrink", "hardsigmoid", "hardtanh", "leaky_relu", "linear", "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "softmax", "softplus", "softshrink", "softsign", "swish", "tanh", "tanhshrink"), expected = "one of \"celu\", \"crelu\", \"elu\", \"exponential\", \"gelu\", \"hard_sigmoid\", \"hardshrink\", \"hardsigmoid\", \"hardtanh\", \"leaky_relu\", \"linear\", \"log_sigmoid\", \"mish\", \"relu\", \"relu6\", \"selu\", \"sigmoid\", \"silu\", \"softmax\", \"softplus\", \"softshrink\", \"softsign\", \"swish\", \"tanh\", \"tanhshrink\" or a function"),
+  dnn_dropout = list(types = c("null", "number"), minimum = 0L, expected = "a number of at least 0 and below 1 or NULL"),
+  batch_norm = list(types = "boolean", expected = "TRUE or FALSE"),
+  linear_sparse_combiner = list(types = "choice", choices = c("sum", "mean", "sqrtn"), expected = "one of \"sum\", \"mean\", \"sqrtn\"")
+)
+declared$Deep <- list(
+  hidden_units = list(types = "integers", minimum = 1L, expected = "whole numbers of at least 1"),
+  feature_columns = list(types = c("null", "list"), items = list(types = "description", family = "feature_column"), expected = "feature columns or NULL"),
+  optimizer = list(types = "description", family = "optimizer", expected = "a Optimizer"),
+  activation_fn = list(types = c("choice", "function"), choices = c("celu", "crelu", "elu", "exponential", "gelu", "hard_sigmoid", "hardshrink", "hardsigmoid", "hardtanh", "leaky_relu", "linear", "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "softmax", "softplus", "softshrink", "softsign", "swish", "tanh", "tanhshrink"), expected = "one of \"celu\", \"crelu\", \"elu\", \"exponential\", \"gelu\", \"hard_sigmoid\", \"hardshrink\", \"hardsigmoid\", \"hardtanh\", \"leaky_relu\", \"linear\", \"log_sigmoid\", \"mish\", \"relu\", \"relu6\", \"selu\", \"sigmoid\", \"silu\", \"softmax\", \"softplus\", \"softshrink\", \"softsign\", \"swish\", \"tanh\", \"tanhshrink\" or a function"),
+  dropout = list(types = c("null", "number"), minimum = 0L, expected = "a number of at least 0 and below 1 or NULL"),
+  batch_norm = list(types = "boolean", expected = "TRUE or FALSE")
+)
+declared$Linear <- list(
+  feature_columns = list(types = c("null", "list"), items = list(types = "description", family = "feature_column"), expected = "feature columns or NULL"),
+  optimizer = list(types = "description", family = "optimizer", expected = "a Optimizer"),
+  sparse_combiner = list(types = "choice", choices = c("sum", "mean", "sqrtn"), expected = "one of \"sum\", \"mean\", \"sqrtn\"")
+)
+declared$Tabular <- list(
+  hidden_units = list(types = "integers", minimum = 1L, expected = "whole numbers of at least 1"),
+  ensemble = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL"),
+  dropout = list(types = "number", minimum = 0L, expected = "a number of at least 0 and below 1"),
+  weight_decay = list(types = "number", minimum = 0L, expected = "a number of at least 0"),
+  learning_rate = list(types = c("null", "number"), minimum = 0L, expected = "a number of at least 0 or NULL"),
+  batch_size = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL"),
+  epochs = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL"),
+  validation = list(types = "number", minimum = 0L, expected = "a number of at least 0 and below 1"),
+  new_levels = list(types = "choice", choices = c("error", "ignore"), expected = "one of \"error\", \"ignore\""),
+  time_limit_s = list(types = c("null", "number"), minimum = 0L, expected = "a number of at least 0 or NULL")
+)
+declared$TabularRegressor <- list(
+  standardize_response = list(types = c("null", "boolean"), expected = "TRUE, FALSE or NULL"),
+  loss = list(types = "choice", choices = c("squared_error", "poisson"), expected = "one of \"squared_error\", \"poisson\""),
+  quantiles = list(types = c("null", "numbers"), expected = "increasing numbers above 0 and below 1, or NULL")
+)
+declared$FunctionModel <- list(
+  model_class = list(types = c("null", "strings"), filled = TRUE, expected = "non-empty strings or NULL"),
+  loss_reduction = list(types = "choice", choices = c("sum_over_batch_size", "sum"), expected = "one of \"sum_over_batch_size\", \"sum\""),
+  warm_start_from = list(types = c("null", "any"), expected = "a WarmStart or NULL")
+)
+declared$Custom <- list(
+  model_fn = list(types = "function", expected = "a function"),
+  params = list(types = "any", expected = "a function")
+)
+declared$KerasModel <- list(
+  path = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL", file = TRUE),
+  `function` = list(types = c("null", "function"), expected = "a function or NULL"),
+  custom_objects = list(types = c("null", "named"), expected = "a named list or NULL"),
+  matrix_features = list(types = c("null", "strings"), filled = TRUE, expected = "non-empty strings or NULL"),
+  weights = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL")
+)
+declared$TrainingLoop <- list(
+  build_parts = list(types = "function", expected = "a function"),
+  train_step = list(types = "function", expected = "a function"),
+  eval_step = list(types = c("null", "function"), expected = "a function or NULL"),
+  predict_step = list(types = c("null", "function"), expected = "a function or NULL"),
+  params = list(types = "any", expected = "a function")
+)
+declared$Wrapped <- list(
+  estimator = list(types = "any", expected = "a function"),
+  keeps_config = list(types = "boolean", expected = "TRUE or FALSE"),
+  calls_r = list(types = "boolean", expected = "TRUE or FALSE")
+)
+declared$WarmStart <- list(
+  ckpt_to_initialize_from = list(types = "string", filled = TRUE, expected = "a non-empty string"),
+  vars_to_warm_start = list(types = c("string", "strings"), filled = TRUE, expected = "non-empty strings or NULL"),
+  var_name_to_prev_var_name = list(types = c("null", "named"), items = list(types = "string"), expected = "names in the checkpoint, named by this model's, or NULL")
 )
 
-member_of <- function(properties, rules) {
-  named <- stats::setNames(unname(schema_fields[properties]), names(properties))
-  list(properties = named, rules = unname(schema_fields[rules]))
+fields_of <- function(...) {
+  fields <- list()
+  for (own in declared[c(...)]) fields[names(own)] <- own
+  fields
 }
-
 schema <- list()
-schema$strategy$central_storage <- member_of(c(devices = "devices.1"), c())
-schema$strategy$mirrored <- member_of(c(devices = "devices.1", cross_device = "cross_device.1", devices_per_replica = "devices_per_replica.1"), c())
-schema$strategy$model_parallel <- member_of(c(devices = "devices.1"), c())
-schema$strategy$multi_worker <- member_of(c(communication = "communication.1", timeout_s = "timeout_s.1", devices_per_replica = "devices_per_replica.1", compression = "compression.1"), c("rule.1"))
-schema$strategy$one_device <- member_of(c(device = "device.1"), c())
-schema$strategy$parameter_server <- member_of(c(), c())
-schema$strategy$tpu <- member_of(c(address = "address.1", steps_per_run = "steps_per_run.1"), c())
-schema$cluster$addresses <- member_of(c(chief = "chief.1", worker = "chief.1", ps = "chief.1", evaluator = "chief.1", task = "task.1", start_timeout_s = "start_timeout_s.1", stall_timeout_s = "stall_timeout_s.1"), c())
-schema$cluster$local <- member_of(c(workers = "workers.1", ps = "ps.1", evaluator = "evaluator.1", devices_per_worker = "devices_per_replica.1", memory_limit_mb = "memory_limit_mb.1", start_timeout_s = "start_timeout_s.1", stall_timeout_s = "stall_timeout_s.1", restarts = "restarts.1", network = "network.1"), c("rule.2"))
-schema$cluster$spark <- member_of(c(workers = "workers.2", ps = "ps.1", evaluator = "evaluator.1", rscript = "rscript.1", python = "python.1", libraries = "libraries.1", environment = "environment.1", lease_s = "lease_s.1", start_timeout_s = "start_timeout_s.2", stall_timeout_s = "stall_timeout_s.1", restarts = "restarts.1", cpus_per_worker = "cpus_per_worker.1", gpus_per_worker = "gpus_per_worker.1", sc = "sc.1"), c("rule.2"))
-schema$cluster$kubernetes <- member_of(c(workers = "workers.1", ps = "ps.1", evaluator = "evaluator.1", image = "image.1", name = "name.1", environment = "environment.1", staging = "staging.1", service_account = "service_account.1", time_limit_s = "memory_limit_mb.1", start_timeout_s = "start_timeout_s.3", stall_timeout_s = "stall_timeout_s.1", job_kind = "job_kind.1", namespace = "namespace.1", queue = "queue.1", gpus = "gpus.1", cpus = "cpus.1", memory = "memory.1", volumes = "volumes.1", secrets = "secrets.1", restarts = "restarts.1", kubectl = "kubectl.1"), c("rule.2"))
-schema$cluster$vertex <- member_of(c(workers = "workers.1", ps = "ps.1", evaluator = "evaluator.1", image = "image.1", name = "name.1", environment = "environment.1", staging = "staging.2", service_account = "service_account.2", time_limit_s = "memory_limit_mb.1", start_timeout_s = "start_timeout_s.3", stall_timeout_s = "stall_timeout_s.1", project = "project.1", location = "location.1", machine_type = "machine_type.1", accelerator = "accelerator.1", accelerators = "devices_per_replica.1", network = "network.2", restarts = "evaluator.1"), c("rule.2"))
-schema$cluster$slurm <- member_of(c(workers = "workers.1", ps = "ps.1", evaluator = "evaluator.1", devices_per_worker = "devices_per_replica.1", rscript = "rscript.1", python = "python.1", libraries = "libraries.1", environment = "environment.1", lease_s = "lease_s.1", start_timeout_s = "start_timeout_s.2", stall_timeout_s = "stall_timeout_s.1", restarts = "restarts.1", nodes = "workers.1", time_limit = "python.1", partition = "partition.1", account = "partition.1", options = "libraries.1", setup = "setup.1", stop_signal_s = "stop_signal_s.1", requeue = "evaluator.1"), c("rule.2"))
-schema$cluster$ray <- member_of(c(workers = "workers.2", ps = "ps.1", evaluator = "evaluator.1", rscript = "rscript.1", python = "python.1", libraries = "libraries.1", environment = "environment.1", lease_s = "lease_s.1", start_timeout_s = "start_timeout_s.2", stall_timeout_s = "stall_timeout_s.1", restarts = "restarts.1", cpus_per_worker = "cpus_per_worker.1", gpus_per_worker = "gpus_per_worker.1", address = "address.2", placement = "placement.1"), c("rule.2"))
-schema$cluster$mirai <- member_of(c(workers = "workers.1", ps = "ps.1", evaluator = "evaluator.1", rscript = "rscript.1", python = "python.1", libraries = "libraries.1", environment = "environment.1", lease_s = "lease_s.1", start_timeout_s = "start_timeout_s.2", stall_timeout_s = "stall_timeout_s.1", restarts = "restarts.1", cpus_per_worker = "cpus_per_worker.1", gpus_per_worker = "gpus_per_worker.1", profile = "python.1"), c("rule.2"))
-schema$cluster$ssh <- member_of(c(workers = "workers.2", ps = "ps.1", evaluator = "evaluator.1", devices_per_worker = "devices_per_replica.1", rscript = "rscript.1", python = "python.1", libraries = "libraries.1", environment = "environment.1", lease_s = "lease_s.1", start_timeout_s = "start_timeout_s.2", stall_timeout_s = "stall_timeout_s.1", restarts = "restarts.1", hosts = "hosts.1", host_addresses = "host_addresses.1", ssh = "ssh.1"), c("rule.2"))
-schema$run_config <- member_of(c(strategy = "strategy.1", eval_distribute = "strategy.1", model_dir = "model_dir.1", seed = "seed.1", save_summary_steps = "save_summary_steps.1", save_checkpoints_steps = "save_checkpoints_steps.1", save_checkpoints_secs = "save_checkpoints_secs.1", session_config = "session_config.1", keep_checkpoint_max = "keep_checkpoint_max.1", keep_checkpoint_every_n_hours = "keep_checkpoint_every_n_hours.1", log_step_count_steps = "log_step_count_steps.1", device_fn = "device_fn.1", protocol = "protocol.1", session_creation_timeout_secs = "session_creation_timeout_secs.1", experimental_distribute = "experimental_distribute.1", experimental_max_worker_delay_secs = "save_checkpoints_steps.1", checkpoint_save_graph_def = "evaluator.1", cluster = "cluster.1", steps_per_run = "steps_per_run.1", precision = "precision.1", micro_batches = "devices_per_replica.1", compile = "compile.1", track = "track.1"), c("rule.3", "rule.4", "rule.5"))
-schema$tracker$mlflow <- member_of(c(run_name = "python.1", log_model = "log_model.1", experiment = "python.1", tracking_uri = "python.1"), c())
-schema$tracker$wandb <- member_of(c(run_name = "python.1", log_model = "log_model.1", project = "python.1", entity = "python.1", mode = "mode.1"), c())
-schema$hook$checkpoint_saver <- member_of(c(checkpoint_dir = "model_dir.1", every_s = "timeout_s.1", every_n_steps = "every_n_steps.1", saver = "saver.1", checkpoint_basename = "checkpoint_basename.1", scaffold = "scaffold.1", listeners = "listeners.1"), c("rule.6", "rule.7", "rule.8"))
-schema$hook$summary_saver <- member_of(c(every_n_steps = "every_n_steps.1", every_s = "timeout_s.1", output_dir = "model_dir.1", summary_writer = "summary_writer.1", scaffold = "scaffold.1", summary_op = "experimental_distribute.1"), c("rule.9", "rule.10", "rule.11"))
-schema$hook$step_counter <- member_of(c(every_n_steps = "every_n_steps.1", every_s = "timeout_s.1", output_dir = "model_dir.1", summary_writer = "summary_writer.1"), c("rule.9", "rule.10"))
-schema$hook$profiler <- member_of(c(steps = "steps.1", output_dir = "model_dir.1"), c())
-schema$hook$session_run <- member_of(c(begin = "begin.1", after_create_session = "after_create_session.1", before_run = "before_run.1", after_run = "after_run.1", end = "end.1", every_n_steps = "every_n_steps.1"), c())
-schema$hook$global_step_waiter <- member_of(c(wait_until_step = "wait_until_step.1"), c())
-schema$hook$stop_at_step <- member_of(c(num_steps = "every_n_steps.1", last_step = "every_n_steps.1"), c("rule.12", "rule.13"))
-schema$hook$early_stopping <- member_of(c(monitor = "monitor.1", patience_steps = "patience_steps.1", min_delta = "min_delta.1", mode = "mode.2", data = "data.1", min_steps = "gpus.1", every_n_steps = "every_n_steps.1", every_s = "timeout_s.1", restore_best_weights = "log_model.1"), c("rule.14", "rule.10"))
-schema$hook$history_saver <- member_of(c(every_n_steps = "every_n_steps.2"), c())
-schema$hook$progress_bar <- member_of(c(), c())
-schema$hook$view_metrics <- member_of(c(), c())
-schema$hook$logging_tensor <- member_of(c(tensors = "tensors.1", every_n_steps = "every_n_steps.1", every_s = "timeout_s.1", at_end = "log_model.1"), c("rule.15", "rule.10"))
-schema$hook$nan_tensor <- member_of(c(loss_tensor = "loss_tensor.1", fail_on_nan_loss = "evaluator.1"), c())
-schema$train_spec <- member_of(c(input = "input.1", max_steps = "every_n_steps.1", hooks = "hooks.1"), c())
-schema$eval_spec <- member_of(c(input = "input.1", steps = "every_n_steps.1", name = "name.2", hooks = "hooks.1", exporters = "exporters.1", start_delay_secs = "start_delay_secs.1", throttle_secs = "throttle_secs.1"), c())
-schema$optimizer$named <- member_of(c(name = "name.3", settings = "settings.1"), c())
-schema$optimizer$object <- member_of(c(object = "sc.1"), c())
-schema$optimizer$`function` <- member_of(c(`function` = "sc.1"), c())
-schema$initializer$named <- member_of(c(name = "name.4", settings = "settings.1"), c())
-schema$initializer$`function` <- member_of(c(`function` = "sc.1"), c())
-schema$feature_column$categorical_with_vocabulary_list <- member_of(c(key = "key.1", vocabulary_list = "vocabulary_list.1", dtype = "dtype.1", default_value = "default_value.1", num_oov_buckets = "gpus.1"), c("rule.16"))
-schema$feature_column$categorical_with_vocabulary_file <- member_of(c(key = "key.1", vocabulary_file = "vocabulary_file.1", vocabulary_size = "every_n_steps.1", num_oov_buckets = "gpus.1", default_value = "default_value.1", dtype = "dtype.2"), c("rule.17"))
-schema$feature_column$categorical_with_hash_bucket <- member_of(c(key = "key.1", hash_bucket_size = "hash_bucket_size.1", dtype = "dtype.2"), c())
-schema$feature_column$categorical_with_identity <- member_of(c(key = "key.1", num_buckets = "num_buckets.1", default_value = "save_checkpoints_steps.1"), c())
-schema$feature_column$crossed <- member_of(c(keys = "keys.1", hash_bucket_size = "hash_bucket_size.1", hash_key = "save_checkpoints_steps.1"), c())
-schema$feature_column$categorical_weighted <- member_of(c(categorical_column = "categorical_column.1", weight_feature_key = "key.1", dtype = "dtype.3"), c())
-schema$feature_column$indicator <- member_of(c(categorical_column = "categorical_column.1"), c())
-schema$feature_column$embedding <- member_of(c(categorical_column = "categorical_column.1", dimension = "num_buckets.1", combiner = "combiner.1", initializer = "initializer.1", ckpt_to_load_from = "name.2", tensor_name_in_ckpt = "name.2", max_norm = "max_norm.1", trainable = "evaluator.1", shared = "name.2"), c("rule.18", "rule.19"))
-schema$feature_column$numeric <- member_of(c(key = "key.1", shape = "shape.1", default_value = "default_value.2", dtype = "dtype.3", normalizer_fn = "normalizer_fn.1", center = "default_value.2", scale = "scale.1"), c("rule.20", "rule.21"))
-schema$feature_column$bucketized <- member_of(c(source_column = "source_column.1", boundaries = "boundaries.1"), c())
-schema$input$dataset_function <- member_of(c(`function` = "function.1"), c())
-schema$input$generator <- member_of(c(response = "name.2", epochs = "epochs.1"), c())
-schema$input$serialized_dataset <- member_of(c(graph = "name.3", features = "features.1", response = "response.1"), c())
-schema$input$transformed <- member_of(c(source = "input.1", weights = "name.2", transform = "normalizer_fn.1"), c())
-schema$input$in_memory <- member_of(c(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", columns = "columns.1"), c())
-schema$input$mapped <- member_of(c(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", directory = "name.3"), c())
-schema$input$tfrecord <- member_of(c(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", paths = "paths.1", features = "features.2", columns = "columns.2", verify = "evaluator.1"), c())
-schema$input$arrow <- member_of(c(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", paths = "paths.1", features = "features.2", types = "types.1", impute = "settings.1", on_bad_row = "on_bad_row.1"), c())
-schema$input$csv <- member_of(c(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", paths = "paths.1", features = "features.2", types = "types.1", impute = "settings.1", on_bad_row = "on_bad_row.1", delim = "delim.1", na = "na.1"), c())
-schema$input$parquet <- member_of(c(response = "name.2", batch_size = "batch_size.1", epochs = "epochs.1", shuffle = "shuffle.1", seed = "seed.2", paths = "paths.1", features = "features.2", types = "types.1", impute = "settings.1", on_bad_row = "on_bad_row.1"), c())
-schema$estimator$baseline_regressor <- member_of(c(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", standardize_response = "standardize_response.1", optimizer = "optimizer.1"), c())
-schema$estimator$baseline_classifier <- member_of(c(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", optimizer = "optimizer.1"), c())
-schema$estimator$dnn_linear_combined_regressor <- member_of(c(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", standardize_response = "standardize_response.1", linear_feature_columns = "linear_feature_columns.1", linear_optimizer = "optimizer.1", dnn_feature_columns = "linear_feature_columns.1", dnn_optimizer = "dnn_optimizer.1", dnn_hidden_units = "dnn_hidden_units.1", dnn_activation_fn = "dnn_activation_fn.1", dnn_dropout = "dnn_dropout.1", batch_norm = "log_model.1", linear_sparse_combiner = "linear_sparse_combiner.1"), c())
-schema$estimator$dnn_linear_combined_classifier <- member_of(c(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", linear_feature_columns = "linear_feature_columns.1", linear_optimizer = "optimizer.1", dnn_feature_columns = "linear_feature_columns.1", dnn_optimizer = "dnn_optimizer.1", dnn_hidden_units = "dnn_hidden_units.1", dnn_activation_fn = "dnn_activation_fn.1", dnn_dropout = "dnn_dropout.1", batch_norm = "log_model.1", linear_sparse_combiner = "linear_sparse_combiner.1"), c())
-schema$estimator$dnn_regressor <- member_of(c(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", standardize_response = "standardize_response.1", hidden_units = "hidden_units.1", feature_columns = "linear_feature_columns.1", optimizer = "dnn_optimizer.1", activation_fn = "dnn_activation_fn.1", dropout = "dnn_dropout.1", batch_norm = "log_model.1"), c())
-schema$estimator$dnn_classifier <- member_of(c(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", hidden_units = "hidden_units.1", feature_columns = "linear_feature_columns.1", optimizer = "dnn_optimizer.1", activation_fn = "dnn_activation_fn.1", dropout = "dnn_dropout.1", batch_norm = "log_model.1"), c())
-schema$estimator$linear_regressor <- member_of(c(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", standardize_response = "standardize_response.1", feature_columns = "linear_feature_columns.1", optimizer = "optimizer.1", sparse_combiner = "linear_sparse_combiner.1"), c())
-schema$estimator$linear_classifier <- member_of(c(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", feature_columns = "linear_feature_columns.1", optimizer = "optimizer.1", sparse_combiner = "linear_sparse_combiner.1"), c())
-schema$estimator$tabular_regressor <- member_of(c(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", label_dimension = "devices_per_replica.1", standardize_response = "standardize_response.2", hidden_units = "hidden_units.2", ensemble = "every_n_steps.1", dropout = "dropout.1", weight_decay = "weight_decay.1", learning_rate = "max_norm.1", batch_size = "every_n_steps.1", epochs = "every_n_steps.1", validation = "validation.1", new_levels = "new_levels.1", time_limit_s = "max_norm.1", loss = "loss.1", quantiles = "quantiles.1", clip = "evaluator.1"), c())
-schema$estimator$tabular_classifier <- member_of(c(model_dir = "key.1", weight_column = "name.2", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", n_classes = "n_classes.1", label_vocabulary = "label_vocabulary.1", hidden_units = "hidden_units.2", ensemble = "every_n_steps.1", dropout = "dropout.1", weight_decay = "weight_decay.1", learning_rate = "max_norm.1", batch_size = "every_n_steps.1", epochs = "every_n_steps.1", validation = "validation.1", new_levels = "new_levels.1", time_limit_s = "max_norm.1"), c())
-schema$estimator$custom <- member_of(c(model_dir = "key.1", model_class = "model_class.1", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", model_fn = "function.1", params = "experimental_distribute.1"), c())
-schema$estimator$keras <- member_of(c(model_dir = "key.1", path = "name.2", `function` = "normalizer_fn.1", custom_objects = "settings.1", matrix_features = "matrix_features.1", weights = "name.2"), c())
-schema$estimator$training_loop <- member_of(c(model_dir = "key.1", model_class = "model_class.1", loss_reduction = "loss_reduction.1", warm_start_from = "warm_start_from.1", build_parts = "function.1", train_step = "function.1", eval_step = "normalizer_fn.1", predict_step = "normalizer_fn.1", params = "experimental_distribute.1"), c())
-schema$estimator$wrapped <- member_of(c(model_dir = "key.1", estimator = "experimental_distribute.1", keeps_config = "evaluator.1", calls_r = "log_model.1"), c())
-schema$optimizer_settings$adadelta <- member_of(c(learning_rate = "learning_rate.1", decay = "decay.1", clipnorm = "decay.1", clipvalue = "decay.1", global_clipnorm = "decay.1", l2_penalty = "decay.1", rho = "decay.1", epsilon = "decay.1"), c())
-schema$optimizer_settings$adagrad <- member_of(c(learning_rate = "learning_rate.1", decay = "decay.1", clipnorm = "decay.1", clipvalue = "decay.1", global_clipnorm = "decay.1", l2_penalty = "decay.1", initial_accumulator_value = "decay.1", epsilon = "decay.1"), c())
-schema$optimizer_settings$adam <- member_of(c(learning_rate = "learning_rate.1", decay = "decay.1", clipnorm = "decay.1", clipvalue = "decay.1", global_clipnorm = "decay.1", l2_penalty = "decay.1", beta_1 = "decay.1", beta_2 = "decay.1", epsilon = "decay.1", amsgrad = "amsgrad.1"), c())
-schema$optimizer_settings$adamax <- member_of(c(learning_rate = "learning_rate.1", decay = "decay.1", clipnorm = "decay.1", clipvalue = "decay.1", global_clipnorm = "decay.1", l2_penalty = "decay.1", beta_1 = "decay.1", beta_2 = "decay.1", epsilon = "decay.1"), c())
-schema$optimizer_settings$ftrl <- member_of(c(learning_rate = "learning_rate.1", decay = "decay.1", clipnorm = "decay.1", clipvalue = "decay.1", global_clipnorm = "decay.1", l2_penalty = "decay.1", learning_rate_power = "learning_rate_power.1", initial_accumulator_value = "decay.1", l1_regularization_strength = "decay.1", l2_regularization_strength = "decay.1", l2_shrinkage_regularization_strength = "decay.1", beta = "decay.1"), c())
-schema$optimizer_settings$nadam <- member_of(c(learning_rate = "learning_rate.1", decay = "decay.1", clipnorm = "decay.1", clipvalue = "decay.1", global_clipnorm = "decay.1", l2_penalty = "decay.1", beta_1 = "decay.1", beta_2 = "decay.1", epsilon = "decay.1"), c())
-schema$optimizer_settings$rmsprop <- member_of(c(learning_rate = "learning_rate.1", decay = "decay.1", clipnorm = "decay.1", clipvalue = "decay.1", global_clipnorm = "decay.1", l2_penalty = "decay.1", rho = "decay.1", momentum = "decay.1", epsilon = "decay.1", centered = "amsgrad.1"), c())
-schema$optimizer_settings$sgd <- member_of(c(learning_rate = "learning_rate.1", decay = "decay.1", clipnorm = "decay.1", clipvalue = "decay.1", global_clipnorm = "decay.1", l2_penalty = "decay.1", momentum = "decay.1", nesterov = "amsgrad.1"), c())
-schema$warm_start <- member_of(c(ckpt_to_initialize_from = "key.1", vars_to_warm_start = "vars_to_warm_start.1", var_name_to_prev_var_name = "var_name_to_prev_var_name.1"), c())
+schema$strategy$central_storage <- fields_of("DeviceStrategy")
+schema$strategy$mirrored <- fields_of("DeviceStrategy", "Mirrored")
+schema$strategy$model_parallel <- fields_of("DeviceStrategy")
+schema$strategy$multi_worker <- fields_of("MultiWorker")
+schema$strategy$one_device <- fields_of("OneDevice")
+schema$strategy$parameter_server <- fields_of()
+schema$strategy$tpu <- fields_of("Tpu")
+schema$cluster$addresses <- fields_of("ClusterSpec")
+schema$cluster$local <- fields_of("StartedCluster", "LocalCluster")
+schema$cluster$kubernetes <- fields_of("StartedCluster", "ManagedCluster", "KubernetesCluster")
+schema$cluster$vertex <- fields_of("StartedCluster", "ManagedCluster", "VertexCluster")
+schema$cluster$spark <- fields_of("StartedCluster", "HostsCluster", "EngineCluster", "SparkCluster")
+schema$cluster$slurm <- fields_of("StartedCluster", "HostsCluster", "SlurmCluster")
+schema$cluster$ray <- fields_of("StartedCluster", "HostsCluster", "EngineCluster", "RayCluster")
+schema$cluster$mirai <- fields_of("StartedCluster", "HostsCluster", "EngineCluster", "MiraiCluster")
+schema$cluster$ssh <- fields_of("StartedCluster", "HostsCluster", "SshCluster")
+schema$run_config <- fields_of("RunSettings")
+schema$tracker$mlflow <- fields_of("Tracker", "Mlflow")
+schema$tracker$wandb <- fields_of("Tracker", "Wandb")
+schema$hook$checkpoint_saver <- fields_of("CheckpointSaver")
+schema$hook$summary_saver <- fields_of("SummarySaver")
+schema$hook$step_counter <- fields_of("StepCounter")
+schema$hook$profiler <- fields_of("Profiler")
+schema$hook$session_run <- fields_of("SessionRun")
+schema$hook$step_cost <- fields_of("StepCost")
+schema$hook$global_step_waiter <- fields_of("GlobalStepWaiter")
+schema$hook$stop_at_step <- fields_of("StopAtStep")
+schema$hook$early_stopping <- fields_of("EarlyStopping")
+schema$hook$history_saver <- fields_of("HistorySaver")
+schema$hook$progress_bar <- fields_of()
+schema$hook$view_metrics <- fields_of()
+schema$hook$logging_tensor <- fields_of("LoggingTensor")
+schema$hook$nan_tensor <- fields_of("NanTensor")
+schema$train_spec <- fields_of("TrainSpec")
+schema$eval_spec <- fields_of("EvalSpec")
+schema$optimizer$named <- fields_of("NamedOptimizer")
+schema$optimizer$object <- fields_of("OptimizerInstance")
+schema$optimizer$`function` <- fields_of("OptimizerFunction")
+schema$initializer$named <- fields_of("NamedInitializer")
+schema$initializer$`function` <- fields_of("InitializerFunction")
+schema$feature_column$categorical_with_vocabulary_list <- fields_of("Categorical", "VocabularyList")
+schema$feature_column$categorical_with_vocabulary_file <- fields_of("Categorical", "VocabularyFile")
+schema$feature_column$categorical_with_hash_bucket <- fields_of("Categorical", "HashBucket")
+schema$feature_column$categorical_with_identity <- fields_of("Categorical", "Identity")
+schema$feature_column$crossed <- fields_of("Crossed")
+schema$feature_column$categorical_weighted <- fields_of("WrapsCategories", "Weighted")
+schema$feature_column$indicator <- fields_of("WrapsCategories")
+schema$feature_column$embedding <- fields_of("WrapsCategories", "Embedding")
+schema$feature_column$numeric <- fields_of("Numeric")
+schema$feature_column$bucketized <- fields_of("Bucketized")
+schema$input$dataset_function <- fields_of("DatasetFunction")
+schema$input$generator <- fields_of("Generator")
+schema$input$serialized_dataset <- fields_of("SerializedDataset")
+schema$input$transformed <- fields_of("Transformed")
+schema$input$in_memory <- fields_of("RowInput", "InMemory")
+schema$input$mapped <- fields_of("RowInput", "Mapped")
+schema$input$tfrecord <- fields_of("RowInput", "FileInput", "TFRecord")
+schema$input$arrow <- fields_of("RowInput", "FileInput", "TableInput")
+schema$input$csv <- fields_of("RowInput", "FileInput", "TableInput", "Csv")
+schema$input$parquet <- fields_of("RowInput", "FileInput", "TableInput")
+schema$estimator$baseline_regressor <- fields_of("Model", "Canned", "Regressor", "Baseline")
+schema$estimator$baseline_classifier <- fields_of("Model", "Canned", "Classifier", "Baseline")
+schema$estimator$dnn_linear_combined_regressor <- fields_of("Model", "Canned", "Regressor", "Combined")
+schema$estimator$dnn_linear_combined_classifier <- fields_of("Model", "Canned", "Classifier", "Combined")
+schema$estimator$dnn_regressor <- fields_of("Model", "Canned", "Regressor", "Deep")
+schema$estimator$dnn_classifier <- fields_of("Model", "Canned", "Classifier", "Deep")
+schema$estimator$linear_regressor <- fields_of("Model", "Canned", "Regressor", "Linear")
+schema$estimator$linear_classifier <- fields_of("Model", "Canned", "Classifier", "Linear")
+schema$estimator$tabular_regressor <- fields_of("Model", "Canned", "Regressor", "Tabular", "TabularRegressor")
+schema$estimator$tabular_classifier <- fields_of("Model", "Canned", "Classifier", "Tabular")
+schema$estimator$custom <- fields_of("Model", "FunctionModel", "Custom")
+schema$estimator$keras <- fields_of("Model", "KerasModel")
+schema$estimator$training_loop <- fields_of("Model", "FunctionModel", "TrainingLoop")
+schema$estimator$wrapped <- fields_of("Model", "Wrapped")
+schema$warm_start <- fields_of("WarmStart")
+
+# The settings of optimizers.
+settings <- list(
+  learning_rate = list(types = c("number", "named"), minimum = 0L, expected = "a number of at least 0, or a list such as list(\"exponential_decay\", ...)"),
+  decay = list(types = "number", minimum = 0L, expected = "a number of at least 0"),
+  clipnorm = list(types = "number", minimum = 0L, expected = "a number of at least 0"),
+  clipvalue = list(types = "number", minimum = 0L, expected = "a number of at least 0"),
+  global_clipnorm = list(types = "number", minimum = 0L, expected = "a number of at least 0"),
+  l2_penalty = list(types = "number", minimum = 0L, expected = "a number of at least 0"),
+  rho = list(types = "number", minimum = 0L, expected = "a number of at least 0"),
+  epsilon = list(types = "number", minimum = 0L, expected = "a number of at least 0"),
+  initial_accumulator_value = list(types = "number", minimum = 0L, expected = "a number of at least 0"),
+  beta_1 = list(types = "number", minimum = 0L, expected = "a number of at least 0"),
+  beta_2 = list(types = "number", minimum = 0L, expected = "a number of at least 0"),
+  amsgrad = list(types = "boolean", expected = "TRUE or FALSE"),
+  learning_rate_power = list(types = "number", expected = "a number"),
+  l1_regularization_strength = list(types = "number", minimum = 0L, expected = "a number of at least 0"),
+  l2_regularization_strength = list(types = "number", minimum = 0L, expected = "a number of at least 0"),
+  l2_shrinkage_regularization_strength = list(types = "number", minimum = 0L, expected = "a number of at least 0"),
+  beta = list(types = "number", minimum = 0L, expected = "a number of at least 0"),
+  momentum = list(types = "number", minimum = 0L, expected = "a number of at least 0"),
+  centered = list(types = "boolean", expected = "TRUE or FALSE"),
+  nesterov = list(types = "boolean", expected = "TRUE or FALSE")
+)
+schema$optimizer_settings$adadelta <- settings[c("learning_rate", "decay", "clipnorm", "clipvalue", "global_clipnorm", "l2_penalty", "rho", "epsilon")]
+schema$optimizer_settings$adagrad <- settings[c("learning_rate", "decay", "clipnorm", "clipvalue", "global_clipnorm", "l2_penalty", "initial_accumulator_value", "epsilon")]
+schema$optimizer_settings$adam <- settings[c("learning_rate", "decay", "clipnorm", "clipvalue", "global_clipnorm", "l2_penalty", "beta_1", "beta_2", "epsilon", "amsgrad")]
+schema$optimizer_settings$adamax <- settings[c("learning_rate", "decay", "clipnorm", "clipvalue", "global_clipnorm", "l2_penalty", "beta_1", "beta_2", "epsilon")]
+schema$optimizer_settings$ftrl <- settings[c("learning_rate", "decay", "clipnorm", "clipvalue", "global_clipnorm", "l2_penalty", "learning_rate_power", "initial_accumulator_value", "l1_regularization_strength", "l2_regularization_strength", "l2_shrinkage_regularization_strength", "beta")]
+schema$optimizer_settings$nadam <- settings[c("learning_rate", "decay", "clipnorm", "clipvalue", "global_clipnorm", "l2_penalty", "beta_1", "beta_2", "epsilon")]
+schema$optimizer_settings$rmsprop <- settings[c("learning_rate", "decay", "clipnorm", "clipvalue", "global_clipnorm", "l2_penalty", "rho", "momentum", "epsilon", "centered")]
+schema$optimizer_settings$sgd <- settings[c("learning_rate", "decay", "clipnorm", "clipvalue", "global_clipnorm", "l2_penalty", "momentum", "nesterov")]
 
 # Names that are not fields of their own.
 schema_names <- list(

@@ -34,7 +34,7 @@ train_spec <- function(input_fn, max_steps = NULL, hooks = NULL, ...) {
   hooks <- check_hooks(hooks)
   input <- input_of_spec(input_fn, ..., rows = rows, repeats = !is.null(max_steps))
   arguments <- as.list(environment())
-  fields <- checked_fields_of(schema$train_spec, arguments)
+  fields <- check_fields(schema$train_spec, arguments)
   structure(fields, class = "tfdistribute_train_spec")
 }
 
@@ -55,7 +55,7 @@ eval_spec <- function(
   hooks <- check_hooks(hooks)
   input <- input_of_spec(input_fn, ..., rows = rows)
   arguments <- as.list(environment())
-  fields <- checked_fields_of(schema$eval_spec, arguments)
+  fields <- check_fields(schema$eval_spec, arguments)
   structure(fields, class = "tfdistribute_eval_spec")
 }
 

@@ -7,7 +7,7 @@
 #'
 #' @inheritParams strategy_mirrored
 #' @returns A description of class `tfdistribute_central_storage_strategy`.
-#' @section Errors: `tfdistribute_strategy_error` if `devices` contains something other than a CPU or GPU, or the same
+#' @section Errors: `tfdistribute_strategy_error`, from a verb, if `devices` contains something other than a CPU or GPU, or the same
 #'   device twice. The devices and the optimizer are checked when training starts. `clipnorm`, `clipvalue` and
 #'   `global_clipnorm` are not supported.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/experimental/CentralStorageStrategy>
@@ -17,7 +17,7 @@
 #' @export
 strategy_central_storage <- function(devices = NULL, ...) {
   check_call(...)
-  describe_on_devices("central_storage", as.list(environment()))
+  describe("strategy", "central_storage", as.list(environment()))
 }
 
 #' @export

@@ -13,7 +13,7 @@
 #' @returns A description of class `tfdistribute_mirrored_strategy`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if `cross_device` is unknown.
-#' * `tfdistribute_strategy_error` if `devices` contains something other than a CPU or GPU, the same device twice, or a
+#' * `tfdistribute_strategy_error`, from a verb, if `devices` contains something other than a CPU or GPU, the same device twice, or a
 #'   CPU with `cross_device = "nccl"`, or if the number of devices is not a multiple of `devices_per_replica`. Whether
 #'   the devices exist is checked when training starts.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy>
@@ -31,29 +31,7 @@ strategy_mirrored <- function(
   ...
 ) {
   check_call(...)
-  described <- describe_on_devices("mirrored", as.list(environment()))
-  if (described$cross_device == "nccl") {
-    check_nccl(described$devices)
-  }
-  check_per_replica(described$devices_per_replica, described$devices)
-  described
-}
-
-# NCCL is NVIDIA's library for GPUs.
-check_nccl <- function(devices) {
-  on_cpu <- grepl("CPU", devices, fixed = TRUE)
-  if (any(on_cpu)) {
-    abort_tfdistribute(
-      "strategy",
-      problem = c(
-        "`cross_device = \"nccl\"` reduces over GPUs only, ",
-        "and {short_device(devices[on_cpu][[1]])} is a CPU."
-      ),
-      remedy = "Use `cross_device = \"auto\"`.",
-      argument = "cross_device",
-      value = "nccl"
-    )
-  }
+  describe("strategy", "mirrored", as.list(environment()))
 }
 
 #' @export

@@ -10,7 +10,7 @@
 #' @section Evaluation and prediction:
 #' Evaluation and prediction use one device, so that the model also works on a machine with fewer devices. With
 #' `run_config(eval_distribute = strategy_model_parallel(2))`, evaluation uses the same devices as training.
-#' @section Errors: `tfdistribute_strategy_error` if `devices` contains something other than a CPU or GPU, or the same
+#' @section Errors: `tfdistribute_strategy_error`, from a verb, if `devices` contains something other than a CPU or GPU, or the same
 #'   device twice, or, from a verb, if a device does not exist, or a [pipeline()] has fewer stages than there are
 #'   devices.
 #' @references "GPipe", <https://arxiv.org/abs/1811.06965>
@@ -20,7 +20,7 @@
 #' @export
 strategy_model_parallel <- function(devices = NULL, ...) {
   check_call(...)
-  describe_on_devices("model_parallel", as.list(environment()))
+  describe("strategy", "model_parallel", as.list(environment()))
 }
 
 #' @export

@@ -7,7 +7,7 @@
 #' @returns A description of class `tfdistribute_one_device_strategy`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if `device` is not a string.
-#' * `tfdistribute_strategy_error` if `device` is not the name of a CPU or GPU. Whether the device exists is checked
+#' * `tfdistribute_strategy_error`, from a verb, if `device` is not the name of a CPU or GPU. Whether the device exists is checked
 #'   when training starts.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/OneDeviceStrategy>
 #' @seealso [strategies]
@@ -16,9 +16,7 @@
 #' @export
 strategy_one_device <- function(device, ...) {
   check_call(...)
-  described <- describe("strategy", "one_device", as.list(environment()))
-  described["device"] <- canonical_device(described$device)
-  described
+  describe("strategy", "one_device", as.list(environment()))
 }
 
 #' @export

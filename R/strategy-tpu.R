@@ -21,7 +21,7 @@
 #' @returns A description of class `tfdistribute_tpu_strategy`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if `address` is not a string, or another argument is not a count.
-#' * `tfdistribute_unsupported_error` if `address` is not `"local"`.
+#' * `tfdistribute_unsupported_error`, from a verb, if `address` is not `"local"`.
 #'
 #' When a training starts:
 #' * `tfdistribute_strategy_error` if the machine has no TPU (`/dev/accel0` or `/dev/vfio/0`), no driver (`libtpu.so`),

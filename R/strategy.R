@@ -28,36 +28,8 @@
 #' @name strategies
 NULL
 
-# "GPU:0", "/gpu:1" and "/device:CPU:1" as TensorFlow writes them: "/device:GPU:0".
-canonical_device <- function(names) {
-  type <- toupper(sub("^.*(...):[0-9]+ *$", "\\1", names))
-  paste0("/device:", type, ":", as.integer(sub("^.*:", "", names)))
-}
-
 short_device <- function(device) {
   sub("^/device:", "", device)
-}
-
-describe_on_devices <- function(kind, arguments) {
-  described <- describe("strategy", kind, arguments)
-  if (is.character(described$devices)) {
-    described["devices"] <- list(distinct_devices(described$devices))
-  }
-  described
-}
-
-distinct_devices <- function(devices) {
-  names <- canonical_device(devices)
-  twice <- anyDuplicated(names)
-  if (twice > 0) {
-    abort_tfdistribute(
-      "strategy",
-      problem = "`devices` names {short_device(names[[twice]])} twice: {show_value(devices)}.",
-      remedy = "Name each device once.",
-      value = show_value(devices)
-    )
-  }
-  names
 }
 
 # The strategy of a training in words, or `none`.
@@ -86,22 +58,6 @@ cluster_strategy <- function(cluster) {
 check_strategy <- function(value, argument = rlang::caller_arg(value)) {
   remedy <- "Make one with strategy_mirrored() or another strategy_*() function."
   check_class(value, "tfdistribute_strategy", "a strategy", TRUE, argument, remedy)
-}
-
-check_per_replica <- function(per_replica, devices) {
-  count <- if (is.character(devices)) length(devices) else devices
-  if (!is.null(count) && count %% per_replica != 0) {
-    abort_tfdistribute(
-      "strategy",
-      problem = c(
-        "{count} device{?s} cannot be divided into replicas of {per_replica} ",
-        "(`devices_per_replica = {per_replica}`)."
-      ),
-      remedy = "Use a multiple of {per_replica} devices.",
-      argument = "devices_per_replica",
-      value = per_replica
-    )
-  }
 }
 
 format_per_replica <- function(x) {

@@ -1,17 +1,17 @@
-"""Write R/schema.R: what R knows of the fields of descriptions, from the annotations of Python's dataclasses.
+"""Write R/schema.R: what R checks of the fields of descriptions, from the annotations of Python's dataclasses.
 
 A field that R/schema.R did not have becomes an argument of R's constructor, with its help.
 
 tools/env python tools/schema.py          writes R/schema.R, or another file
-tools/env python tools/schema.py --json   prints a JSON Schema for other tools
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,9 @@ from new_arguments import add_argument, constructor_of, known_fields
 from tfdistribute import engine
 from tfdistribute.bridge import functions  # noqa: F401 - All descriptions are known.
 from tfdistribute.cluster.spec import Cluster
-from tfdistribute.descriptions.fields import fields_of
-from tfdistribute.descriptions.schema import member_of, schema_of
+from tfdistribute.descriptions import Description
+from tfdistribute.descriptions.constraints import Expected, Fact
+from tfdistribute.descriptions.fields import Field, fields_of
 from tfdistribute.inputs import Input
 from tfdistribute.models import FeatureColumn, Model
 from tfdistribute.models.canned.parts import ActivationName
@@ -34,7 +35,9 @@ from tfdistribute.trackers import Tracker
 from tfdistribute.training.hooks import Hook
 from tfdistribute.training.specs import EvalSpec, TrainSpec
 
-FAMILIES = {
+Fields = Mapping[str, Field]
+
+FAMILIES: dict[str, type[Description]] = {
     "strategy": Strategy,
     "cluster": Cluster,
     "run_config": RunSettings,
@@ -48,20 +51,28 @@ FAMILIES = {
     "input": Input,
     "estimator": Model,
 }
-
-
+FAMILY_OF = {family: name for name, family in FAMILIES.items()}
 NAMES = {
     "activations": list(typing.get_args(ActivationName)),
     "schedules": list(engine.optimizers.SCHEDULES),
 }
+# The fields of a class in R: a field of a base class may have another type in it.
+OF_CLASSES = (
+    "fields_of <- function(...) {",
+    "  fields <- list()",
+    "  for (own in declared[c(...)]) fields[names(own)] <- own",
+    "  fields",
+    "}",
+)
 
 
 def in_r(value: Any) -> str:
     if isinstance(value, dict):
         return f"list({', '.join(f'{_name(name)} = {in_r(each)}' for name, each in value.items())})"
-    if isinstance(value, list):
-        function = "c" if value and all(isinstance(each, str) for each in value) else "list"
-        return f"{function}({', '.join(map(in_r, value))})"
+    if isinstance(value, (list, tuple)):
+        if len(value) == 1:
+            return in_r(value[0])
+        return f"c({', '.join(map(in_r, value))})" if value else "character()"
     if value is None or isinstance(value, bool):
         return {None: "NULL", True: "TRUE", False: "FALSE"}[value]
     return f"{value}L" if isinstance(value, int) else json.dumps(value)
@@ -71,29 +82,103 @@ def _name(name: str) -> str:
     return name if name.isidentifier() and name != "function" else f"`{name}`"
 
 
-class Fields:
-    """Fields by their text: what several members share is written once."""
-
-    def __init__(self) -> None:
-        self.names: dict[str, str] = {}
-
-    def name_of(self, field: str, text: str) -> str:
-        same = [name for name in self.names.values() if name.rpartition(".")[0] == field]
-        return self.names.setdefault(text, f"{field}.{len(same) + 1}")
-
-    def in_r(self) -> list[str]:
-        lines = [f"  {name} = {text}" for text, name in self.names.items()]
-        return ["schema_fields <- list(", ",\n".join(lines), ")"]
+def checks_of(options: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the names of types for R's reader, in description-check.R, and what it knows of their values."""
+    read = [check_of(each) for each in options]
+    checks: dict[str, Any] = {"types": [each.pop("type") for each in read]}
+    for each in read:
+        checks |= each
+    return checks
 
 
-def member_in_r(place: str, member: dict[str, Any], fields: Fields) -> str:
-    used = {
-        name: fields.name_of(name, in_r({k: v for k, v in each.items() if k != "description"}))
-        for name, each in member["properties"].items()
-    }
-    rules = [fields.name_of("rule", in_r(each)) for each in member.get("allOf", [])]
-    listed = ", ".join(f"{_name(name)} = {json.dumps(each)}" for name, each in used.items())
-    return f"schema${place} <- member_of(c({listed}), c({', '.join(map(json.dumps, rules))}))"
+def check_of(option: dict[str, Any]) -> dict[str, Any]:
+    kind, item = option.get("type"), option.get("items", option.get("additionalProperties", {}))
+    items = item.get("anyOf", [{}])
+    if "enum" in option:
+        return {"type": "choice", "choices": list(option["enum"])}
+    if option.get("$ref") in FAMILY_OF:
+        return {"type": "description", "family": FAMILY_OF[option["$ref"]]}
+    if "function" in option:
+        taken = {"takes": list(option["takes"])} if "takes" in option else {}
+        return {"type": "function"} | taken | _known(option, "remedy")
+    if kind == "array" and len(items) == 1 and items[0].get("type"):
+        return {**check_of(items[0]), "type": f"{items[0]['type']}s"}
+    if kind in ("array", "object"):
+        inner = checks_of(items)
+        return {"type": "list" if kind == "array" else "named"} | (
+            {} if inner["types"] == ["any"] else {"items": inner}
+        )
+    filled = {"filled": True} if "minLength" in option else {}
+    name = kind or ("python" if "python" in option else "any")
+    return {"type": name} | _known(option, "minimum", "maximum") | filled
+
+
+def _known(option: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: option[name] for name in names if option.get(name) is not None}
+
+
+def field_in_r(field: Field) -> str:
+    checks = checks_of(field.options)
+    if field.may_be_empty:
+        checks["types"].insert(0, "null")
+    checks["expected"] = field.in_words
+    checks |= {"remedy": field.how_made} if field.how_made else {}
+    expected = field.fact(Expected)
+    checks |= {"error": expected.error} if expected and expected.error != "argument" else {}
+    facts = (Fact.SECRET, Fact.PATH, Fact.FILE)
+    checks |= {fact.name.lower(): True for fact in facts if fact in field.facts}
+    return in_r(checks)
+
+
+def members() -> Iterator[tuple[str, str, type[Description]]]:
+    """Yield the family, the kind and the class of each member; "" for a family without kinds."""
+    for name, family in FAMILIES.items():
+        own = {kind: each for kind, each in family.kinds.items() if issubclass(each, family)}
+        for kind, member in (own or {"": family}).items():
+            yield name, kind, member
+    yield "warm_start", "", WarmStart
+
+
+def place_in_r(family: str, kind: str) -> str:
+    return f"{family}${_name(kind)}" if kind else family
+
+
+def for_users(fields: Fields) -> Fields:
+    return {name: each for name, each in fields.items() if Fact.INTERNAL not in each.facts}
+
+
+def list_in_r(target: str, fields: Fields) -> str:
+    lines = [f"  {_name(name)} = {field_in_r(each)}" for name, each in fields.items()]
+    return "\n".join([f"{target} <- list(", ",\n".join(lines), ")"])
+
+
+def classes_in_r() -> list[str]:
+    """Write the fields of each class once, and each member as the classes whose fields it has."""
+    declared: dict[str, str] = {}
+    lines: list[str] = []
+    for family, kind, member in members():
+        having: list[str] = []
+        for of in filter(dataclasses.is_dataclass, reversed(member.__mro__)):
+            names = vars(of).get("__annotations__", {})
+            own = {name: each for name, each in for_users(fields_of(of)).items() if name in names}
+            if own:
+                having.append(of.__name__)
+                declared.setdefault(of.__name__, list_in_r(f"declared${of.__name__}", own))
+        lines.append(
+            f"schema${place_in_r(family, kind)} <- fields_of({', '.join(map(json.dumps, having))})"
+        )
+    return [*declared.values(), "", *OF_CLASSES, "schema <- list()", *lines]
+
+
+def optimizers_in_r() -> list[str]:
+    settings = {name: each for kind in OPTIMIZERS for name, each in settings_of(kind).items()}
+    return [
+        list_in_r("settings", settings),
+        *(
+            f"schema$optimizer_settings${name} <- settings[{in_r(list(settings_of(name)))}]"
+            for name in OPTIMIZERS
+        ),
+    ]
 
 
 def names_in_r(names: dict[str, Any]) -> list[str]:
@@ -101,73 +186,34 @@ def names_in_r(names: dict[str, Any]) -> list[str]:
     return ["schema_names <- list(", ",\n".join(lines), ")"]
 
 
-def members_of(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield the family, the kind and the schema of each member; "" for a family without kinds."""
-    for family, kinds in schema.items():
-        for kind, member in ({"": kinds} if "properties" in kinds else kinds).items():
-            yield family, kind, member
-
-
-def place_in_r(family: str, kind: str) -> str:
-    return f"{family}${_name(kind)}" if kind else family
-
-
-def add_new_arguments(schema: dict[str, Any], before: str, folder: Path) -> None:
+def add_new_arguments(before: str, folder: Path) -> None:
     known = known_fields(before)
-    for family, kind, member in members_of(schema):
-        old = known.get(place_in_r(family, kind), member["properties"].keys())
-        for name in member["properties"].keys() - old:
-            add_argument(folder, constructor_of(family, kind), name, member["properties"][name])
-
-
-def in_json(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a JSON Schema with a definition for each family, and for each kind as "family.kind"."""
-    definitions: dict[str, Any] = {}
-    for family, kind, member in members_of(schema):
-        fields = member["properties"]
-        made = {name: each for name, each in member.items() if each}
-        made["required"] = [name for name, each in fields.items() if "default" not in each]
-        if kind:
-            made["properties"] = {"kind": {"const": kind}} | fields
-            made["required"].insert(0, "kind")
-            options = definitions.setdefault(family, {"oneOf": []})["oneOf"]
-            options.append({"$ref": f"#/$defs/{family}.{kind}"})
-        definitions[f"{family}.{kind}" if kind else family] = made
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": definitions}
+    for family, kind, member in members():
+        fields = for_users(fields_of(member))
+        old = known.get(place_in_r(family, kind), fields.keys())
+        for name in fields.keys() - old:
+            add_argument(folder, constructor_of(family, kind), fields[name])
 
 
 def main() -> None:
-    schema = schema_of(FAMILIES)
-    if "--json" in sys.argv:
-        print(json.dumps(in_json(schema), indent=1))
-        return
     own = Path(__file__).parents[1] / "R" / "schema.R"
     if len(sys.argv) == 1:
-        add_new_arguments(schema, own.read_text(encoding="utf-8"), own.parent)
-    schema["optimizer_settings"] = {name: member_of(settings_of(name)) for name in OPTIMIZERS}
-    schema["warm_start"] = member_of(fields_of(WarmStart))
-    fields, members = Fields(), list[str]()
-    for family, kind, member in members_of(schema):
-        members.append(member_in_r(place_in_r(family, kind), member, fields))
+        add_new_arguments(own.read_text(encoding="utf-8"), own.parent)
     lines = [
         "# Written by `make docs` from the dataclasses in inst/python/tfdistribute. Do not edit.",
         "# fmt: skip file",
         "# nolint start",
-        *("", *fields.in_r()),
-        *("", "member_of <- function(properties, rules) {"),
-        *(
-            "  named <- stats::setNames(unname(schema_fields[properties]), names(properties))",
-            "  list(properties = named, rules = unname(schema_fields[rules]))",
-            "}",
-        ),
-        *("", "schema <- list()"),
-        *members,
+        *("", "# The fields that each class declares."),
+        "declared <- list()",
+        *classes_in_r(),
+        *("", "# The settings of optimizers.", *optimizers_in_r()),
         *("", "# Names that are not fields of their own."),
-        *(f"{line}" for line in names_in_r(NAMES)),
+        *names_in_r(NAMES),
+        "# nolint end",
     ]
-    lines.append("# nolint end")
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else own
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -78,7 +78,7 @@ test_that("no list by name repeats fields of a description", {
     "launch-data.R" # The same, of rows in a file.
   )
   schema <- tfdistribute:::schema
-  is_member <- function(x) "properties" %in% names(x)
+  is_member <- function(x) all(vapply(x, function(each) "types" %in% names(each), NA))
   members <- unlist(
     lapply(schema, function(family) if (is_member(family)) list(family) else family),
     recursive = FALSE
@@ -87,7 +87,7 @@ test_that("no list by name repeats fields of a description", {
     if (rlang::is_call(code, "c") && is.null(names(code))) {
       texts <- Filter(is.character, as.list(code)[-1])
       is_list <- length(texts) >= 3 && length(texts) == length(code) - 1
-      if (is_list && any(vapply(members, function(x) all(texts %in% names(x$properties)), NA))) {
+      if (is_list && any(vapply(members, function(x) all(texts %in% names(x)), NA))) {
         return(TRUE)
       }
     }

@@ -34,7 +34,6 @@ test_that("mistakes in models are found without Python", {
       feature_columns(column_categorical_with_vocabulary_list("cyl", c("4", "6", "8")))
     )
     column_categorical_with_vocabulary_list("cyl", "gear")
-    run_config(save_checkpoints_steps = 10, save_checkpoints_secs = 10)
     strategy_mirrored(devices = 0)
   })
 })

@@ -58,18 +58,8 @@ test_that("a cluster of containers is a plain value that can be saved and change
 
 test_that("an error in a cluster of containers names the argument", {
   expect_snapshot(error = TRUE, {
-    kubernetes_cluster("--privileged", 2)
     on_kubernetes(workers = 0)
     on_kubernetes(job_kind = "Deployment")
-    on_kubernetes(queue = "My Queue")
-    on_kubernetes(namespace = "My Team")
-    on_kubernetes(memory = "lots")
-    on_kubernetes(volumes = c(models = "claim"))
-    on_kubernetes(staging = "/tmp")
-    on_kubernetes(secrets = c("a", "b c"))
-    on_vertex(project = "My Project")
-    on_vertex(location = "europe")
-    on_vertex(accelerator = "t4")
     as_tf_config(on_kubernetes())
   })
 })

