@@ -29,32 +29,7 @@
 #' (138). Training continues from the newest checkpoint. A mistake in the model or the data (1 to 127) ends the job with
 #' its error. [job_stop()] deletes the job, and the chief has 30 seconds to write a checkpoint.
 #'
-#' @param image A string that names the image.
-#' @param workers Containers that train, including the chief, a count of at most 1000.
-#' @param ps Parameter servers, a count of at most 1000.
-#' @param evaluator Whether an additional container evaluates checkpoints, TRUE or FALSE.
-#' @param job_kind `"Job"` (default) for Kubernetes alone, `"TrainJob"` for Kubeflow's Trainer, or `"TFJob"` for its
-#'   training operator.
-#' @param namespace Where the job is created, a string.
-#' @param queue Local queue of Kueue in which the job waits for free nodes, a string; NULL for none.
-#' @param name Beginning of the job's name, a string of at most 40 lower-case letters, digits and hyphens.
-#' @param gpus GPUs of each container that trains or evaluates, a count from 0. Parameter servers have them, too,
-#'   except those in a `"TFJob"`.
-#' @param cpus Cores that each container requests, a number. NULL for no request.
-#' @param memory Memory that each container may use, a string such as `"16Gi"`. NULL for no limit.
-#' @param volumes Names of persistent volume claims, strings with the paths at which the containers see them as names.
-#' @param secrets Names of Kubernetes secrets whose keys become environment variables, strings.
-#' @param environment Environment variables of all containers, strings with names. Everyone who may look at the job can
-#'   read them.
-#' @param staging Directory on remote storage for the job's files, a string. NULL uses a Kubernetes
-#'   secret.
-#' @param service_account Service account of the containers, a string. NULL uses the namespace's default.
-#' @param time_limit_s Seconds after which Kubernetes ends the job, a number. NULL for no limit.
-#' @param start_timeout_s Seconds that a container waits for the others, a number.
-#' @param restarts Maximum number of restarts of containers, a count. A `"TFJob"` has no limit.
-#' @param kubectl Strings that name the kubectl program and, optionally, arguments for it, such as
-#'   `c("kubectl", "--context", "training")`.
-#' @inheritParams local_cluster
+#' @eval help_of("kubernetes_cluster")
 #' @returns A description of class `tfdistribute_kubernetes_cluster`, `tfdistribute_cluster`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
@@ -73,6 +48,7 @@
 #' )
 #' @export
 kubernetes_cluster <- function(
+  # Fields of cluster$kubernetes
   image,
   workers,
   ps = 0,

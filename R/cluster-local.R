@@ -19,23 +19,7 @@
 #' checkpoint. With [strategy_parameter_server()], only the lost process restarts. An error in the model or the data is
 #' raised without another attempt.
 #'
-#' @param workers Processes that train, including the chief, a count of at most 1000.
-#' @param ps Parameter servers, a count of at most 1000.
-#' @param evaluator Whether an additional process evaluates checkpoints, TRUE or FALSE.
-#' @param devices_per_worker Devices of each training process, a count. On a machine with NVIDIA GPUs, each process sees
-#'   that many GPUs of its own (`CUDA_VISIBLE_DEVICES`), or shares them if there are too few. The evaluator sees a
-#'   remaining GPU, and parameter servers see none. Without GPUs, the count must be 1.
-#' @param memory_limit_mb Memory that a process may allocate on each GPU, in megabytes, so that several processes can
-#'   share a GPU. NULL sets no limit. TensorFlow cannot limit CPU memory, so without GPUs the processes fail after they
-#'   have started.
-#' @param start_timeout_s Seconds that each training process has for its first step, a number. A process that is
-#'   computing has up to five times as long. After that, the job fails and names the processes that never started.
-#' @param stall_timeout_s Seconds without a step of any process after which the job counts as stalled, a number.
-#' @param restarts Maximum number of restarts of processes, a count.
-#' @param network `"private"` for a network of the job's own, or `"open"` for the machine's network. `"auto"` (default)
-#'   uses a private network if it is available and the model is stored on this machine. Otherwise it uses an open
-#'   network, with a warning. From a private network, tasks cannot reach services on this machine, such as a database. A
-#'   training that names one, such as `"localhost:5432"`, is an error.
+#' @eval help_of("local_cluster")
 #' @returns A description of class `tfdistribute_local_cluster`, `tfdistribute_cluster`.
 #' @section Errors: `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
 #' @references <https://www.tensorflow.org/tutorials/distribute/multi_worker_with_estimator>, which also simulates
@@ -47,6 +31,7 @@
 #' local_cluster(workers = 2, start_timeout_s = 120, restarts = 0)
 #' @export
 local_cluster <- function(
+  # Fields of cluster$local
   workers,
   ps = 0,
   evaluator = TRUE,

@@ -25,13 +25,7 @@
 #' `mirai::daemons(n)` started on this machine is started again. The session does so while it waits for the job, in
 #' every function for [jobs], and, if the package later is installed, while the console is idle.
 #'
-#' @param workers Processes that train, including the chief, a count of at most 1000. Each has its own daemon.
-#' @param ps Parameter servers, a count of at most 1000. Each has its own daemon.
-#' @param evaluator Whether an additional process, in the daemon of the chief, evaluates checkpoints, TRUE or FALSE.
-#' @param cpus_per_worker CPUs that the processes in each daemon use, a count.
-#' @param gpus_per_worker GPUs that the processes in each daemon use, a count from 0.
-#' @param profile Compute profile, a string. NULL uses the current profile of mirai.
-#' @inheritParams ray_cluster
+#' @eval help_of("mirai_cluster")
 #' @returns A description of class `tfdistribute_mirai_cluster`, `tfdistribute_cluster`.
 #' @inheritSection ray_cluster Safety
 #' @section Errors:
@@ -43,6 +37,7 @@
 #' mirai_cluster(workers = 2)
 #' @export
 mirai_cluster <- function(
+  # Fields of cluster$mirai
   workers,
   ps = 0,
   evaluator = TRUE,

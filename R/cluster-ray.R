@@ -42,18 +42,7 @@
 #' within `lease_s`, the others continue, and the actor is used again at the first restart after Ray has started it. See
 #' [ssh_cluster()] for the conditions.
 #'
-#' @param address Address of the Ray cluster, a string: `"auto"` if this machine is one of its nodes, `"host:port"` of
-#'   its head node, or `"ray://host:port"` for a Ray client.
-#' @param workers Processes that train, including the chief, a count of at most 1000. Each has its own actor. Two counts
-#'   such as `c(2, 4)` are the fewest and the most workers, see section Lost nodes. They require `ps = 0`.
-#' @param ps Parameter servers, a count of at most 1000. Each has its own actor.
-#' @param evaluator Whether an additional process, in the actor of the chief, evaluates checkpoints, TRUE or FALSE.
-#' @param cpus_per_worker CPUs of each actor, a count.
-#' @param gpus_per_worker GPUs of each actor, a count from 0.
-#' @param placement How Ray places the actors, a string: `"pack"` on few nodes, `"spread"` on many nodes,
-#'   `"strict_pack"` on exactly one node, or `"strict_spread"` with each on its own node.
-#' @inheritParams ssh_cluster
-#' @inheritParams local_cluster
+#' @eval help_of("ray_cluster")
 #' @returns A description of class `tfdistribute_ray_cluster`, `tfdistribute_cluster`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
@@ -65,13 +54,14 @@
 #' ray_cluster("ray://head:10001", workers = 4, cpus_per_worker = 8, gpus_per_worker = 1)
 #' @export
 ray_cluster <- function(
+  # Fields of cluster$ray
   address = "auto",
   workers,
   ps = 0,
   evaluator = TRUE,
   cpus_per_worker = 1,
   gpus_per_worker = 0,
-  placement = "pack",
+  placement = c("pack", "spread", "strict_pack", "strict_spread"),
   rscript = "Rscript",
   python = NULL,
   libraries = NULL,

@@ -34,20 +34,7 @@
 #' each `model_dir`. In your own script, [cluster_from_environment()] returns a separate cluster for each element of an
 #' array and for each `srun`.
 #'
-#' @param nodes Nodes of the job, a count of at most `workers + ps`.
-#' @param workers Processes that train, including the chief, a count of at most 1000. The default is one for each node.
-#'   The chief is on the first node, and the others follow in turn.
-#' @param time_limit Time after which Slurm ends the job, a string such as `"04:00:00"` (hours, minutes, seconds) or
-#'   `"2-12"` (days, hours). NULL uses the partition's limit.
-#' @param partition,account Partition and account, strings. NULL uses Slurm's default.
-#' @param options More options of `sbatch`, strings such as `"--cpus-per-task=8"`, `"--mem=32G"` or
-#'   `"--gpus-per-node=2"`. Without `--cpus-per-task` or `--exclusive`, Slurm gives the job one core on each node.
-#' @param setup Lines of shell that run on the first node before the job, strings such as `"module load R"`.
-#' @param stop_signal_s Seconds before the time limit at which the training is saved, a count from 10 to 65535.
-#' @param requeue Whether the job queues again when its time is up, Slurm takes its nodes back or a node is lost, TRUE
-#'   or FALSE.
-#' @inheritParams ssh_cluster
-#' @inheritParams local_cluster
+#' @eval help_of("slurm_cluster")
 #' @param object For `job_script()`, a `slurm_cluster()`, or an estimator with one in its [run_config()].
 #' @returns `slurm_cluster()`: a description of class `tfdistribute_slurm_cluster`, `tfdistribute_cluster`.
 #'
@@ -68,6 +55,7 @@
 #' job_script(slurm_cluster(nodes = 2, partition = "long", setup = "module load R"))
 #' @export
 slurm_cluster <- function(
+  # Fields of cluster$slurm
   nodes,
   workers = nodes,
   ps = 0,

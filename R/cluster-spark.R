@@ -29,18 +29,7 @@
 #' when it is submitted again later. This requires a connection without Spark Connect, which does not report its slots.
 #' See [ssh_cluster()] for the conditions.
 #'
-#' @param sc The connection to Spark: a connection of sparklyr to a Spark whose driver runs on this machine, a
-#'   connection of pysparklyr, such as one to Databricks Connect, a SparkSession of Python, or the address of a server
-#'   of Spark Connect, a string `"sc://host:port"`. The description contains the address of the connection, which can be
-#'   secret.
-#' @param workers Processes that train, including the chief, a count of at most 1000. Each has its own task. Two counts
-#'   such as `c(2, 4)` are the fewest and the most workers, see section Lost executors. They require `ps = 0`.
-#' @param ps Parameter servers, a count of at most 1000. Each has its own task.
-#' @param evaluator Whether an additional process, in the task of the chief, evaluates checkpoints, TRUE or FALSE.
-#' @param cpus_per_worker CPUs of each task, a count. It must be spark.task.cpus of the connection.
-#' @param gpus_per_worker GPUs of each task, a count from 0. It must be spark.task.resource.gpu.amount of the
-#'   connection.
-#' @inheritParams ray_cluster
+#' @eval help_of("spark_cluster")
 #' @returns A description of class `tfdistribute_spark_cluster`, `tfdistribute_cluster`.
 #' @inheritSection ray_cluster Safety
 #' @section Errors:
@@ -52,6 +41,7 @@
 #' spark_cluster("sc://localhost:15002", workers = 2)
 #' @export
 spark_cluster <- function(
+  # Fields of cluster$spark
   sc,
   workers,
   ps = 0,

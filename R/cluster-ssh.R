@@ -42,25 +42,9 @@
 #' worker reads its own part of files and of datasets from your functions. After the number of workers has changed, some
 #' of their rows are read twice in this epoch and others not, and a note of the job reports this.
 #'
-#' @param hosts Names of the hosts as `ssh` accepts them, strings `"host"` or `"user@host"`. A host that is named twice
-#'   gets twice as many processes.
+#' @eval help_of("ssh_cluster")
 #' @param hostfile Path of a file with a host in each line, optionally with `slots=2` for two processes. Use it instead
 #'   of `hosts`.
-#' @param workers Processes that train, including the chief, a count of at most 1000. The default is one for each of
-#'   `hosts`. The chief is on the first host, and the others follow in turn. Two counts such as `c(2, 4)` are the fewest
-#'   and the most workers, see section Lost hosts. They require `ps = 0`.
-#' @param ps Parameter servers on the hosts in turn, a count of at most 1000.
-#' @param evaluator Whether an additional process, on the first host, evaluates checkpoints, TRUE or FALSE.
-#' @param host_addresses Addresses at which the hosts reach each other, strings with the hosts as names. The addresses
-#'   of other hosts are determined automatically.
-#' @param ssh The ssh program, a string. More strings are arguments for it, such as `c("ssh", "-F", "config")`.
-#' @param rscript Path of `Rscript` on the hosts, a string.
-#' @param python Path of Python with TensorFlow on the hosts, a string. NULL uses the path of this session's Python.
-#' @param libraries Paths of R package libraries on the hosts, strings. NULL uses the libraries of this session.
-#' @param environment Environment variables of all processes, strings with names. `TMPDIR` is the directory for the
-#'   files of the job on the hosts.
-#' @param lease_s Seconds after which a host that is out of reach counts as lost, a number of at least 5.
-#' @inheritParams local_cluster
 #' @returns A description of class `tfdistribute_ssh_cluster`, `tfdistribute_cluster`.
 #' @section Errors:
 #' * `tfdistribute_cluster_error`, from a verb, if a name is not a valid host name, or hosts cannot be used.
@@ -72,6 +56,7 @@
 #' ssh_cluster(c("node-a", "node-b"), ps = 1, environment = c(OMP_NUM_THREADS = "4"))
 #' @export
 ssh_cluster <- function(
+  # Fields of cluster$ssh
   hosts = NULL,
   hostfile = NULL,
   workers = length(hosts),

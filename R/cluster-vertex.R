@@ -24,18 +24,7 @@
 #' continues from the newest checkpoint. The state of the job contains Vertex AI's message, and [job_logs()] contains
 #' the error of the container.
 #'
-#' @param project A string that names the Google Cloud project.
-#' @param location Region, a string such as `"europe-west4"`.
-#' @param staging Directory in Cloud Storage for the files of the job, a string such as
-#'   `"gs://bucket/jobs"`.
-#' @param machine_type A string that names the machine type of each container.
-#' @param accelerator Vertex AI's name of an accelerator, a string such as `"NVIDIA_TESLA_T4"`. NULL for none.
-#' @param accelerators Accelerators of each container that trains or evaluates, a count.
-#' @param network Full name of a network with which the job is peered, a string. NULL for none.
-#' @param service_account Service account of the containers, a string. NULL for Vertex AI's own.
-#' @param time_limit_s Seconds after which Vertex AI ends the job, a number. NULL for its limit of seven days.
-#' @param restarts Whether the job is restarted when a container was, TRUE or FALSE.
-#' @inheritParams kubernetes_cluster
+#' @eval help_of("vertex_cluster")
 #' @returns A description of class `tfdistribute_vertex_cluster`, `tfdistribute_cluster`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
@@ -53,6 +42,7 @@
 #' )
 #' @export
 vertex_cluster <- function(
+  # Fields of cluster$vertex
   project,
   location,
   image,

@@ -13,22 +13,11 @@ cluster_roles <- c("chief", "worker", "ps", "evaluator")
 #' the same script on each machine, with the `TF_CONFIG` that [as_tf_config()] writes. [evaluate()], `predict()` and
 #' [export_savedmodel()] ignore the cluster and use only this machine.
 #'
-#' @param chief Address of the task that coordinates training and writes checkpoints, a string `"host:port"`. NULL makes
-#'   the first worker the chief. Required with `ps`.
-#' @param worker Addresses of the other training tasks, strings.
-#' @param ps Addresses of the parameter servers, strings.
-#' @param evaluator Host of the task that evaluates checkpoints, a string. It needs no port because it does not listen.
-#' @param task The task of this process, a string such as `"worker 1"` (TensorFlow counts from 0) or a list with `type`
-#'   and `index`. NULL if this process is not a task.
-#' @param start_timeout_s Seconds to wait for a task that does not answer, a number. A task that answers but is still
-#'   preparing its training has up to five times as long. After that, training fails with an error that names the task.
-#' @param stall_timeout_s Seconds without a step after which the training counts as stalled, a number. A task without
-#'   heartbeats, because it is frozen or its host is down, counts as lost after a tenth of this time, but not before 30
-#'   seconds.
+#' @eval help_of("address_cluster")
 #' @returns A description of class `tfdistribute_addresses_cluster`, `tfdistribute_cluster`.
 #' @section Errors:
-#' * `tfdistribute_cluster_error`, from a verb, if a string is not an address, for example because a shell would interpret one of its
-#'   characters, a port is not from 1 to 65535, two tasks have the same address, or no task trains.
+#' * `tfdistribute_cluster_error`, from a verb, if a string is not an address, for example because a shell would
+#'   interpret one of its characters, a port is not from 1 to 65535, two tasks have the same address, or no task trains.
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
 #' @inherit as_tf_config references
 #' @family clusters
@@ -40,6 +29,7 @@ cluster_roles <- c("chief", "worker", "ps", "evaluator")
 #' )
 #' @export
 address_cluster <- function(
+  # Fields of cluster$addresses
   chief = NULL,
   worker = NULL,
   ps = NULL,

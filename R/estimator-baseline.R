@@ -3,6 +3,7 @@
 #' Baseline models ignore the features. They learn the mean of the response, or the share of each class. Every other
 #' model should do better.
 #'
+#' @eval help_of("baseline_regressor", "baseline_classifier")
 #' @inheritParams linear_estimators
 #' @returns A description of class `tfdistribute_baseline_regressor_estimator` or
 #'   `tfdistribute_baseline_classifier_estimator`, and `tfdistribute_estimator`.
@@ -20,12 +21,13 @@ NULL
 #' @rdname baseline_estimators
 #' @export
 baseline_regressor <- function(
+  # Fields of estimator$baseline_regressor without warm_start_from, standardize_response
   model_dir = NULL,
-  label_dimension = 1L,
+  label_dimension = 1,
   weight_column = NULL,
   optimizer = "Ftrl",
   config = NULL,
-  loss_reduction = "sum_over_batch_size",
+  loss_reduction = c("sum_over_batch_size", "sum"),
   ...
 ) {
   check_call(...)
@@ -35,13 +37,14 @@ baseline_regressor <- function(
 #' @rdname baseline_estimators
 #' @export
 baseline_classifier <- function(
+  # Fields of estimator$baseline_classifier without warm_start_from
   model_dir = NULL,
-  n_classes = 2L,
+  n_classes = 2,
   weight_column = NULL,
   label_vocabulary = NULL,
   optimizer = "Ftrl",
   config = NULL,
-  loss_reduction = "sum_over_batch_size",
+  loss_reduction = c("sum_over_batch_size", "sum"),
   ...
 ) {
   check_call(...)

@@ -4,12 +4,7 @@
 #' together, each with its own optimizer. Either part can be omitted.
 #'
 #' @inheritParams dnn_estimators
-#' @param linear_feature_columns,dnn_feature_columns Columns that each part reads, from [feature_columns()]. NULL omits
-#'   the part. In the deep part, categorical columns must be wrapped in [column_indicator()] or [column_embedding()].
-#' @param linear_optimizer,dnn_optimizer Optimizer of each part: a name, a list or a function. See [optimizers].
-#' @param dnn_hidden_units,dnn_activation_fn,dnn_dropout These correspond to `hidden_units`, `activation_fn` and
-#'   `dropout` in [dnn_regressor()].
-#' @param linear_sparse_combiner How several categories of one row are combined: `"sum"`, `"mean"` or `"sqrtn"`.
+#' @eval help_of("dnn_linear_combined_regressor", "dnn_linear_combined_classifier")
 #' @returns A description of class `tfdistribute_dnn_linear_combined_regressor_estimator` or
 #'   `tfdistribute_dnn_linear_combined_classifier_estimator`, and `tfdistribute_estimator`.
 #' @section Errors:
@@ -33,6 +28,7 @@ NULL
 #' @rdname combined_estimators
 #' @export
 dnn_linear_combined_regressor <- function(
+  # Fields of estimator$dnn_linear_combined_regressor
   model_dir = NULL,
   linear_feature_columns = NULL,
   linear_optimizer = "Ftrl",
@@ -41,13 +37,13 @@ dnn_linear_combined_regressor <- function(
   dnn_hidden_units = NULL,
   dnn_activation_fn = "relu",
   dnn_dropout = NULL,
-  label_dimension = 1L,
+  label_dimension = 1,
   weight_column = NULL,
   input_layer_partitioner = NULL,
   config = NULL,
   batch_norm = FALSE,
-  linear_sparse_combiner = "sum",
-  loss_reduction = "sum_over_batch_size",
+  linear_sparse_combiner = c("sum", "mean", "sqrtn"),
+  loss_reduction = c("sum_over_batch_size", "sum"),
   warm_start_from = NULL,
   standardize_response = NULL,
   ...
@@ -62,6 +58,7 @@ dnn_linear_combined_regressor <- function(
 #' @rdname combined_estimators
 #' @export
 dnn_linear_combined_classifier <- function(
+  # Fields of estimator$dnn_linear_combined_classifier
   model_dir = NULL,
   linear_feature_columns = NULL,
   linear_optimizer = "Ftrl",
@@ -70,14 +67,14 @@ dnn_linear_combined_classifier <- function(
   dnn_hidden_units = NULL,
   dnn_activation_fn = "relu",
   dnn_dropout = NULL,
-  n_classes = 2L,
+  n_classes = 2,
   weight_column = NULL,
   label_vocabulary = NULL,
   input_layer_partitioner = NULL,
   config = NULL,
   batch_norm = FALSE,
-  linear_sparse_combiner = "sum",
-  loss_reduction = "sum_over_batch_size",
+  linear_sparse_combiner = c("sum", "mean", "sqrtn"),
+  loss_reduction = c("sum_over_batch_size", "sum"),
   warm_start_from = NULL,
   ...
 ) {

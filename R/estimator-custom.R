@@ -21,17 +21,10 @@
 #'   It returns an [estimator_spec()], or a named list with `loss`, `predictions`, `optimizer` (as in [optimizers], or
 #'   an optimizer of `tf$compat$v1$train`) and, optionally, `eval_metric_ops`. `loss` and `predictions` are required in
 #'   the modes that use them. `loss` is one number.
-#' @param model_dir Directory of the model's checkpoints, a string. NULL uses the directory of `config`, or else a
-#'   temporary directory. A relative path refers to the current working directory, even after [setwd()].
+#' @eval help_of("estimator")
 #' @param config A [run_config()] or NULL.
-#' @param params List of values for `model_fn`. An R function gets it unchanged, without conversion to Python.
 #' @param class Names that identify this model, strings. They become the first classes of the object, so that you can
 #'   define methods, and are recorded in its checkpoints.
-#' @param loss_reduction How `model_fn` reduces the loss on each device. `"sum_over_batch_size"` (default) is for the
-#'   mean over the device's examples, as in code for one device. `"sum"` is for their sum, or for a mean that the
-#'   function has divided by the number of devices, as in `tf$nn$compute_average_loss()`.
-#' @param warm_start_from Initial weights of the first training, as in [linear_regressor()]: a path, an estimator or a
-#'   list. NULL for new variables.
 #' @returns A description of class `tfdistribute_custom_estimator`, `tfdistribute_estimator`.
 #'
 #' @section Features:
@@ -99,12 +92,13 @@
 #' predict(model, input_fn(mtcars, features = wt))
 #' @export
 estimator <- function(
+  # Fields of estimator$custom without model_class, model_fn
   model_fn,
   model_dir = NULL,
   config = NULL,
   params = NULL,
   class = NULL,
-  loss_reduction = "sum_over_batch_size",
+  loss_reduction = c("sum_over_batch_size", "sum"),
   warm_start_from = NULL,
   ...
 ) {

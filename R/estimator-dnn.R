@@ -4,13 +4,8 @@
 #' [column_embedding()]. Features are not scaled.
 #'
 #' @inheritParams linear_estimators
-#' @param hidden_units Units of each hidden layer, counts: `c(64, 32)` makes two layers.
-#' @param activation_fn Activation function of the hidden layers: a function of a tensor, or a name
-#'   (`r quoted(schema_names$activations)`).
-#' @param dropout Share of units that each training step omits, a number below 1. NULL omits none.
+#' @eval help_of("dnn_regressor", "dnn_classifier")
 #' @param input_layer_partitioner Must be NULL, because TensorFlow 2's canned models do not partition variables.
-#' @param batch_norm Whether the values of each hidden layer are normalized over the batch, TRUE or FALSE. Under a
-#'   strategy, each device normalizes over its own part of the batch.
 #' @returns A description of class `tfdistribute_dnn_regressor_estimator` or `tfdistribute_dnn_classifier_estimator`,
 #'   and `tfdistribute_estimator`.
 #' @section Errors:
@@ -30,10 +25,11 @@ NULL
 #' @rdname dnn_estimators
 #' @export
 dnn_regressor <- function(
+  # Fields of estimator$dnn_regressor
   hidden_units,
   feature_columns,
   model_dir = NULL,
-  label_dimension = 1L,
+  label_dimension = 1,
   weight_column = NULL,
   optimizer = "Adagrad",
   activation_fn = "relu",
@@ -41,7 +37,7 @@ dnn_regressor <- function(
   input_layer_partitioner = NULL,
   config = NULL,
   batch_norm = FALSE,
-  loss_reduction = "sum_over_batch_size",
+  loss_reduction = c("sum_over_batch_size", "sum"),
   warm_start_from = NULL,
   standardize_response = NULL,
   ...
@@ -56,10 +52,11 @@ dnn_regressor <- function(
 #' @rdname dnn_estimators
 #' @export
 dnn_classifier <- function(
+  # Fields of estimator$dnn_classifier
   hidden_units,
   feature_columns,
   model_dir = NULL,
-  n_classes = 2L,
+  n_classes = 2,
   weight_column = NULL,
   label_vocabulary = NULL,
   optimizer = "Adagrad",
@@ -68,7 +65,7 @@ dnn_classifier <- function(
   input_layer_partitioner = NULL,
   config = NULL,
   batch_norm = FALSE,
-  loss_reduction = "sum_over_batch_size",
+  loss_reduction = c("sum_over_batch_size", "sum"),
   warm_start_from = NULL,
   ...
 ) {

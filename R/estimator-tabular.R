@@ -29,34 +29,7 @@
 #' takes as many cycles of the learning rate, or the model's `epochs`. It chooses no end by validation rows, but
 #' keeps to `time_limit_s`. An interrupted training continues to its end instead. To begin anew, give the
 #' model another `model_dir`.
-#' @param hidden_units Units of each hidden layer, counts.
-#' @param ensemble Networks that train together and whose mean is the model, a count. NULL for 4 up to 4,000 rows, 2 up
-#'   to 10,000, and else 1.
-#' @param dropout Share of units that each training step omits at first, a number below 1. It falls to 0.
-#' @param weight_decay Factor by which weights shrink in a step, relative to the learning rate, a number.
-#' @param learning_rate Number at which the learning rate peaks. NULL for 0.2 (numbers) or 0.04 (classes), because
-#'   weights are divided by the root of the width of their layer.
-#' @param batch_size Rows of a step over all replicas, a count. NULL for 256, or 512 from 100,000 rows, or 1,024 from
-#'   200,000.
-#' @param epochs Epochs of the training, a count, without a validation. NULL for at most as many as read 1,048,576 rows,
-#'   but at most 256 and at least 16, of which the validation chooses the end.
-#' @param validation Share of the rows that choose the end, a number below 1. They depend on the `seed` of
-#'   [run_config()], and have the same share of each class. 0 trains to the end of the last cycle. To choose the rows
-#'   yourself, give them to [train()] as `validation`.
-#' @param new_levels How to read labels that the training lacked. `"warn"` counts them as missing, and each verb raises one
-#'   warning of class `tfdistribute_new_levels_warning`, which names them. `"ignore"` counts them as missing, too.
-#'   `"error"` rejects them.
-#' @param time_limit_s Seconds that the training should take, a number. It is compared with the time of the steps
-#'   so far, so the linear model takes all its steps in any case. With `epochs`, or without a validation, the time of
-#'   some steps determines how many steps of the `epochs` are trained. NULL sets no limit.
-#' @param loss `"squared_error"`, or `"poisson"` for counts: predictions are then positive, and the layers learn their
-#'   logarithm.
-#' @param quantiles Quantiles to predict in place of the mean, increasing numbers between 0 and 1, or NULL. Predictions
-#'   are then a list of vectors, with a number for each quantile, in order. `loss` is not used.
-#' @param clip Whether predictions are at least the least and at most the largest response of the training, TRUE or
-#'   FALSE. Layers are unreliable beyond the rows that they learned from. With FALSE, predictions may exceed the
-#'   responses, for example in a trend. The setting matters when the model predicts, so you can describe a trained
-#'   model again with another one.
+#' @eval help_of("tabular_regressor", "tabular_classifier")
 #' @inheritParams linear_estimators
 #' @returns A description of class `tfdistribute_tabular_regressor_estimator` or
 #'   `tfdistribute_tabular_classifier_estimator`, and `tfdistribute_estimator`.
@@ -77,7 +50,8 @@ NULL
 #' @rdname tabular_estimators
 #' @export
 tabular_regressor <- function(
-  hidden_units = c(128L, 128L, 128L),
+  # Fields of estimator$tabular_regressor without loss_reduction, warm_start_from, label_dimension, standardize_response
+  hidden_units = c(128, 128, 128),
   ensemble = NULL,
   dropout = 0.15,
   weight_decay = 0.02,
@@ -85,9 +59,9 @@ tabular_regressor <- function(
   batch_size = NULL,
   epochs = NULL,
   validation = 0.2,
-  new_levels = "warn",
+  new_levels = c("warn", "error", "ignore"),
   time_limit_s = NULL,
-  loss = "squared_error",
+  loss = c("squared_error", "poisson"),
   quantiles = NULL,
   clip = TRUE,
   weight_column = NULL,
@@ -102,7 +76,8 @@ tabular_regressor <- function(
 #' @rdname tabular_estimators
 #' @export
 tabular_classifier <- function(
-  hidden_units = c(128L, 128L, 128L),
+  # Fields of estimator$tabular_classifier without loss_reduction, warm_start_from, n_classes, label_vocabulary
+  hidden_units = c(128, 128, 128),
   ensemble = NULL,
   dropout = 0.15,
   weight_decay = 0.02,
@@ -110,7 +85,7 @@ tabular_classifier <- function(
   batch_size = NULL,
   epochs = NULL,
   validation = 0.2,
-  new_levels = "warn",
+  new_levels = c("warn", "error", "ignore"),
   time_limit_s = NULL,
   weight_column = NULL,
   model_dir = NULL,

@@ -13,18 +13,7 @@
 #'
 #' @param build Function (`params`) that creates objects for all steps, such as layers and optimizers. It returns a
 #'   named list. Like the other functions, it may omit its arguments.
-#' @param train_step Function (`parts`, `features`, `labels`, `step`) that returns a named list with `loss`, a scalar,
-#'   and `train_op`, the return value of an optimizer's `apply_gradients()` or `minimize()`, or a list of several.
-#'   Without `train_op`, the `optimizer` that `build` or this function returned minimizes the loss over all trainable
-#'   variables. Further scalars become summaries for [TensorBoard][tensorboard]. `parts` is the return value of `build`,
-#'   `step` is the global step, and `features` and `labels` are the same as in [estimator()].
-#' @param eval_step Function (`parts`, `features`, `labels`) that returns a named list with `loss` and further metrics.
-#'   Each metric has one of three forms: a tensor with a value for each example, whose mean over all rows is reported, a
-#'   scalar, which counts as the mean of its batch, or a metric of `tf$compat$v1$metrics`. NULL for a model that is not
-#'   evaluated.
-#' @param predict_step Function (`parts`, `features`) that returns a tensor or a named list of tensors, with a row for
-#'   each example. NULL for a model that does not predict.
-#' @param params List of values for `build`, which gets it unchanged.
+#' @eval help_of("training_loop")
 #' @inheritParams estimator
 #' @returns A description of class `tfdistribute_training_loop_estimator`, `tfdistribute_estimator`.
 #'
@@ -68,6 +57,7 @@
 #' predict(loop, input_fn(head(mtcars, 3), features = wt))
 #' @export
 training_loop <- function(
+  # Fields of estimator$training_loop without model_class, build_parts
   build,
   train_step,
   eval_step = NULL,
@@ -76,7 +66,7 @@ training_loop <- function(
   model_dir = NULL,
   config = NULL,
   class = NULL,
-  loss_reduction = "sum_over_batch_size",
+  loss_reduction = c("sum_over_batch_size", "sum"),
   warm_start_from = NULL,
   ...
 ) {

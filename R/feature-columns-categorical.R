@@ -6,13 +6,7 @@
 #' column in [column_indicator()] or [column_embedding()].
 #'
 #' @inheritParams column_numeric
-#' @param vocabulary_list The categories, in the order of their indices: strings or whole numbers without duplicates,
-#'   such as `levels(x)`. Without its name, the last argument is the vocabulary if it has at least two elements.
-#' @param dtype Type of the feature: `"string"`, `"int32"`, `"int64"` or a TensorFlow dtype. NULL uses the type of
-#'   `vocabulary_list`.
-#' @param default_value Index of the category that replaces unlisted values, a whole number from 0. With -1, such values
-#'   are ignored, as in TensorFlow by default. NULL (default) makes them an error. See "New values".
-#' @param num_oov_buckets Buckets for unlisted values, a count. Requires `default_value = NULL` or -1.
+#' @eval help_of("column_categorical_with_vocabulary_list")
 #' @inherit column_numeric return
 #' @section New values:
 #' An unlisted value is an error, like a new level in [predict.lm()], unless `default_value` or `num_oov_buckets`
@@ -34,10 +28,11 @@
 #' @export
 column_categorical_with_vocabulary_list <- function(
   ...,
+  # Fields of feature_column$categorical_with_vocabulary_list without key
   vocabulary_list,
   dtype = NULL,
   default_value = NULL,
-  num_oov_buckets = 0L
+  num_oov_buckets = 0
 ) {
   selections <- rlang::quos(...)
   if (missing(vocabulary_list)) {
@@ -70,11 +65,7 @@ unnamed_vocabulary <- function(selections) {
 #' reads the file. Its lines belong to the model, so other lines than in training are an error.
 #'
 #' @inheritParams column_categorical_with_hash_bucket
-#' @param vocabulary_file Path of a text file that has one category per line.
-#' @param vocabulary_size Number of lines to use, a count. NULL uses all lines.
-#' @param num_oov_buckets Buckets for values that are not in the file, a count. Requires `default_value = NULL`.
-#' @param default_value Index of the category that replaces values that are not in the file, a whole number. With NULL,
-#'   such values are ignored.
+#' @eval help_of("column_categorical_with_vocabulary_file")
 #' @inherit column_numeric return
 #' @inheritSection column_categorical_with_vocabulary_list Missing values
 #' @section Errors:
@@ -91,11 +82,12 @@ unnamed_vocabulary <- function(selections) {
 #' @export
 column_categorical_with_vocabulary_file <- function(
   ...,
+  # Fields of feature_column$categorical_with_vocabulary_file without key
   vocabulary_file,
   vocabulary_size = NULL,
-  num_oov_buckets = 0L,
+  num_oov_buckets = 0,
   default_value = NULL,
-  dtype = "string"
+  dtype = c("string", "int32", "int64")
 ) {
   keys <- select_features(rlang::quos(...))
   keyed_columns("categorical_with_vocabulary_file", keys, as.list(environment()))
@@ -107,8 +99,7 @@ column_categorical_with_vocabulary_file <- function(
 #' may share a bucket.
 #'
 #' @inheritParams column_numeric
-#' @param hash_bucket_size Number of buckets, a count of at least 2.
-#' @param dtype Type of the feature: `"string"`, `"int32"`, `"int64"` or a TensorFlow dtype.
+#' @eval help_of("column_categorical_with_hash_bucket")
 #' @inherit column_numeric return
 #' @inheritSection column_categorical_with_vocabulary_list Missing values
 #' @section Errors: `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
@@ -117,7 +108,12 @@ column_categorical_with_vocabulary_file <- function(
 #' @examples
 #' column_categorical_with_hash_bucket("city", hash_bucket_size = 1000)
 #' @export
-column_categorical_with_hash_bucket <- function(..., hash_bucket_size, dtype = "string") {
+column_categorical_with_hash_bucket <- function(
+  ...,
+  # Fields of feature_column$categorical_with_hash_bucket without key
+  hash_bucket_size,
+  dtype = c("string", "int32", "int64")
+) {
   keys <- select_features(rlang::quos(...))
   keyed_columns("categorical_with_hash_bucket", keys, as.list(environment()))
 }
@@ -127,8 +123,7 @@ column_categorical_with_hash_bucket <- function(..., hash_bucket_size, dtype = "
 #' The feature contains whole numbers from 0 to `num_buckets - 1`, or is a factor, whose codes are used.
 #'
 #' @inheritParams column_numeric
-#' @param num_buckets Number of categories, a count.
-#' @param default_value Category that replaces numbers out of range, a whole number. NULL makes such numbers an error.
+#' @eval help_of("column_categorical_with_identity")
 #' @inherit column_numeric return
 #' @inheritSection column_categorical_with_vocabulary_list Missing values
 #' @section Errors:
@@ -140,7 +135,12 @@ column_categorical_with_hash_bucket <- function(..., hash_bucket_size, dtype = "
 #' @examples
 #' column_categorical_with_identity("gear", num_buckets = 6)
 #' @export
-column_categorical_with_identity <- function(..., num_buckets, default_value = NULL) {
+column_categorical_with_identity <- function(
+  ...,
+  # Fields of feature_column$categorical_with_identity without key
+  num_buckets,
+  default_value = NULL
+) {
   keys <- select_features(rlang::quos(...))
   keyed_columns("categorical_with_identity", keys, as.list(environment()))
 }

@@ -4,10 +4,7 @@
 #'
 #' Multiplies each row's category by a number from another feature.
 #'
-#' @param categorical_column A categorical column, such as [column_categorical_with_vocabulary_list()]. Several columns
-#'   give several results.
-#' @param weight_feature_key Name of the feature that holds the weights, a string.
-#' @param dtype Type of the weights: `"float32"`, `"float64"`, `"int32"`, `"int64"` or a TensorFlow dtype.
+#' @eval help_of("column_categorical_weighted")
 #' @inherit column_numeric return
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
@@ -19,9 +16,10 @@
 #' column_categorical_weighted(word, weight_feature_key = "frequency")
 #' @export
 column_categorical_weighted <- function(
+  # Fields of feature_column$categorical_weighted
   categorical_column,
   weight_feature_key,
-  dtype = "float32",
+  dtype = c("float32", "float64", "int32", "int64"),
   ...
 ) {
   check_call(...)
@@ -33,10 +31,7 @@ column_categorical_weighted <- function(
 #' The hash of each combination of categories determines its bucket, so that the effect of one feature can depend on
 #' another. For deep models, wrap the column in [column_indicator()] or [column_embedding()].
 #'
-#' @param keys At least two names of features with strings or whole numbers, categorical columns or
-#'   [column_bucketized()] columns, as a character vector or a list.
-#' @param hash_bucket_size Number of buckets, a count of at least 2.
-#' @param hash_key A whole number that is the key of the hash function. NULL uses TensorFlow's default.
+#' @eval help_of("column_crossed")
 #' @inherit column_numeric return
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
@@ -49,7 +44,13 @@ column_categorical_weighted <- function(
 #' carat <- column_bucketized(column_numeric("carat"), boundaries = c(0.5, 1, 2))
 #' column_crossed(list(carat, "cut"), hash_bucket_size = 50)
 #' @export
-column_crossed <- function(keys, hash_bucket_size, hash_key = NULL, ...) {
+column_crossed <- function(
+  # Fields of feature_column$crossed
+  keys,
+  hash_bucket_size,
+  hash_key = NULL,
+  ...
+) {
   check_call(...)
   check_whole_columns(keys, "keys")
   if (is.character(keys) || (is.list(keys) && !is_feature_column(keys))) {
@@ -67,7 +68,7 @@ column_crossed <- function(keys, hash_bucket_size, hash_key = NULL, ...) {
 #' least 100 categories is as fast as its categorical column, because TensorFlow looks up the weights. Optimizers with
 #' momentum then change only the weights of the categories in a step.
 #'
-#' @inheritParams column_categorical_weighted
+#' @eval help_of("column_indicator")
 #' @inherit column_numeric return
 #' @inheritSection column_categorical_weighted Errors
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/indicator_column>
@@ -79,7 +80,11 @@ column_crossed <- function(keys, hash_bucket_size, hash_key = NULL, ...) {
 #' )
 #' column_indicator(species)
 #' @export
-column_indicator <- function(categorical_column, ...) {
+column_indicator <- function(
+  # Fields of feature_column$indicator
+  categorical_column,
+  ...
+) {
   check_call(...)
   wrap_categorical("indicator", categorical_column, as.list(environment()))
 }
@@ -92,18 +97,7 @@ column_indicator <- function(categorical_column, ...) {
 #' shared vectors cannot be converted to Keras.
 #'
 #' @inheritParams column_categorical_weighted
-#' @param dimension Length of the vectors, a count.
-#' @param combiner How several categories of one row are combined: `"mean"`, `"sqrtn"` or `"sum"`.
-#' @param initializer Initial values: NULL for a truncated normal distribution with standard deviation
-#'   `1 / sqrt(dimension)`, a name, a list such as `list("truncated_normal", stddev = 0.1)`, or a function of `shape`
-#'   and `dtype`. Names: `r quoted(schema$initializer$named$name$choices)`.
-#' @param ckpt_to_load_from Path of a checkpoint with trained vectors. Requires `tensor_name_in_ckpt`.
-#' @param tensor_name_in_ckpt Name of the vectors' variable in that checkpoint.
-#' @param max_norm A number that limits the norm of a vector. NULL sets no limit.
-#' @param trainable Whether training changes the vectors, TRUE or FALSE.
-#' @param shared A string that names the vectors. Columns of the same part of a model that have the same name share
-#'   their vectors. They must have the same categories and the same other arguments. With NULL, the column has its own
-#'   vectors.
+#' @eval help_of("column_embedding")
 #' @inherit column_numeric return
 #' @inheritSection column_categorical_weighted Errors
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/embedding_column>
@@ -116,9 +110,10 @@ column_indicator <- function(categorical_column, ...) {
 #' column_embedding(city, dimension = 8, initializer = list("truncated_normal", stddev = 0.1))
 #' @export
 column_embedding <- function(
+  # Fields of feature_column$embedding
   categorical_column,
   dimension,
-  combiner = "mean",
+  combiner = c("mean", "sqrtn", "sum"),
   initializer = NULL,
   ckpt_to_load_from = NULL,
   tensor_name_in_ckpt = NULL,

@@ -8,15 +8,7 @@
 #'
 #' @param ... Names of features: strings, bare names, or tidyselect helpers inside a scope (see [scoped_columns()]).
 #'   Several names give several columns.
-#' @param shape Dimensions of one row's value, counts: `1` for a vector, `3` for a matrix with three columns.
-#' @param default_value Number (or numbers) for `tf.train.Example` messages without the feature, which
-#'   [input_tfrecord()] or an exported model reads. NULL makes such messages an error. For missing values in R data,
-#'   see [input_fn()].
-#' @param dtype Type of the numbers: `"float32"`, `"float64"`, `"int32"`, `"int64"` or a TensorFlow dtype such as
-#'   `tf$float32`.
-#' @param normalizer_fn Function of a tensor that returns a tensor, such as `function(x) tf$math$log(x)`, or NULL.
-#' @param center,scale Numbers that transform the column to `(x - center) / scale`, like [scale()]. Use one number for
-#'   all values, or one number per value of a row, or NULL. Not together with `normalizer_fn`.
+#' @eval help_of("column_numeric")
 #' @returns A description of class `tfdistribute_feature_column`, and of a class for its kind, such as
 #'   `tfdistribute_numeric_feature_column`. Several columns are returned as a list of class
 #'   `tfdistribute_feature_columns`.
@@ -31,9 +23,10 @@
 #' @export
 column_numeric <- function(
   ...,
-  shape = c(1L),
+  # Fields of feature_column$numeric without key
+  shape = 1,
   default_value = NULL,
-  dtype = "float32",
+  dtype = c("float32", "float64", "int32", "int64"),
   normalizer_fn = NULL,
   center = NULL,
   scale = NULL
@@ -55,9 +48,7 @@ is_raw_number <- function(column) {
 #' Replaces each number with the range that contains it. Linear models learn a weight per range. Deep models use the
 #' column without a wrapper.
 #'
-#' @param source_column A [column_numeric()] that contains one number per row. Several columns give several results.
-#' @param boundaries Bounds of the ranges, increasing numbers. `c(0, 10)` defines three ranges: below 0, from 0 to below
-#'   10, and from 10.
+#' @eval help_of("column_bucketized")
 #' @inherit column_numeric return
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
@@ -67,7 +58,12 @@ is_raw_number <- function(column) {
 #' @examples
 #' column_bucketized(column_numeric("age"), boundaries = c(18, 30, 65))
 #' @export
-column_bucketized <- function(source_column, boundaries, ...) {
+column_bucketized <- function(
+  # Fields of feature_column$bucketized
+  source_column,
+  boundaries,
+  ...
+) {
   check_call(...)
   arguments <- as.list(environment())
   wrap_columns(source_column, function(source) {

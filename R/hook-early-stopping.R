@@ -13,20 +13,7 @@
 #' `save_checkpoints_steps` of [run_config()]), but not within `throttle_secs` of [eval_spec()], which is ten minutes by
 #' default. If evaluations may be too rare for `patience_steps`, a note at the start of the training reports it.
 #'
-#' @param monitor Name of the metric, a string: `"loss"`, or a metric of evaluations such as `"accuracy"` or
-#'   `"average_loss"`.
-#' @param patience_steps Steps without an improvement after which training ends, a count.
-#' @param min_delta Smallest difference from the best value that counts as an improvement, a number of at least 0.
-#' @param mode `"min"` if lower is better, or `"max"` if higher is better. `"auto"` means `"max"` for names with the
-#'   word accuracy, auc, precision or recall, as in `"binary_accuracy"`, and otherwise `"min"`.
-#' @param data `"training"` for the mean loss of the training batches since the last check, or `"evaluation"` for
-#'   metrics of evaluations. `"auto"` means `"training"` for `"loss"`, and otherwise `"evaluation"`.
-#' @param min_steps Global step before which nothing is checked, a count.
-#' @param every_n_steps,every_s Steps (a count) or seconds between checks, not both. NULL checks each evaluation, and
-#'   the training loss ten times in `patience_steps`.
-#' @param restore_best_weights TRUE gives the model the weights and the global step of the best check if this hook ends
-#'   the training. The best check has the lowest mean loss up to its step, or the best evaluation of its checkpoint.
-#'   Each improvement writes a checkpoint. Not supported in a cluster.
+#' @eval help_of("hook_early_stopping")
 #' @returns A description of class `tfdistribute_early_stopping_hook`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range, [train()] gets a metric of
@@ -48,6 +35,7 @@
 #' )
 #' @export
 hook_early_stopping <- function(
+  # Fields of hook$early_stopping
   monitor = "loss",
   patience_steps = 1000,
   min_delta = 0,

@@ -5,7 +5,7 @@
 #' Training records the loss every ten steps in the [history][history] that the verb returns. This hook changes the
 #' interval. It has no effect on [evaluate()] and [predict()][predict.tfdistribute_estimator].
 #'
-#' @param every_n_steps Steps between records, a count. The first and the last step are always recorded.
+#' @eval help_of("hook_history_saver")
 #' @returns A description of class `tfdistribute_history_saver_hook`.
 #' @section Errors: `tfdistribute_argument_error` if `every_n_steps` is not a count.
 #' @references The function of the same name in tfestimators.
@@ -13,7 +13,11 @@
 #' @examples
 #' hook_history_saver(every_n_steps = 1)
 #' @export
-hook_history_saver <- function(every_n_steps = 10, ...) {
+hook_history_saver <- function(
+  # Fields of hook$history_saver
+  every_n_steps = 10,
+  ...
+) {
   describe("hook", "history_saver", as.list(environment()), check_call(..., .renames = TRUE))
 }
 

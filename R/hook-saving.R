@@ -6,13 +6,7 @@
 #' additional checkpoints and keeps the newest five. (In TensorFlow, a saver for another directory leaves `model_dir`
 #' without checkpoints.) A checkpoint is also written before the first step and after the last.
 #'
-#' @param checkpoint_dir Directory on this machine, a string. NULL uses the model's directory.
-#' @param every_s Seconds between checkpoints, a number.
-#' @param every_n_steps Steps between checkpoints, a count. Exactly one of `every_s` and `every_n_steps` is required.
-#' @param saver A Python `tf.compat.v1.train.Saver`. NULL saves all variables.
-#' @param checkpoint_basename First part of the file names, a string.
-#' @param scaffold A Python `tf.compat.v1.train.Scaffold` with the saver to use, or NULL. Not together with `saver`.
-#' @param listeners `tf.estimator.CheckpointSaverListener` objects, one or a list.
+#' @eval help_of("hook_checkpoint_saver")
 #' @returns A description of class `tfdistribute_checkpoint_saver_hook`.
 #' @section Errors: `tfdistribute_argument_error` if an argument has the wrong type or is out of range, or a verb that
 #'   does not train gets the hook.
@@ -22,6 +16,7 @@
 #' hook_checkpoint_saver("backup", every_n_steps = 1000)
 #' @export
 hook_checkpoint_saver <- function(
+  # Fields of hook$checkpoint_saver
   checkpoint_dir = NULL,
   every_s = NULL,
   every_n_steps = NULL,
@@ -40,11 +35,7 @@ hook_checkpoint_saver <- function(
 #' in [run_config()].
 #'
 #' @inheritParams hook_step_counter
-#' @param every_n_steps Steps between summaries, a count.
-#' @param every_s Seconds between summaries, a number. Exactly one of `every_n_steps` and `every_s` is required.
-#' @param scaffold A Python `tf.compat.v1.train.Scaffold` whose summaries are written, or NULL.
-#' @param summary_op A summary tensor or its name, or several. NULL writes all summaries of the graph. Not together with
-#'   `scaffold`.
+#' @eval help_of("hook_summary_saver")
 #' @returns A description of class `tfdistribute_summary_saver_hook`.
 #' @section Errors: `tfdistribute_argument_error` if an argument has the wrong type or is out of range, or the graph
 #'   does not have the summary.
@@ -54,6 +45,7 @@ hook_checkpoint_saver <- function(
 #' hook_summary_saver(every_n_steps = 50, output_dir = "logs")
 #' @export
 hook_summary_saver <- function(
+  # Fields of hook$summary_saver
   every_n_steps = NULL,
   every_s = NULL,
   output_dir = NULL,
@@ -73,9 +65,7 @@ hook_summary_saver <- function(
 #' `log_step_count_steps` in [run_config()]. The [history][history] contains the examples per second.
 #'
 #' @param every_n_steps Steps between records, a count. Ignored if only `every_s` is set.
-#' @param every_s Seconds between records, a number.
-#' @param output_dir Directory on this machine, a string. NULL uses the model's directory.
-#' @param summary_writer A Python `SummaryWriter` to use instead of `output_dir`, or NULL.
+#' @eval help_of("hook_step_counter")
 #' @returns A description of class `tfdistribute_step_counter_hook`.
 #' @section Errors: `tfdistribute_argument_error` if an argument has the wrong type or is out of range, or both
 #'   intervals are set.
@@ -85,6 +75,7 @@ hook_summary_saver <- function(
 #' hook_step_counter(every_s = 10)
 #' @export
 hook_step_counter <- function(
+  # Fields of hook$step_counter without every_n_steps
   every_n_steps = 100,
   every_s = NULL,
   output_dir = NULL,
@@ -107,8 +98,7 @@ hook_step_counter <- function(
 #' Profile few steps, some time after the start. Profiled steps take longer. Small models take many steps
 #' in one run, and are profiled so.
 #'
-#' @param steps First and last step, two counts. `c(110, 120)` profiles 11 steps.
-#' @param output_dir Directory on this machine, a string. NULL uses the model's directory.
+#' @eval help_of("hook_profiler")
 #' @returns A description of class `tfdistribute_profiler_hook`.
 #' @section Errors: `tfdistribute_argument_error` if an argument has the wrong type or is out of range, or a verb that
 #'   does not train gets the hook.
@@ -117,7 +107,12 @@ hook_step_counter <- function(
 #' @examples
 #' hook_profiler(steps = c(110, 120))
 #' @export
-hook_profiler <- function(steps, output_dir = NULL, ...) {
+hook_profiler <- function(
+  # Fields of hook$profiler
+  steps,
+  output_dir = NULL,
+  ...
+) {
   check_call(...)
   describe("hook", "profiler", as.list(environment()))
 }

@@ -6,18 +6,7 @@
 #' functions that you do not need. An error in a function stops the verb and is raised. `context$request_stop()` in
 #' `after_run` ends training with a checkpoint, and `history$stopped_by` records it.
 #'
-#' @param begin Function without arguments, called before the session exists, while operations can still be added to the
-#'   graph.
-#' @param after_create_session Function of `session` (a `tf.compat.v1.Session`) and `coord` (a `tf.train.Coordinator`),
-#'   both Python objects.
-#' @param before_run Function of `context` (a Python `tf.estimator.SessionRunContext`), called before each step. It
-#'   returns the tensors to fetch with the step, as [session_run_args()], or NULL.
-#' @param after_run Function of `context` and `values`, called after each step. `values` is a list of `results`, the
-#'   fetched values as a named list (or NULL), and the Python objects `options` and `run_metadata`.
-#' @param end Function of `session`, called when the session ends without an error.
-#' @param every_n_steps Count that limits the calls of `before_run` and `after_run` to the first step and the global
-#'   steps that are multiples of it. NULL calls them at every step. Between these steps, TensorFlow may run many steps
-#'   in one call. See "Steps per run" in [run_config()].
+#' @eval help_of("hook_session_run")
 #' @returns A description of class `tfdistribute_session_run_hook`. Functions that are NULL are not called.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument is not a function that accepts these arguments.
@@ -36,6 +25,7 @@
 #' )
 #' @export
 hook_session_run <- function(
+  # Fields of hook$session_run
   begin = NULL,
   after_create_session = NULL,
   before_run = NULL,

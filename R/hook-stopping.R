@@ -5,8 +5,7 @@
 #' Ends [train()] or [train_and_evaluate()] after a number of steps, with a checkpoint, even if the input repeats
 #' forever. `history$stopped_by` records it. [train()] also has `steps` and `max_steps`.
 #'
-#' @param num_steps Steps from the start of this training, a count.
-#' @param last_step Global step, a count. Exactly one of `num_steps` and `last_step` is required.
+#' @eval help_of("hook_stop_at_step")
 #' @returns A description of class `tfdistribute_stop_at_step_hook`.
 #' @section Errors: `tfdistribute_argument_error` if an argument is not a count, not exactly one of them is set, or a
 #'   verb that does not train gets the hook.
@@ -15,7 +14,12 @@
 #' @examples
 #' hook_stop_at_step(num_steps = 100)
 #' @export
-hook_stop_at_step <- function(num_steps = NULL, last_step = NULL, ...) {
+hook_stop_at_step <- function(
+  # Fields of hook$stop_at_step
+  num_steps = NULL,
+  last_step = NULL,
+  ...
+) {
   check_call(...)
   describe("hook", "stop_at_step", as.list(environment()))
 }
@@ -26,7 +30,7 @@ hook_stop_at_step <- function(num_steps = NULL, last_step = NULL, ...) {
 #' model, the hook fails immediately instead of waiting forever. In a cluster, it waits for at most ten minutes without
 #' a step, and then raises an error.
 #'
-#' @param wait_until_step Global step at which this task starts, a count.
+#' @eval help_of("hook_global_step_waiter")
 #' @returns A description of class `tfdistribute_global_step_waiter_hook`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if `wait_until_step` is not a count, or a verb that does not train gets the hook.
@@ -36,7 +40,11 @@ hook_stop_at_step <- function(num_steps = NULL, last_step = NULL, ...) {
 #' @examples
 #' hook_global_step_waiter(500)
 #' @export
-hook_global_step_waiter <- function(wait_until_step, ...) {
+hook_global_step_waiter <- function(
+  # Fields of hook$global_step_waiter
+  wait_until_step,
+  ...
+) {
   check_call(...)
   describe("hook", "global_step_waiter", as.list(environment()))
 }

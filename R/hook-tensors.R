@@ -4,14 +4,9 @@
 #'
 #' Shows the values as R messages ([message()]), which [sink()], knitr and [suppressMessages()] handle as usual.
 #'
-#' @param tensors Names of tensors or Python tensors: a character vector or a list, optionally with names to show. See
-#'   "Tensors by name" in [hooks].
-#' @param every_n_steps Steps between messages, a count. The first step is always shown.
-#' @param every_s Seconds between messages, a number. Not together with `every_n_steps`. Unless `at_end` is TRUE, one of
-#'   the two is required.
+#' @eval help_of("hook_logging_tensor")
 #' @param formatter Function of a named list of values that returns the message, a string. NULL prints lines such as
 #'   "step 10: loss = 0.25".
-#' @param at_end TRUE also shows the last step. Without an interval, only the last step is shown.
 #' @returns A description of class `tfdistribute_logging_tensor_hook`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range, or, from a verb, if the graph
@@ -28,6 +23,7 @@
 #' )
 #' @export
 hook_logging_tensor <- function(
+  # Fields of hook$logging_tensor
   tensors,
   every_n_steps = NULL,
   every_s = NULL,
@@ -80,9 +76,7 @@ format_tensor_value <- function(value) {
 #' another tensor. Weights trained with a NaN loss are not saved, so the newest checkpoint is from before the NaN.
 #' `history$stopped_by` records it.
 #'
-#' @param loss_tensor A string that names a tensor, or a Python tensor. `"loss"` is the training loss. See "Tensors by
-#'   name" in [hooks].
-#' @param fail_on_nan_loss TRUE to end with an error, FALSE to end without an error.
+#' @eval help_of("hook_nan_tensor")
 #' @returns A description of class `tfdistribute_nan_tensor_hook`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range, the graph does not have the
@@ -93,7 +87,12 @@ format_tensor_value <- function(value) {
 #' @examples
 #' hook_nan_tensor(fail_on_nan_loss = FALSE)
 #' @export
-hook_nan_tensor <- function(loss_tensor = "loss", fail_on_nan_loss = TRUE, ...) {
+hook_nan_tensor <- function(
+  # Fields of hook$nan_tensor
+  loss_tensor = "loss",
+  fail_on_nan_loss = TRUE,
+  ...
+) {
   check_call(...)
   loss_tensor <- check_tensor(loss_tensor)
   describe("hook", "nan_tensor", as.list(environment()))

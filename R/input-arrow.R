@@ -10,10 +10,7 @@
 #' 2 MB.
 #'
 #' @inheritParams input_parquet
-#' @param paths Paths, strings: the directory that [write_arrow()] wrote, files, or patterns such as
-#'   `"data/part-*.arrow"`. The paths are on this machine or in a bucket, such as `"s3://bucket/data"`; see
-#'   `vignette("model-dir-in-the-cloud")`. A directory without an index stands for its files in the order of their
-#'   names, without files that begin with `.` or `_`.
+#' @eval help_of("input_arrow")
 #' @inherit input_fn return
 #' @inheritSection input_parquet Types
 #' @inheritSection input_parquet Errors
@@ -27,6 +24,7 @@
 #' check_sharding(input_arrow(path, response = "mpg", batch_size = 8), 2)
 #' @export
 input_arrow <- function(
+  # Fields of input$arrow
   paths,
   response = NULL,
   features = NULL,

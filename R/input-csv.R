@@ -11,15 +11,7 @@
 #' Rows are ordered and sharded as described in [input_parquet()].
 #'
 #' @inheritParams input_parquet
-#' @param types Types of columns: a named list or vector of `"float"`, `"integer"`, `"integer64"`, `"string"`,
-#'   `"logical"`, `"date"` or `"datetime"`. Other types are inferred from the first megabyte of the first file with
-#'   rows, and apply to all files.
-#' @param na Strings that represent a missing value, unless they are quoted.
-#' @param delim Character between fields, one ASCII character.
-#' @param on_bad_row How to handle a row that has too many or too few fields, a value that does not fit its column's
-#'   type, a number beyond 3.4e38, an infinite response, text that is not UTF-8, or a missing value that `impute` does
-#'   not fill: `"error"` or `"skip"`. With `"skip"`, each verb parses all files one additional time, and ends with a
-#'   warning that contains the number of skipped rows.
+#' @eval help_of("input_csv")
 #' @inherit input_fn return
 #' @section Types:
 #' The inferred types are whole numbers (int32, or int64 if the first of them do not fit), other numbers (float32),
@@ -40,6 +32,7 @@
 #' train(model, input)
 #' @export
 input_csv <- function(
+  # Fields of input$csv
   paths,
   response = NULL,
   features = NULL,

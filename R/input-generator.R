@@ -19,8 +19,7 @@
 #'   NULL after the last batch, for a single pass over the data. Or it returns a new function of the first form for each
 #'   epoch and evaluation. A batch has one row per example: a data frame, a named list of vectors and arrays, or a
 #'   matrix with column names. Columns have the same types as in [input_fn()].
-#' @param epochs Passes over the data, a count. NULL repeats forever, for training with `steps`. Values other than 1
-#'   require that `fn` returns functions. Prediction uses one pass.
+#' @eval help_of("input_generator")
 #' @param ... Must be empty.
 #' @returns A description of class `tfdistribute_input`, which can be printed, saved and sent to other processes.
 #'   Creating it does not call `fn`.
@@ -63,6 +62,7 @@
 #' input_generator(rows_of_mtcars, features = c("wt", "hp"), response = "mpg", epochs = 5)
 #' @export
 input_generator <- function(
+  # Fields of input$generator
   fn,
   features = NULL,
   response = NULL,

@@ -7,21 +7,9 @@
 #' needs twice its size in memory, but is read in pieces, so that no step waits for it.
 #'
 #' @inheritParams input_fn
-#' @param paths Paths of files, strings, or patterns such as `"data/part-*.parquet"`. The paths are on this machine or
-#'   in a bucket, such as `"s3://bucket/data"`; see `vignette("model-dir-in-the-cloud")`. A directory stands for its
-#'   files in the order of their names, without files that begin with `.` or `_`.
-#' @param response A string that names the column to learn. NULL without a response, as for predicting.
-#' @param features Names of the columns to use as features, strings. NULL uses all columns except the response.
-#' @param types Types of columns, instead of the types in the file: a named list or vector of `"float"`, `"integer"`,
-#'   `"integer64"`, `"string"`, `"logical"`, `"date"` or `"datetime"`.
-#' @param impute Replacement for missing values in features: a named list with a value per feature. NULL (default) makes
-#'   missing values an error, except for [tabular_regressor()] and [tabular_classifier()]. Missing responses are always
-#'   an error.
+#' @eval help_of("input_parquet")
 #' @param weights Name of the column that contains the weight of each row, a string. NULL for equal weights. See
 #'   [input_transform].
-#' @param on_bad_row How to handle a row with a value that does not fit its column's type, a number beyond 3.4e38, an
-#'   infinite response, or a missing value that `impute` does not fill: `"error"` or `"skip"`. With `"skip"`, each verb
-#'   reads all files one additional time, and ends with a warning that contains the number of skipped rows.
 #' @param ... Must be empty.
 #' @inherit input_fn return
 #' @section Types:
@@ -72,6 +60,7 @@
 #' check_sharding(input_parquet(path, response = "mpg", batch_size = 8), 2)
 #' @export
 input_parquet <- function(
+  # Fields of input$parquet
   paths,
   response = NULL,
   features = NULL,

@@ -8,15 +8,7 @@
 #' file and the number of the message. Rows are ordered and sharded as described in [input_parquet()].
 #'
 #' @inheritParams input_parquet
-#' @param paths Paths, strings: the directory that [write_tfrecord()] wrote, files, or patterns such as
-#'   `"data/part-*.tfrecord"`. The paths are on this machine or in a bucket, such as
-#'   `"s3://bucket/data"`; see `vignette("model-dir-in-the-cloud")`.
-#' @param columns Columns of the messages, for files without an index: a named vector of dtypes, optionally with shapes,
-#'   such as `c(label = "int64", pixels = "float32[28, 28]", name = "string")`. The dtypes are float32, int64, int32 and
-#'   bool (stored as int64, passed to the model as int32) and string. Every message must have all columns.
-#'   [example_spec()] derives this argument from feature columns. NULL reads the index that [write_tfrecord()] wrote.
-#' @param verify Whether the checksum of each record is compared with its content, TRUE or FALSE. A damaged record
-#'   raises `tfdistribute_input_error` with its file and number. With FALSE, it is read without a check.
+#' @eval help_of("input_tfrecord")
 #' @inherit input_fn return
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
@@ -31,6 +23,7 @@
 #' input_tfrecord("data/*.tfrecord", response = "y", columns = c(y = "int64", x = "float32[20]"))
 #' @export
 input_tfrecord <- function(
+  # Fields of input$tfrecord
   paths,
   response = NULL,
   features = NULL,

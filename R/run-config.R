@@ -4,52 +4,7 @@
 #' defaults. Pass it to an estimator's constructor as `config`. It is a plain R value, so neither Python nor TensorFlow
 #' is started.
 #'
-#' @param strategy Strategy for training, such as [strategy_mirrored()]. With NULL (default), the cluster chooses:
-#'   [strategy_parameter_server()] if it has parameter servers, [strategy_multi_worker()] if it has several workers or
-#'   several devices per worker, and otherwise one device without a strategy.
-#' @param eval_distribute Strategy for evaluation. NULL (default) evaluates on one device and counts every row exactly
-#'   once. With a strategy, the number of rows must be a multiple of `batch_size`.
-#' @param model_dir Directory of checkpoints, events and histories, a string. NULL leaves it to the estimator. It may be
-#'   in the cloud: `"gs://bucket/model"`, `"s3://bucket/model"` or `"az://container/model"`. See
-#'   `vignette("model-dir-in-the-cloud")` for credentials and for the differences there.
-#' @param seed Seed of initial values and dropout, a whole number. NULL for a different one in each run.
-#' @param save_summary_steps Steps between summaries for TensorBoard, a count. NULL for none. `"auto"` (default) goes by
-#'   time: at the first step, then once a second, or after each hundredth of the elapsed time if that is longer. In a
-#'   cluster, where tasks write summaries together, and for tfestimators, `"auto"` is 100.
-#' @param save_checkpoints_steps Steps between checkpoints, a count. Not together with `save_checkpoints_secs`.
-#' @param save_checkpoints_secs Seconds between checkpoints, a number, 600 unless `save_checkpoints_steps` is set. If
-#'   both are NULL, no checkpoints are written, and there is nothing to evaluate or predict with.
-#' @param session_config Settings of the session, a named list with the fields of `tf.compat.v1.ConfigProto`, such as
-#'   `list(gpu_options = list(allow_growth = TRUE), intra_op_parallelism_threads = 2)`. They are added to TensorFlow's
-#'   defaults. A process has one set of threads for `intra_op_parallelism_threads`. Its first training determines the
-#'   number, and a later training that requests another number gets a note. In a cluster, `use_per_session_threads` is
-#'   an error, and with [strategy_multi_worker()] also `inter_op_parallelism_threads = 1`, because its tasks would wait
-#'   for each other forever.
-#' @param keep_checkpoint_max Number of newest checkpoints to keep, a count. 0 or NULL keeps all.
-#' @param keep_checkpoint_every_n_hours Hours between checkpoints that are kept permanently, a number.
-#' @param log_step_count_steps Steps between records of the training speed for TensorBoard, a count. NULL for none,
-#'   `"auto"` as for `save_summary_steps`.
-#' @param device_fn Function of one argument, an operation, that returns its device as a string. Only without a
-#'   strategy.
-#' @param protocol Protocol of a cluster's servers: `"grpc"` (also NULL) or `"grpc+verbs"`.
-#' @param session_creation_timeout_secs Seconds to wait for a session, a number.
-#' @param experimental_distribute Not supported: use `strategy` and `eval_distribute`.
-#' @param experimental_max_worker_delay_secs Longest delay with which workers of a cluster start, in seconds, a count;
-#'   NULL for TensorFlow's default.
-#' @param checkpoint_save_graph_def Whether the graph is saved with each checkpoint, TRUE or FALSE.
-#' @param cluster The processes that train together: a [local_cluster()] or [address_cluster()]. NULL (default) uses the
-#'   cluster in `TF_CONFIG` if that is set, and otherwise only this process. [check_cluster()] lists mistakes,
-#'   [plan_training()] shows what each process would do.
-#' @param steps_per_run Training steps that TensorFlow takes in one call from Python, a count. `"auto"` (default)
-#'   chooses it by time. See "Steps per run".
-#' @param precision Number format of matrix products and convolutions, a string: `"float32"` (default),
-#'   `"mixed_bfloat16"` or `"mixed_float16"`. See "Precision".
-#' @param micro_batches Parts of a batch that each device computes one after another, a count. 1 (default) computes the
-#'   batch as a whole. See "Micro-batches".
-#' @param compile Whether XLA compiles the training steps: `"auto"` (default) for long trainings of small models, TRUE
-#'   or FALSE. See "Compiled steps".
-#' @param track A tracker that logs losses and metrics: [track_mlflow()], [track_wandb()], or NULL (default) for none.
-#'
+#' @eval help_of("run_config")
 #' @returns A description of class `tfdistribute_run_config`. Printing it shows the settings that differ from the
 #'   defaults.
 #' @section Steps per run:
@@ -137,6 +92,7 @@
 #' run_config(session_config = list(intra_op_parallelism_threads = 2))
 #' @export
 run_config <- function(
+  # Fields of run_config
   strategy = NULL,
   eval_distribute = NULL,
   model_dir = NULL,

@@ -422,13 +422,14 @@ declared$Tabular <- list(
   batch_size = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL"),
   epochs = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL"),
   validation = list(types = "number", minimum = 0L, expected = "a number of at least 0 and below 1"),
-  new_levels = list(types = "choice", choices = c("error", "ignore"), expected = "one of \"error\", \"ignore\""),
+  new_levels = list(types = "choice", choices = c("warn", "error", "ignore"), expected = "one of \"warn\", \"error\", \"ignore\""),
   time_limit_s = list(types = c("null", "number"), minimum = 0L, expected = "a number of at least 0 or NULL")
 )
 declared$TabularRegressor <- list(
   standardize_response = list(types = c("null", "boolean"), expected = "TRUE, FALSE or NULL"),
   loss = list(types = "choice", choices = c("squared_error", "poisson"), expected = "one of \"squared_error\", \"poisson\""),
-  quantiles = list(types = c("null", "numbers"), expected = "increasing numbers above 0 and below 1, or NULL")
+  quantiles = list(types = c("null", "numbers"), expected = "increasing numbers above 0 and below 1, or NULL"),
+  clip = list(types = "boolean", expected = "TRUE or FALSE")
 )
 declared$FunctionModel <- list(
   model_class = list(types = c("null", "strings"), filled = TRUE, expected = "non-empty strings or NULL"),

@@ -4,16 +4,7 @@
 #'
 #' @param input_fn An [input_fn()], a function that returns a `tf.data.Dataset`, or a formula with its data, as in
 #'   [train()].
-#' @param max_steps Global step at which training stops, a count. NULL (default) trains until the input ends.
-#' @param steps Batches per evaluation, a count. NULL (default) evaluates all rows. (tfestimators silently stopped after
-#'   100 batches.)
-#' @param name A string that names the evaluation, or NULL.
-#' @param hooks [Hooks][hooks], such as [hook_early_stopping()], or TensorFlow's own hooks, one or a list.
-#' @param exporters `tf.estimator.Exporter` objects, one or a list.
-#' @param start_delay_secs Seconds before the first evaluation in a cluster, a count. Ignored without a cluster.
-#' @param throttle_secs Minimum seconds between evaluations, a count. Without a cluster, an evaluation follows a
-#'   checkpoint, so `run_config(save_checkpoints_steps =)` is also relevant, and the end of training is always
-#'   evaluated.
+#' @eval help_of("train_spec", "eval_spec")
 #' @param ... With a formula, `data` and other arguments of [input_fn()]. With `max_steps`, a data frame is read again
 #'   until the steps are done, unless there are `epochs`. Otherwise must be empty.
 #' @returns A description of class `tfdistribute_train_spec` or `tfdistribute_eval_spec`.
@@ -28,7 +19,13 @@ NULL
 
 #' @rdname specs
 #' @export
-train_spec <- function(input_fn, max_steps = NULL, hooks = NULL, ...) {
+train_spec <- function(
+  # Fields of train_spec without input
+  input_fn,
+  max_steps = NULL,
+  hooks = NULL,
+  ...
+) {
   rows <- data_by_position()
   check_call(..., .also = if (!missing(input_fn)) row_arguments(input_fn))
   hooks <- check_hooks(hooks)
@@ -41,6 +38,7 @@ train_spec <- function(input_fn, max_steps = NULL, hooks = NULL, ...) {
 #' @rdname specs
 #' @export
 eval_spec <- function(
+  # Fields of eval_spec without input
   input_fn,
   steps = NULL,
   name = NULL,

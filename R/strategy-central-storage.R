@@ -5,17 +5,21 @@
 #' `batch_size`. Use this strategy if a GPU cannot hold its own copy of the variables. Otherwise [strategy_mirrored()]
 #' transfers less data.
 #'
-#' @inheritParams strategy_mirrored
+#' @eval help_of("strategy_central_storage")
 #' @returns A description of class `tfdistribute_central_storage_strategy`.
-#' @section Errors: `tfdistribute_strategy_error`, from a verb, if `devices` contains something other than a CPU or GPU, or the same
-#'   device twice. The devices and the optimizer are checked when training starts. `clipnorm`, `clipvalue` and
-#'   `global_clipnorm` are not supported.
+#' @section Errors: `tfdistribute_strategy_error`, from a verb, if `devices` contains something other than a CPU or GPU,
+#'   or the same device twice. The devices and the optimizer are checked when training starts. `clipnorm`, `clipvalue`
+#'   and `global_clipnorm` are not supported.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/distribute/experimental/CentralStorageStrategy>
 #' @seealso [strategies]
 #' @examples
 #' strategy_central_storage(devices = 2)
 #' @export
-strategy_central_storage <- function(devices = NULL, ...) {
+strategy_central_storage <- function(
+  # Fields of strategy$central_storage
+  devices = NULL,
+  ...
+) {
   check_call(...)
   describe("strategy", "central_storage", as.list(environment()))
 }

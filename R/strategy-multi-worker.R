@@ -8,18 +8,7 @@
 #' Workers on one machine without GPUs sum their gradients (an all-reduce) in anonymous shared memory, which the
 #' operating system frees even if a process crashes. Between machines, gradients are sent through the network.
 #'
-#' @param communication How workers sum their gradients: `"ring"` (through the network, CPUs or GPUs), `"nccl"` (GPUs),
-#'   `"shared_memory"` (CPUs of one machine with Linux), or `"auto"` (default) for shared memory if at most eight
-#'   workers can use it, and otherwise TensorFlow's choice.
-#' @param timeout_s Seconds to wait for a worker that does not answer, a positive number. NULL (default) uses the
-#'   cluster's timeout.
-#' @param devices_per_replica Devices of a worker that share one copy of the model, a count. The worker's GPUs are
-#'   divided into groups of this size. A worker without GPUs has one replica of as many logical CPUs. See
-#'   [strategy_mirrored()].
-#' @param compression `"bfloat16"` sends gradients through the network in 16 bits, which halves the bytes. Gradients
-#'   then have two to three significant digits, so results match a single process only to that precision. `"none"`
-#'   (default) sends gradients without compression. Gradients in shared memory and sums of fewer than 16,384 numbers are
-#'   never compressed.
+#' @eval help_of("strategy_multi_worker")
 #' @returns A description of class `tfdistribute_multi_worker_strategy`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range, or `compression` does not fit
@@ -36,6 +25,7 @@
 #' strategy_multi_worker(devices_per_replica = 2)
 #' @export
 strategy_multi_worker <- function(
+  # Fields of strategy$multi_worker
   communication = c("auto", "ring", "nccl", "shared_memory"),
   timeout_s = NULL,
   devices_per_replica = 1,

@@ -14,10 +14,7 @@
 #' copies of the model, and the number of rows must be a multiple of `batch_size` unless the input repeats forever
 #' (`epochs = NULL`). Factors are read as codes.
 #'
-#' @param address `"local"`, the TPU of this machine. The TPU of another machine is not supported, so run R on the
-#'   machine with the TPU.
-#' @param steps_per_run Steps on the TPU before control returns to the host, a count. `"auto"` uses the count of
-#'   [run_config()], or at most 100, so that checkpoints occur at their steps.
+#' @eval help_of("strategy_tpu")
 #' @returns A description of class `tfdistribute_tpu_strategy`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if `address` is not a string, or another argument is not a count.
@@ -37,7 +34,12 @@
 #' strategy_tpu()
 #' strategy_tpu(steps_per_run = 50)
 #' @export
-strategy_tpu <- function(address = "local", steps_per_run = "auto", ...) {
+strategy_tpu <- function(
+  # Fields of strategy$tpu
+  address = "local",
+  steps_per_run = "auto",
+  ...
+) {
   check_call(...)
   describe("strategy", "tpu", as.list(environment()))
 }

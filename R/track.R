@@ -17,14 +17,7 @@
 #' part of a tracker. Use `wandb login`, or environment variables such as `WANDB_API_KEY` and `MLFLOW_TRACKING_TOKEN`. The
 #' tasks of a [local_cluster()] have them and an open network, and an [ssh_cluster()] takes them as `environment`.
 #'
-#' @param experiment Name of the experiment, a string; NULL for `MLFLOW_EXPERIMENT_NAME` or MLflow's default.
-#' @param tracking_uri Server, database or `"databricks"`, a string; NULL for `MLFLOW_TRACKING_URI` or MLflow's default.
-#' @param run_name Name of a new run, a string; NULL for one that the tracker chooses.
-#' @param log_model Whether the newest checkpoint is saved as the artifact "model" when a training is done, TRUE or
-#'   FALSE. A folder with its files can be the `model_dir` of the same estimator.
-#' @param project Name of the project, a string; NULL for `WANDB_PROJECT` or the default.
-#' @param entity User or team, a string, or NULL, which means the default.
-#' @param mode `"online"`, or `"offline"` for files that `wandb sync` uploads.
+#' @eval help_of("track_mlflow", "track_wandb")
 #' @returns A description of class `tfdistribute_mlflow_tracker` or `tfdistribute_wandb_tracker`,
 #'   `tfdistribute_tracker`.
 #' @section Errors:
@@ -42,6 +35,7 @@ NULL
 #' @rdname trackers
 #' @export
 track_mlflow <- function(
+  # Fields of tracker$mlflow
   experiment = NULL,
   tracking_uri = NULL,
   run_name = NULL,
@@ -55,6 +49,7 @@ track_mlflow <- function(
 #' @rdname trackers
 #' @export
 track_wandb <- function(
+  # Fields of tracker$wandb
   project = NULL,
   entity = NULL,
   run_name = NULL,

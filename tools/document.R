@@ -2,6 +2,18 @@
 package <- commandArgs(trailingOnly = TRUE)[[1]]
 options(cli.unicode = TRUE, crayon.enabled = FALSE)
 
+# The help of the arguments that are fields of dataclasses, for `#' @eval help_of("constructor")`. Names with the same
+# help are listed together.
+script <- sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))
+printed <- system2("python", c(file.path(dirname(script), "schema.py"), "--help"), TRUE, FALSE)
+field_help <- jsonlite::fromJSON(utils::tail(printed, 1), simplifyVector = FALSE)
+help_of <- function(...) {
+  texts <- unlist(unname(field_help[c(...)]))
+  texts <- texts[!duplicated(names(texts))]
+  names <- tapply(names(texts), factor(texts, unique(texts)), paste, collapse = ",")
+  paste("@param", names, unique(texts))
+}
+
 # `...` that no comment describes must be empty: every function checks it with check_call().
 process_empty_dots <- function(x, blocks, env, base_path) {
   topics <- NextMethod()

@@ -1,21 +1,24 @@
 """Write R/schema.R: what R checks of the fields of descriptions, from the annotations of Python's dataclasses.
 
-A field that R/schema.R did not have becomes an argument of R's constructor, with its help.
+It also writes the arguments of R's constructors.
 
 tools/env python tools/schema.py          writes R/schema.R, or another file
+tools/env python tools/schema.py --help   prints the help of the arguments of constructors as JSON, for document.R
 """
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
+import re
 import sys
 import typing
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from new_arguments import add_argument, constructor_of, known_fields
+from constructors import constructors, write_arguments
 
 from tfdistribute import engine
 from tfdistribute.bridge import functions  # noqa: F401 - All descriptions are known.
@@ -186,19 +189,59 @@ def names_in_r(names: dict[str, Any]) -> list[str]:
     return ["schema_names <- list(", ",\n".join(lines), ")"]
 
 
-def add_new_arguments(before: str, folder: Path) -> None:
-    known = known_fields(before)
-    for family, kind, member in members():
-        fields = for_users(fields_of(member))
-        old = known.get(place_in_r(family, kind), fields.keys())
-        for name in fields.keys() - old:
-            add_argument(folder, constructor_of(family, kind), fields[name])
+def help_of(member: type[Description], name: str) -> str:
+    """Return the help of a field: the text of the nearest class that documents it, or else words for its values."""
+    for of in member.__mro__:
+        if name in (documented := documented_in(of.__doc__ or "")):
+            return with_names(documented[name])
+    expected = re.sub(r'(NULL|TRUE|FALSE|"[^"]*")', r"`\1`", fields_of(member)[name].in_words)
+    return f"{expected[0].upper()}{expected[1:]}."
+
+
+def with_names(text: str) -> str:
+    """Replace ``{activations}`` and ``{initializers}`` by their names."""
+    (initializer,) = fields_of(initializers.NamedInitializer)["name"].options
+    for name, known in (NAMES | {"initializers": initializer["enum"]}).items():
+        text = text.replace(f"{{{name}}}", ", ".join(map(json.dumps, known)))
+    return text
+
+
+def documented_in(docstring: str) -> dict[str, str]:
+    """Return the texts of a docstring's arguments by name; several names may share one."""
+    lines = inspect.cleandoc(docstring).splitlines()
+    found: dict[str, str] = {}
+    names: list[str] = []
+    for line in lines[lines.index("Args:") + 1 :] if "Args:" in lines else []:
+        if not line.startswith(" "):
+            break
+        if line.startswith(" " * 5):
+            found |= {name: f"{found[name]}\n{line.strip()}" for name in names}
+        else:
+            listed, _, text = line.strip().partition(": ")
+            names = listed.split(", ")
+            found |= dict.fromkeys(names, text)
+    return found
+
+
+def help_of_constructors(folder: Path) -> dict[str, dict[str, str]]:
+    at = {place_in_r(family, kind): member for family, kind, member in members()}
+    return {
+        name: {each: help_of(at[place], each) for each in arguments if each in fields_of(at[place])}
+        for name, place, arguments in constructors(folder)
+    }
 
 
 def main() -> None:
     own = Path(__file__).parents[1] / "R" / "schema.R"
+    if "--help" in sys.argv:
+        print(json.dumps(help_of_constructors(own.parent)))
+        return
     if len(sys.argv) == 1:
-        add_new_arguments(own.read_text(encoding="utf-8"), own.parent)
+        fields_at = {
+            place_in_r(family, kind): for_users(fields_of(member))
+            for family, kind, member in members()
+        }
+        write_arguments(own.parent, fields_at)
     lines = [
         "# Written by `make docs` from the dataclasses in inst/python/tfdistribute. Do not edit.",
         "# fmt: skip file",

@@ -21,6 +21,14 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Tracker(Description):
+    """A tracker of experiments.
+
+    Args:
+        run_name: Name of a new run, a string; NULL for one that the tracker chooses.
+        log_model: Whether the newest checkpoint is saved as the artifact "model" when a training is done, TRUE or
+            FALSE. A folder with its files can be the `model_dir` of the same estimator.
+    """
+
     in_words: ClassVar[str] = "track_mlflow() or track_wandb()"
     package: ClassVar[str] = ""  # As pip installs it.
 
@@ -38,6 +46,13 @@ class Tracker(Description):
 
 @dataclass(frozen=True, kw_only=True)
 class Mlflow(Tracker, kind="mlflow"):
+    """An experiment of MLflow.
+
+    Args:
+        experiment: Name of the experiment, a string; NULL for `MLFLOW_EXPERIMENT_NAME` or MLflow's default.
+        tracking_uri: Server, database or `"databricks"`, a string; NULL for `MLFLOW_TRACKING_URI` or MLflow's default.
+    """
+
     package: ClassVar[str] = "mlflow-skinny"
 
     experiment: Line | None = None
@@ -77,6 +92,14 @@ class Mlflow(Tracker, kind="mlflow"):
 
 @dataclass(frozen=True, kw_only=True)
 class Wandb(Tracker, kind="wandb"):
+    """A project of Weights & Biases.
+
+    Args:
+        project: Name of the project, a string; NULL for `WANDB_PROJECT` or the default.
+        entity: User or team, a string, or NULL, which means the default.
+        mode: `"online"`, or `"offline"` for files that `wandb sync` uploads.
+    """
+
     package: ClassVar[str] = "wandb"
 
     project: Line | None = None

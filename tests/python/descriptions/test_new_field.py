@@ -34,9 +34,9 @@ CLASSES = {
 }
 IMPORTS = """
 from typing import Annotated
-from tfdistribute.descriptions.constraints import Doc, Ge
+from tfdistribute.descriptions.constraints import Ge
 """
-FIELD = '    warmup_steps: Annotated[Annotated[int, Ge(1)] | None, Doc("Steps of small updates.")] = None'
+FIELD = "    warmup_steps: Annotated[int, Ge(1)] | None = None"
 IN_PYTHON = """
 import dataclasses, importlib, json, sys
 from tfdistribute.bridge import functions
@@ -102,6 +102,7 @@ class Copy:
             add_field(folder / "inst" / "python" / "tfdistribute" / module, of)
         (folder / "a.csv").write_text("x\n1\n", encoding="utf-8")
         self._run(sys.executable, str(folder / "tools" / "schema.py"))
+        self._run("Rscript", "--vanilla", str(folder / "tools" / "document.R"), str(folder))
         printed = self._run("Rscript", "--vanilla", str(SCRIPT), str(folder))
         self.r = json.loads(printed.splitlines()[-1])
         asked = {
@@ -161,7 +162,7 @@ def test_a_new_field_is_sent_from_r_and_compared_between_tasks(copy: Copy) -> No
 
 @pytest.mark.slow
 def test_a_new_field_is_an_argument_with_help(copy: Copy) -> None:
-    words = "Steps of small updates. A whole number of at least 1 or \\code{NULL}."
+    words = "A whole number of at least 1 or \\code{NULL}."
     for constructor in CLASSES:
         page = " ".join(copy.help_of(constructor).split())
         assert f"\\item{{warmup_steps}}{{{words}}}" in page, constructor

@@ -4,7 +4,7 @@
 # `test_new_field.py` compares them with Python's.
 folder <- commandArgs(trailingOnly = TRUE)[[1]]
 options(cli.unicode = TRUE, crayon.enabled = FALSE, tfdistribute.progress = FALSE)
-suppressMessages(roxygen2::roxygenise(folder, roclets = "rd"))
+suppressMessages(pkgload::load_all(folder, helpers = FALSE))
 
 word <- column_categorical_with_hash_bucket("word", hash_bucket_size = 10)
 calls <- list(

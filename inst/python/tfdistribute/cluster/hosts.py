@@ -22,7 +22,24 @@ Variables = Annotated[dict[Annotated[str, VARIABLE], Annotated[str, ONE_LINE]], 
 
 @dataclass(frozen=True, kw_only=True)
 class HostsCluster(StartedCluster):
-    """Processes on hosts, with the evaluator on the host of the chief."""
+    """Processes on hosts, with the evaluator on the host of the chief.
+
+    Args:
+        rscript: Path of `Rscript` on the hosts, a string.
+        python: Path of Python with TensorFlow on the hosts, a string. NULL uses the path of this session's Python.
+        libraries: Paths of R package libraries on the hosts, strings. NULL uses the libraries of this session.
+        environment: Environment variables of all processes, strings with names. `TMPDIR` is the directory for the files
+            of the job on the hosts.
+        lease_s: Seconds after which a host that is out of reach counts as lost, a number of at least 5.
+        start_timeout_s: Seconds that each training process has for its first step, a number. A process that is
+            computing has up to five times as long. After that, the job fails and names the processes that never
+            started.
+        stall_timeout_s: Seconds without a step of any process after which the job counts as stalled, a number.
+        restarts: Maximum number of restarts of processes, a count.
+        devices_per_worker: Devices of each training process, a count. On a machine with NVIDIA GPUs, each process sees
+            that many GPUs of its own (`CUDA_VISIBLE_DEVICES`), or shares them if there are too few. The evaluator sees
+            a remaining GPU, and parameter servers see none. Without GPUs, the count must be 1.
+    """
 
     devices_per_worker: Count = 1
     rscript: Line = "Rscript"

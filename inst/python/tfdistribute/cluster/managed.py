@@ -58,6 +58,20 @@ _REMOTE = Pattern(
 
 @dataclass(frozen=True, kw_only=True)
 class ManagedCluster(StartedCluster):
+    """Fields that several kinds share.
+
+    Args:
+        image: A string that names the image.
+        workers: Containers that train, including the chief, a count of at most 1000.
+        name: Beginning of the job's name, a string of at most 40 lower-case letters, digits and hyphens.
+        environment: Environment variables of all containers, strings with names. Everyone who may look at the job can
+            read them.
+        staging: Directory on remote storage for the job's files, a string. NULL uses a Kubernetes secret.
+        time_limit_s: Seconds after which Kubernetes ends the job, a number. NULL for no limit.
+        start_timeout_s: Seconds that a container waits for the others, a number.
+        stall_timeout_s: Seconds without a step of any process after which the job counts as stalled, a number.
+    """
+
     platform: ClassVar[str] = ""
 
     workers: Workers
@@ -100,6 +114,25 @@ class ManagedCluster(StartedCluster):
 
 @dataclass(frozen=True, kw_only=True)
 class KubernetesCluster(ManagedCluster, kind="kubernetes"):
+    """Describe containers on Kubernetes.
+
+    Args:
+        job_kind: `"Job"` (default) for Kubernetes alone, `"TrainJob"` for Kubeflow's Trainer, or `"TFJob"` for its
+            training operator.
+        namespace: Where the job is created, a string.
+        queue: Local queue of Kueue in which the job waits for free nodes, a string; NULL for none.
+        gpus: GPUs of each container that trains or evaluates, a count from 0. Parameter servers have them, too, except
+            those in a `"TFJob"`.
+        cpus: Cores that each container requests, a number. NULL for no request.
+        memory: Memory that each container may use, a string such as `"16Gi"`. NULL for no limit.
+        volumes: Names of persistent volume claims, strings with the paths at which the containers see them as names.
+        secrets: Names of Kubernetes secrets whose keys become environment variables, strings.
+        service_account: Service account of the containers, a string. NULL uses the namespace's default.
+        restarts: Maximum number of restarts of containers, a count. A `"TFJob"` has no limit.
+        kubectl: Strings that name the kubectl program and, optionally, arguments for it, such as `c("kubectl",
+            "--context", "training")`.
+    """
+
     platform: ClassVar[str] = "Kubernetes"
 
     job_kind: JobKind = "Job"
@@ -144,6 +177,21 @@ class KubernetesCluster(ManagedCluster, kind="kubernetes"):
 
 @dataclass(frozen=True, kw_only=True)
 class VertexCluster(ManagedCluster, kind="vertex"):
+    """Describe containers on Vertex AI.
+
+    Args:
+        time_limit_s: Seconds after which Vertex AI ends the job, a number. NULL for its limit of seven days.
+        project: A string that names the Google Cloud project.
+        location: Region, a string such as `"europe-west4"`.
+        staging: Directory in Cloud Storage for the files of the job, a string such as `"gs://bucket/jobs"`.
+        machine_type: A string that names the machine type of each container.
+        accelerator: Vertex AI's name of an accelerator, a string such as `"NVIDIA_TESLA_T4"`. NULL for none.
+        accelerators: Accelerators of each container that trains or evaluates, a count.
+        service_account: Service account of the containers, a string. NULL for Vertex AI's own.
+        network: Full name of a network with which the job is peered, a string. NULL for none.
+        restarts: Whether the job is restarted when a container was, TRUE or FALSE.
+    """
+
     platform: ClassVar[str] = "Vertex AI"
 
     project: Annotated[Text, _vertex("[a-z0-9][a-z0-9:.-]{0,61}[a-z0-9]", "my-project")]

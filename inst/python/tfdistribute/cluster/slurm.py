@@ -62,7 +62,25 @@ _REFUSED = {
 
 @dataclass(frozen=True, kw_only=True)
 class SlurmCluster(HostsCluster, kind="slurm"):
-    """Processes on nodes that Slurm allocates. The supervisor runs on the first of them."""
+    """Processes on nodes that Slurm allocates. The supervisor runs on the first of them.
+
+    Args:
+        ps: Parameter servers on the hosts in turn, a count of at most 1000.
+        evaluator: Whether an additional process, on the first host, evaluates checkpoints, TRUE or FALSE.
+        nodes: Nodes of the job, a count of at most `workers + ps`.
+        workers: Processes that train, including the chief, a count of at most 1000. The default is one for each node.
+            The chief is on the first node, and the others follow in turn.
+        time_limit: Time after which Slurm ends the job, a string such as `"04:00:00"` (hours, minutes, seconds) or
+            `"2-12"` (days, hours). NULL uses the partition's limit.
+        partition, account: Partition and account, strings. NULL uses Slurm's default.
+        options: More options of `sbatch`, strings such as `"--cpus-per-task=8"`, `"--mem=32G"` or
+            `"--gpus-per-node=2"`. Without `--cpus-per-task` or `--exclusive`, Slurm gives the job one core on each
+            node.
+        setup: Lines of shell that run on the first node before the job, strings such as `"module load R"`.
+        stop_signal_s: Seconds before the time limit at which the training is saved, a count from 10 to 65535.
+        requeue: Whether the job queues again when its time is up, Slurm takes its nodes back or a node is lost, TRUE or
+            FALSE.
+    """
 
     workers: Workers
     nodes: Workers

@@ -113,6 +113,21 @@ class ClusterSpec(Cluster, kind="addresses"):
 
     Construction only rejects errors that cannot be mended, because addresses reach command lines; ``checks`` finds
     others.
+
+    Args:
+        chief: Address of the task that coordinates training and writes checkpoints, a string `"host:port"`. NULL makes
+            the first worker the chief. Required with `ps`.
+        worker: Addresses of the other training tasks, strings.
+        ps: Addresses of the parameter servers, strings.
+        evaluator: Host of the task that evaluates checkpoints, a string. It needs no port because it does not listen.
+        task: The task of this process, a string such as `"worker 1"` (TensorFlow counts from 0) or a list with `type`
+            and `index`. NULL if this process is not a task.
+        start_timeout_s: Seconds to wait for a task that does not answer, a number. A task that answers but is still
+            preparing its training has up to five times as long. After that, training fails with an error that names the
+            task.
+        stall_timeout_s: Seconds without a step after which the training counts as stalled, a number. A task without
+            heartbeats, because it is frozen or its host is down, counts as lost after a tenth of this time, but not
+            before 30 seconds.
     """
 
     chief: Addresses = ()
@@ -168,7 +183,12 @@ class ClusterSpec(Cluster, kind="addresses"):
 
 @dataclass(frozen=True)
 class StartedCluster(Cluster):
-    """A cluster whose processes are started for a job, and whose addresses are chosen then."""
+    """A cluster whose processes are started for a job, and whose addresses are chosen then.
+
+    Args:
+        ps: Parameter servers, a count of at most 1000.
+        evaluator: Whether an additional container evaluates checkpoints, TRUE or FALSE.
+    """
 
     rules: ClassVar[tuple[Never, ...]] = (
         Never(
@@ -204,6 +224,28 @@ class StartedCluster(Cluster):
 
 @dataclass(frozen=True)
 class LocalCluster(StartedCluster, kind="local"):
+    """Describe a cluster of processes on this machine.
+
+    Args:
+        evaluator: Whether an additional process evaluates checkpoints, TRUE or FALSE.
+        workers: Processes that train, including the chief, a count of at most 1000.
+        devices_per_worker: Devices of each training process, a count. On a machine with NVIDIA GPUs, each process sees
+            that many GPUs of its own (`CUDA_VISIBLE_DEVICES`), or shares them if there are too few. The evaluator sees
+            a remaining GPU, and parameter servers see none. Without GPUs, the count must be 1.
+        memory_limit_mb: Memory that a process may allocate on each GPU, in megabytes, so that several processes can
+            share a GPU. NULL sets no limit. TensorFlow cannot limit CPU memory, so without GPUs the processes fail
+            after they have started.
+        start_timeout_s: Seconds that each training process has for its first step, a number. A process that is
+            computing has up to five times as long. After that, the job fails and names the processes that never
+            started.
+        stall_timeout_s: Seconds without a step of any process after which the job counts as stalled, a number.
+        restarts: Maximum number of restarts of processes, a count.
+        network: `"private"` for a network of the job's own, or `"open"` for the machine's network. `"auto"` (default)
+            uses a private network if it is available and the model is stored on this machine. Otherwise it uses an open
+            network, with a warning. From a private network, tasks cannot reach services on this machine, such as a
+            database. A training that names one, such as `"localhost:5432"`, is an error.
+    """
+
     workers: Workers
     devices_per_worker: Count = 1
     memory_limit_mb: Annotated[float, Ge(1)] | None = None  # Of each process on each GPU.

@@ -23,6 +23,21 @@ Host = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class SshCluster(HostsCluster, kind="ssh"):
+    """Describe a cluster of hosts reached by ssh.
+
+    Args:
+        ps: Parameter servers on the hosts in turn, a count of at most 1000.
+        evaluator: Whether an additional process, on the first host, evaluates checkpoints, TRUE or FALSE.
+        hosts: Names of the hosts as `ssh` accepts them, strings `"host"` or `"user@host"`. A host that is named twice
+            gets twice as many processes.
+        workers: Processes that train, including the chief, a count of at most 1000. The default is one for each of
+            `hosts`. The chief is on the first host, and the others follow in turn. Two counts such as `c(2, 4)` are the
+            fewest and the most workers, see section Lost hosts. They require `ps = 0`.
+        host_addresses: Addresses at which the hosts reach each other, strings with the hosts as names. The addresses of
+            other hosts are determined automatically.
+        ssh: The ssh program, a string. More strings are arguments for it, such as `c("ssh", "-F", "config")`.
+    """
+
     workers: FlexibleWorkers
     # A host that is named several times gets as many of the tasks.
     hosts: Annotated[tuple[Host, ...], Len(1)]

@@ -1,7 +1,7 @@
 """Annotations of fields beside their types: limits of values, facts, and rules between fields.
 
 Limits follow the type that they limit, as in ``Annotated[int, Ge(1)] | None``. They have the names of the library
-annotated-types, and their fields are keywords of JSON Schema. Facts follow the whole type, as in
+annotated-types. Facts follow the whole type, as in
 ``Annotated[float | None, MayDiffer("It decides how long a task waits.")]``.
 """
 
@@ -116,13 +116,6 @@ class ValuesMayDiffer:
 PLACE = MayDiffer(
     "It refers to a place, which may differ between machines; its content is compared."
 )
-
-
-@dataclass(frozen=True)
-class Doc:
-    """Help for the argument that ``make docs`` makes of a new field."""
-
-    documentation: str
 
 
 @dataclass(frozen=True)

@@ -175,6 +175,19 @@ class ReadingOrder:
 
 @dataclass(frozen=True, kw_only=True)
 class RowInput(Input):
+    """Fields that several kinds share.
+
+    Args:
+        response: A string that names the column to learn. NULL without a response, as for predicting.
+        batch_size: Global batch: examples of one training step over all devices and workers, a count. It is divided
+            over the replicas, so it must be a multiple of their number.
+        epochs: Passes over the rows, a count. NULL repeats forever, for training with `steps`. Prediction uses one
+            pass.
+        shuffle: Whether each epoch has its own random order: TRUE, FALSE, or `"auto"` for training only. Predictions
+            always keep the order of the rows.
+        seed: Seed of the shuffle, a whole number. NULL uses the seed of the run configuration.
+    """
+
     response: Text | None = None
     batch_size: Count = 128  # Summed over replicas.
     epochs: Count | None = 1  # None repeats forever. Prediction always makes one.

@@ -22,6 +22,13 @@ class FunctionModel(Model):
     """A model of a user's functions.
 
     ``loss_reduction`` is "sum" also for a mean over all replicas, as ``tf.nn.compute_average_loss`` returns.
+
+    Args:
+        loss_reduction: How `model_fn` reduces the loss on each device. `"sum_over_batch_size"` (default) is for the
+            mean over the device's examples, as in code for one device. `"sum"` is for their sum, or for a mean that the
+            function has divided by the number of devices, as in `tf$nn$compute_average_loss()`.
+        warm_start_from: Initial weights of the first training, as in [linear_regressor()]: a path, an estimator or a
+            list. NULL for new variables.
     """
 
     model_class: Annotated[tuple[Text, ...], Fact.NAME] = ()
@@ -54,6 +61,11 @@ class Custom(FunctionModel, kind="custom"):
 
     It takes some of ``features``, ``labels``, ``mode`` ("train", "eval" or "infer"), ``params`` and ``config``, and
     returns an argument of ``specification.make_estimator_spec``. R functions run on R's own thread.
+
+    Args:
+        model_dir: Directory of the model's checkpoints, a string. NULL uses the directory of `config`, or else a
+            temporary directory. A relative path refers to the current working directory, even after [setwd()].
+        params: List of values for `model_fn`. An R function gets it unchanged, without conversion to Python.
     """
 
     model_fn: Annotated[Callable[..., Any], Fact.CODE]

@@ -36,6 +36,13 @@ MakeHooks = Callable[[Sequence[Any], str], list[Any]]
 
 @dataclass(frozen=True)
 class Model(Description):
+    """Fields that several kinds share.
+
+    Args:
+        model_dir: Directory of the model's checkpoints, a string. NULL uses `config$model_dir`, or else a temporary
+            directory. A relative path refers to the current working directory, even after [setwd()]. See [estimators].
+    """
+
     in_words: ClassVar[str] = "an estimator"
 
     # load_estimator() chooses the directory.

@@ -26,25 +26,21 @@ class TrainingLoop(FunctionModel, kind="training_loop"):
     step. A function gets only the arguments that it names.
 
     Args:
-        build_parts: Function (``params``) that makes lasting objects, such as layers and optimizers: a mapping, or any
-            value.
-        train_step: Function (``parts``, ``features``, ``labels``, ``step``) that returns a mapping with the scalar
-            ``loss`` and the operations ``train_op``, one or several. Without ``train_op``, the ``optimizer`` of the
-            result or of the parts minimizes the loss over all trainable variables. Other scalars become summaries.
-            ``parts`` is the result of ``build_parts``, ``step`` the global step.
-        eval_step: Function (``parts``, ``features``, ``labels``) that returns a mapping of tensors with a value for
-            each example, whose means are the metrics, of scalars (means over the batch), or of TensorFlow's own
-            metrics. ``loss`` is required.
-        predict_step: Function (``parts``, ``features``) that returns a tensor, or a mapping of tensors, with a row for
-            each example.
-        params: Passed to ``build_parts``.
-
-    Raises:
-        ArgumentError: if loss_reduction is unknown.
-        ModelError: when a verb runs. A step is missing, or returns something else.
-
-    Source:
-        https://www.tensorflow.org/tutorials/distribute/custom_training
+        model_dir: Directory of the model's checkpoints, a string. NULL uses the directory of `config`, or else a
+            temporary directory. A relative path refers to the current working directory, even after [setwd()].
+        train_step: Function (`parts`, `features`, `labels`, `step`) that returns a named list with `loss`, a scalar,
+            and `train_op`, the return value of an optimizer's `apply_gradients()` or `minimize()`, or a list of
+            several. Without `train_op`, the `optimizer` that `build` or this function returned minimizes the loss over
+            all trainable variables. Further scalars become summaries for [TensorBoard][tensorboard]. `parts` is the
+            return value of `build`, `step` is the global step, and `features` and `labels` are the same as in
+            [estimator()].
+        eval_step: Function (`parts`, `features`, `labels`) that returns a named list with `loss` and further metrics.
+            Each metric has one of three forms: a tensor with a value for each example, whose mean over all rows is
+            reported, a scalar, which counts as the mean of its batch, or a metric of `tf$compat$v1$metrics`. NULL for a
+            model that is not evaluated.
+        predict_step: Function (`parts`, `features`) that returns a tensor or a named list of tensors, with a row for
+            each example. NULL for a model that does not predict.
+        params: List of values for `build`, which gets it unchanged.
     """
 
     build_parts: Annotated[Callable[..., Any], Fact.CODE]

@@ -50,6 +50,13 @@ class Strategy(Description):
 
 @dataclass(frozen=True)
 class DeviceStrategy(Strategy):
+    """Fields that several kinds share.
+
+    Args:
+        devices: NULL for all GPUs, or the CPU if there are none. Alternatively, a count, or a character vector or list
+            of names such as `"GPU:0"`. On a machine without GPUs, `devices = 2` means two logical CPU devices.
+    """
+
     devices: Annotated[
         Annotated[int, Ge(1), Le(1000)] | Annotated[tuple[Device, ...], Len(1)] | None,
         Expected('a count from 1 to 1000, names such as "GPU:0", or NULL', error="strategy"),

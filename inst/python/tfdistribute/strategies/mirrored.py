@@ -18,6 +18,18 @@ from tfdistribute.strategies.device_names import (
 
 @dataclass(frozen=True)
 class Mirrored(DeviceStrategy, kind="mirrored"):
+    """Train on several devices of one machine, with a copy of the model on each.
+
+    Args:
+        cross_device: How gradients are summed: `"auto"` (NCCL between GPUs, on one device if a CPU takes part),
+            `"nccl"` (GPUs only), `"hierarchical_copy"` (in groups of neighbors) or `"one_device"` (all on the first
+            device).
+        devices_per_replica: Devices that share one copy of the model, a count. `devices` is divided into groups of this
+            size. The model function places its parts with [pipeline()] or [logical_device()]. See
+            `vignette("models-in-parts")`. Without GPUs, `devices = NULL` then means one replica of as many logical
+            CPUs.
+    """
+
     # "auto": NCCL between GPUs; on one device if any is a CPU.
     cross_device: Literal["auto", "nccl", "hierarchical_copy", "one_device"] = "auto"
     # That share one copy of a model in parts; ``devices`` is a multiple of it.

@@ -22,6 +22,23 @@ _BYTES_PER_PACK = 2**20
 
 @dataclass(frozen=True)
 class MultiWorker(Strategy, kind="multi_worker"):
+    """Train synchronously on several workers, with a copy of the model on each.
+
+    Args:
+        communication: How workers sum their gradients: `"ring"` (through the network, CPUs or GPUs), `"nccl"` (GPUs),
+            `"shared_memory"` (CPUs of one machine with Linux), or `"auto"` (default) for shared memory if at most eight
+            workers can use it, and otherwise TensorFlow's choice.
+        timeout_s: Seconds to wait for a worker that does not answer, a positive number. NULL (default) uses the
+            cluster's timeout.
+        devices_per_replica: Devices of a worker that share one copy of the model, a count. The worker's GPUs are
+            divided into groups of this size. A worker without GPUs has one replica of as many logical CPUs. See
+            [strategy_mirrored()].
+        compression: `"bfloat16"` sends gradients through the network in 16 bits, which halves the bytes. Gradients then
+            have two to three significant digits, so results match a single process only to that precision. `"none"`
+            (default) sends gradients without compression. Gradients in shared memory and sums of fewer than 16,384
+            numbers are never compressed.
+    """
+
     rules: ClassVar[tuple[Never, ...]] = (
         Never(
             {

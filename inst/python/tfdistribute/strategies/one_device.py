@@ -15,6 +15,12 @@ from tfdistribute.strategies.device_names import (
 
 @dataclass(frozen=True)
 class OneDevice(Strategy, kind="one_device"):
+    """Train on one device.
+
+    Args:
+        device: Name of the device, a string such as `"GPU:0"`, `"/gpu:1"` or `"cpu:0"`.
+    """
+
     device: Device
 
     def __post_init__(self) -> None:

@@ -25,6 +25,15 @@ _MOST_STEPS = 100
 
 @dataclass(frozen=True)
 class Tpu(Strategy, kind="tpu"):
+    """Train on a TPU.
+
+    Args:
+        address: `"local"`, the TPU of this machine. The TPU of another machine is not supported, so run R on the
+            machine with the TPU.
+        steps_per_run: Steps on the TPU before control returns to the host, a count. `"auto"` uses the count of
+            [run_config()], or at most 100, so that checkpoints occur at their steps.
+    """
+
     address: Annotated[
         Text,
         Pattern(

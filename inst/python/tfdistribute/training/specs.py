@@ -21,7 +21,12 @@ _EVALUATES = MayDiffer("Evaluations do not change what is trained.")
 
 @dataclass(frozen=True)
 class TrainSpec(Description):
-    """The data and length of a training, which stops at the global step ``max_steps``, or at the end of the input."""
+    """The data and length of a training, which stops at the global step ``max_steps``, or at the end of the input.
+
+    Args:
+        max_steps: Global step at which training stops, a count. NULL (default) trains until the input ends.
+        hooks: [Hooks][hooks], such as [hook_early_stopping()], or TensorFlow's own hooks, one or a list.
+    """
 
     input: Input
     max_steps: Annotated[Count | None, MayDiffer(COMPARED_BY_LAST_STEP)] = None
@@ -38,10 +43,15 @@ class EvalSpec(Description):
     """Data, length and frequency of evaluations.
 
     Args:
-        steps: Batches of each evaluation; None for all rows.
-        exporters: tf.estimator.Exporter objects.
-        start_delay_secs: Seconds before the first evaluation (only in a cluster).
-        throttle_secs: Least number of seconds between two evaluations.
+        steps: Batches per evaluation, a count. NULL (default) evaluates all rows. (tfestimators silently stopped after
+            100 batches.)
+        name: A string that names the evaluation, or NULL.
+        hooks: [Hooks][hooks], such as [hook_early_stopping()], or TensorFlow's own hooks, one or a list.
+        exporters: `tf.estimator.Exporter` objects, one or a list.
+        start_delay_secs: Seconds before the first evaluation in a cluster, a count. Ignored without a cluster.
+        throttle_secs: Minimum seconds between evaluations, a count. Without a cluster, an evaluation follows a
+            checkpoint, so `run_config(save_checkpoints_steps =)` is also relevant, and the end of training is always
+            evaluated.
     """
 
     input: Input

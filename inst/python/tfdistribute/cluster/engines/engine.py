@@ -10,7 +10,14 @@ from tfdistribute.descriptions.constraints import Count, Fact, Ge, Le
 
 @dataclass(frozen=True, kw_only=True)
 class EngineCluster(HostsCluster):
-    """Processes of an engine; ``member`` is its word for one that trains or holds variables."""
+    """Processes of an engine; ``member`` is its word for one that trains or holds variables.
+
+    Args:
+        cpus_per_worker: CPUs that the processes in each daemon use, a count.
+        gpus_per_worker: GPUs that the processes in each daemon use, a count from 0.
+        workers: Processes that train, including the chief, a count of at most 1000. Each has its own actor. Two counts
+            such as `c(2, 4)` are the fewest and the most workers, see section Lost nodes. They require `ps = 0`.
+    """
 
     engine: ClassVar[str]
     member: ClassVar[str]

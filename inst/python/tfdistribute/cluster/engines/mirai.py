@@ -13,9 +13,10 @@ class MiraiCluster(EngineCluster, kind="mirai"):
     """Processes in the daemons of an R session, to which only the session can send the members.
 
     Args:
-        profile: The compute profile in which they are set; None for the session's current one.
-        address: Where the daemons reach this machine. The session knows it when the job starts.
-        exchange: Private directory in which the session reads which members to send, and says why it cannot.
+        ps: Parameter servers, a count of at most 1000. Each has its own daemon.
+        evaluator: Whether an additional process, in the daemon of the chief, evaluates checkpoints, TRUE or FALSE.
+        workers: Processes that train, including the chief, a count of at most 1000. Each has its own daemon.
+        profile: Compute profile, a string. NULL uses the current profile of mirai.
     """
 
     engine: ClassVar[str] = "mirai"

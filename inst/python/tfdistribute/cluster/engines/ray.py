@@ -19,7 +19,18 @@ _Address = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class RayCluster(EngineCluster, kind="ray"):
-    """Processes in actors of a placement group; Ray restarts those that are lost."""
+    """Processes in actors of a placement group; Ray restarts those that are lost.
+
+    Args:
+        ps: Parameter servers, a count of at most 1000. Each has its own actor.
+        evaluator: Whether an additional process, in the actor of the chief, evaluates checkpoints, TRUE or FALSE.
+        cpus_per_worker: CPUs of each actor, a count.
+        gpus_per_worker: GPUs of each actor, a count from 0.
+        address: Address of the Ray cluster, a string: `"auto"` if this machine is one of its nodes, `"host:port"` of
+            its head node, or `"ray://host:port"` for a Ray client.
+        placement: How Ray places the actors, a string: `"pack"` on few nodes, `"spread"` on many nodes, `"strict_pack"`
+            on exactly one node, or `"strict_spread"` with each on its own node.
+    """
 
     engine: ClassVar[str] = "Ray"
     member: ClassVar[str] = "actor"

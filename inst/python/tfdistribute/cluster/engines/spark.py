@@ -27,8 +27,16 @@ class SparkCluster(EngineCluster, kind="spark"):
     """Processes in the tasks of a barrier stage, which is submitted again when one of them is lost.
 
     Args:
-        sc: A SparkSession of pyspark, classic or of Spark Connect, which becomes its address; or an address of Spark
-            Connect, "sc://host:port". It may contain a secret.
+        ps: Parameter servers, a count of at most 1000. Each has its own task.
+        evaluator: Whether an additional process, in the task of the chief, evaluates checkpoints, TRUE or FALSE.
+        cpus_per_worker: CPUs of each task, a count. It must be spark.task.cpus of the connection.
+        gpus_per_worker: GPUs of each task, a count from 0. It must be spark.task.resource.gpu.amount of the connection.
+        workers: Processes that train, including the chief, a count of at most 1000. Each has its own task. Two counts
+            such as `c(2, 4)` are the fewest and the most workers, see section Lost executors. They require `ps = 0`.
+        sc: The connection to Spark: a connection of sparklyr to a Spark whose driver runs on this machine, a connection
+            of pysparklyr, such as one to Databricks Connect, a SparkSession of Python, or the address of a server of
+            Spark Connect, a string `"sc://host:port"`. The description contains the address of the connection, which
+            can be secret.
     """
 
     engine: ClassVar[str] = "Spark"

@@ -22,7 +22,14 @@ from tfdistribute.sharding import InputContext, RangePlan, Shard
 
 @dataclass(frozen=True, eq=False)
 class FileInput(RowInput):
-    """Rows of files; subclasses implement ``_open``, which returns a Source."""
+    """Rows of files; subclasses implement ``_open``, which returns a Source.
+
+    Args:
+        paths: Paths of files, strings, or patterns such as `"data/part-*.parquet"`. The paths are on this machine or in
+            a bucket, such as `"s3://bucket/data"`; see `vignette("model-dir-in-the-cloud")`. A directory stands for its
+            files in the order of their names, without files that begin with `.` or `_`.
+        features: Names of the columns to use as features, strings. NULL uses all columns except the response.
+    """
 
     paths: Annotated[tuple[Text, ...], Len(1), PLACE, Fact.PATH]
     features: Annotated[

@@ -25,6 +25,11 @@ class Generator(Input, kind="generator"):
     None after the last batch of the pass, or a mapping: ``columns`` (a list of the fields of Column, with the values
     themselves); ``problem``, ``remedy`` and ``argument`` if a batch is unusable; or ``interrupted`` if the user
     interrupted the function.
+
+    Args:
+        response: A string that names the column to learn. NULL without a response, as for predicting.
+        epochs: Passes over the data, a count. NULL repeats forever, for training with `steps`. Values other than 1
+            require that `fn` returns functions. Prediction uses one pass.
     """
 
     begin: Annotated[Callable[[], Any], Fact.INTERNAL]

@@ -48,6 +48,21 @@ _PARSING = re.compile(r"ParseExample|parse example", re.IGNORECASE)
 
 @dataclass(frozen=True, eq=False)
 class TFRecord(FileInput, kind="tfrecord"):
+    """Describe examples in TFRecord files.
+
+    Args:
+        paths: Paths, strings: the directory that [write_tfrecord()] wrote, files, or patterns such as
+            `"data/part-*.tfrecord"`. The paths are on this machine or in a bucket, such as `"s3://bucket/data"`; see
+            `vignette("model-dir-in-the-cloud")`.
+        columns: Columns of the messages, for files without an index: a named vector of dtypes, optionally with shapes,
+            such as `c(label = "int64", pixels = "float32[28, 28]", name = "string")`. The dtypes are float32, int64,
+            int32 and bool (stored as int64, passed to the model as int32) and string. Every message must have all
+            columns. [example_spec()] derives this argument from feature columns. NULL reads the index that
+            [write_tfrecord()] wrote.
+        verify: Whether the checksum of each record is compared with its content, TRUE or FALSE. A damaged record raises
+            `tfdistribute_input_error` with its file and number. With FALSE, it is read without a check.
+    """
+
     # dtypes by name, for files without an index, such as "float32[28, 28]".
     columns: dict[str, Annotated[str, _DTYPE]] = field(default_factory=dict[str, str])
     verify: bool = True

@@ -31,6 +31,12 @@ class Arrow(TableInput, kind="arrow"):
     """Tables in Arrow's file format, with or without an index of ``write_arrow``.
 
     Each record batch is a block, so the largest one determines memory use.
+
+    Args:
+        paths: Paths, strings: the directory that [write_arrow()] wrote, files, or patterns such as
+            `"data/part-*.arrow"`. The paths are on this machine or in a bucket, such as `"s3://bucket/data"`; see
+            `vignette("model-dir-in-the-cloud")`. A directory without an index stands for its files in the order of
+            their names, without files that begin with `.` or `_`.
     """
 
     def _open(self) -> Source:

@@ -32,6 +32,17 @@ class Csv(TableInput, kind="csv"):
 
     Types that ``types`` does not give are inferred by pyarrow from the first block of the first file that has rows. One
     pass over the files counts their records. It is repeated when a file has changed.
+
+    Args:
+        types: Types of columns: a named list or vector of `"float"`, `"integer"`, `"integer64"`, `"string"`,
+            `"logical"`, `"date"` or `"datetime"`. Other types are inferred from the first megabyte of the first file
+            with rows, and apply to all files.
+        on_bad_row: How to handle a row that has too many or too few fields, a value that does not fit its column's
+            type, a number beyond 3.4e38, an infinite response, text that is not UTF-8, or a missing value that `impute`
+            does not fill: `"error"` or `"skip"`. With `"skip"`, each verb parses all files one additional time, and
+            ends with a warning that contains the number of skipped rows.
+        na: Strings that represent a missing value, unless they are quoted.
+        delim: Character between fields, one ASCII character.
     """
 
     delim: Annotated[str, _DELIMITER] = ","

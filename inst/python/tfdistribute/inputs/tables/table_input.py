@@ -44,6 +44,20 @@ _FileColumns = Mapping[str, ColumnFacts | None]
 
 @dataclass(frozen=True, eq=False)
 class TableInput(FileInput):
+    """Fields that several kinds share.
+
+    Args:
+        types: Types of columns, instead of the types in the file: a named list or vector of `"float"`, `"integer"`,
+            `"integer64"`, `"string"`, `"logical"`, `"date"` or `"datetime"`.
+        impute: Replacement for missing values in features: a named list with a value per feature. NULL (default) makes
+            missing values an error, except for [tabular_regressor()] and [tabular_classifier()]. Missing responses are
+            always an error.
+        on_bad_row: How to handle a row with a value that does not fit its column's type, a number beyond 3.4e38, an
+            infinite response, or a missing value that `impute` does not fill: `"error"` or `"skip"`. With `"skip"`,
+            each verb reads all files one additional time, and ends with a warning that contains the number of skipped
+            rows.
+    """
+
     # They override the file's.
     types: dict[str, Type] = field(default_factory=dict[str, Type])
     # Replacements for missing values, by feature. Other features must have no missing values.

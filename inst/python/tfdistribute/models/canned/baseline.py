@@ -21,6 +21,12 @@ LEARNING_RATE = 0.3
 
 @dataclass(frozen=True)
 class Baseline(Canned):
+    """Fields that several kinds share.
+
+    Args:
+        optimizer: Optimizer of the weights: a name, a list or a function. See [optimizers].
+    """
+
     optimizer: Optimizer = FTRL
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:

@@ -23,6 +23,14 @@ from tfdistribute.models.labels import (
 
 @dataclass(frozen=True)
 class Classifier(Canned):
+    """Fields that several kinds share.
+
+    Args:
+        n_classes: Number of classes, a count of at least 2.
+        label_vocabulary: Names of the classes, strings, of which the last of two is the positive class (see
+            [estimators]). NULL uses a factor's levels, or else expects whole numbers from 0, or TRUE and FALSE.
+    """
+
     n_classes: Annotated[int, Ge(2)] = 2
     # None for a factor's levels, or for numbers from 0 to n_classes - 1.
     label_vocabulary: Annotated[Annotated[tuple[Text, ...], Len(1)] | None, Fact.NAME] = None

@@ -34,6 +34,20 @@ LINEAR_LEARNING_RATE = 0.005
 
 @dataclass(frozen=True)
 class Combined(Canned):
+    """Fields that several kinds share.
+
+    Args:
+        linear_feature_columns, dnn_feature_columns: Columns that each part reads, from [feature_columns()]. NULL omits
+            the part. In the deep part, categorical columns must be wrapped in [column_indicator()] or
+            [column_embedding()].
+        linear_optimizer, dnn_optimizer: Optimizer of each part: a name, a list or a function. See [optimizers].
+        dnn_hidden_units, dnn_activation_fn, dnn_dropout: These correspond to `hidden_units`, `activation_fn` and
+            `dropout` in [dnn_regressor()].
+        batch_norm: Whether the values of each hidden layer are normalized over the batch, TRUE or FALSE. Under a
+            strategy, each device normalizes over its own part of the batch.
+        linear_sparse_combiner: How several categories of one row are combined: `"sum"`, `"mean"` or `"sqrtn"`.
+    """
+
     linear_feature_columns: tuple[FeatureColumn, ...] = ()
     linear_optimizer: Optimizer = FTRL
     dnn_feature_columns: tuple[FeatureColumn, ...] = ()

@@ -41,7 +41,19 @@ Combiner = Literal["sum", "mean", "sqrtn"]
 
 @dataclass(frozen=True)
 class Canned(Model):
-    """A ready-made Estimator; classes for a verb have the names of TensorFlow's."""
+    """A ready-made Estimator; classes for a verb have the names of TensorFlow's.
+
+    Args:
+        weight_column: Feature that contains the weight of each row in the loss, a string. NULL for equal weights.
+        loss_reduction: `"sum_over_batch_size"` or `"sum"`. See [estimators].
+        warm_start_from: Initial weights of the first training: the path of a trained model's `model_dir`, of a
+            checkpoint or of an export, or an estimator. It can also be a list with one of these as
+            `ckpt_to_initialize_from`, and optionally `vars_to_warm_start` (regular expressions for variables) and
+            `var_name_to_prev_var_name` (a list of names in the checkpoint, named by this model's variables). NULL for
+            new variables. A model with a checkpoint continues from its checkpoint instead. Weights and vectors of a
+            vocabulary list follow their categories by name, and new categories begin with 0. Any other difference that
+            changes the meaning of a weight, such as another `center`, is an error.
+    """
 
     weight_column: Annotated[Text | None, Fact.NAME] = None
     loss_reduction: LossReduction = "sum_over_batch_size"
@@ -230,7 +242,16 @@ class Canned(Model):
 
 @dataclass(frozen=True)
 class Regressor(Canned):
-    """A model of numbers, which may learn the standardized response, and reports in the unit of the response."""
+    """A model of numbers, which may learn the standardized response, and reports in the unit of the response.
+
+    Args:
+        label_dimension: Numbers per row of the response, a count.
+        standardize_response: Whether the model learns the response minus its mean, divided by its standard deviation,
+            TRUE or FALSE. Losses, predictions, evaluations and `coef()` have the unit of the response. The first
+            training computes both numbers from its rows, which must be in memory, and `model_dir` keeps them. Such a
+            model reads the response in 64 bits, and others in 32. NULL standardizes if the first training has a formula
+            and rows in memory.
+    """
 
     label_dimension: Count = 1
     # None standardizes if the model in ``model_dir`` does.

@@ -26,6 +26,19 @@ from tfdistribute.models.optimizers import ADAGRAD, Optimizer
 
 @dataclass(frozen=True)
 class Deep(Canned):
+    """Fields that several kinds share.
+
+    Args:
+        hidden_units: Units of each hidden layer, counts: `c(64, 32)` makes two layers.
+        feature_columns: Columns that the model reads, from [feature_columns()].
+        optimizer: Optimizer of the weights: a name, a list or a function. See [optimizers].
+        activation_fn: Activation function of the hidden layers: a function of a tensor, or a name
+            ({activations}).
+        dropout: Share of units that each training step omits, a number below 1. NULL omits none.
+        batch_norm: Whether the values of each hidden layer are normalized over the batch, TRUE or FALSE. Under a
+            strategy, each device normalizes over its own part of the batch.
+    """
+
     hidden_units: Annotated[tuple[Count, ...], Len(1)] = ()
     feature_columns: tuple[FeatureColumn, ...] = ()
     optimizer: Optimizer = ADAGRAD

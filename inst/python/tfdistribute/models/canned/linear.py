@@ -18,6 +18,14 @@ LEARNING_RATE = 0.2
 
 @dataclass(frozen=True)
 class Linear(Canned):
+    """Fields that several kinds share.
+
+    Args:
+        feature_columns: Columns that the model reads, from [feature_columns()].
+        optimizer: Optimizer of the weights: a name, a list or a function. See [optimizers].
+        sparse_combiner: How several categories of one row are combined: `"sum"`, `"mean"` or `"sqrtn"`.
+    """
+
     feature_columns: tuple[FeatureColumn, ...] = ()
     optimizer: Optimizer = FTRL
     sparse_combiner: Combiner = "sum"

@@ -41,12 +41,26 @@ class Tabular(Canned):
     """A model that learns from rows in memory what the others are told.
 
     Args:
-        ensemble, learning_rate, batch_size, epochs: None for values that depend on the kind of the response and on the
-            rows. With ``epochs``, no rows are set apart for validation.
-        validation: Share of the rows that choose the end of the training.
-        time_limit_s: Seconds that the training should take at most, of which the choice of its end is a part; None for
-            no limit.
-        learned: What the first training learned, as ``Table.as_text()``; None before.
+        hidden_units: Units of each hidden layer, counts.
+        ensemble: Networks that train together and whose mean is the model, a count. NULL for 4 up to 4,000 rows, 2 up
+            to 10,000, and else 1.
+        dropout: Share of units that each training step omits at first, a number below 1. It falls to 0.
+        weight_decay: Factor by which weights shrink in a step, relative to the learning rate, a number.
+        learning_rate: Number at which the learning rate peaks. NULL for 0.2 (numbers) or 0.04 (classes), because
+            weights are divided by the root of the width of their layer.
+        batch_size: Rows of a step over all replicas, a count. NULL for 256, or 512 from 100,000 rows, or 1,024 from
+            200,000.
+        epochs: Epochs of the training, a count, without a validation. NULL for at most as many as read 1,048,576 rows,
+            but at most 256 and at least 16, of which the validation chooses the end.
+        validation: Share of the rows that choose the end, a number below 1. They depend on the `seed` of
+            [run_config()], and have the same share of each class. 0 trains to the end of the last cycle. To choose the
+            rows yourself, give them to [train()] as `validation`.
+        new_levels: How to read labels that the training lacked. `"warn"` counts them as missing, and each verb raises
+            one warning of class `tfdistribute_new_levels_warning`, which names them. `"ignore"` counts them as missing,
+            too. `"error"` rejects them.
+        time_limit_s: Seconds that the training should take, a number. It is compared with the time of the steps so far,
+            so the linear model takes all its steps in any case. With `epochs`, or without a validation, the time of
+            some steps determines how many steps of the `epochs` are trained. NULL sets no limit.
     """
 
     hidden_units: Annotated[tuple[Count, ...], Len(1)] = (128, 128, 128)
@@ -227,6 +241,19 @@ class Tabular(Canned):
 
 @dataclass(frozen=True)
 class TabularRegressor(Tabular, Regressor, kind="tabular_regressor"):
+    """Models that need nothing but data.
+
+    Args:
+        loss: `"squared_error"`, or `"poisson"` for counts: predictions are then positive, and the layers learn their
+            logarithm.
+        quantiles: Quantiles to predict in place of the mean, increasing numbers between 0 and 1, or NULL. Predictions
+            are then a list of vectors, with a number for each quantile, in order. `loss` is not used.
+        clip: Whether predictions are at least the least and at most the largest response of the training, TRUE or
+            FALSE. Layers are unreliable beyond the rows that they learned from. With FALSE, predictions may exceed the
+            responses, for example in a trend. The setting matters when the model predicts, so you can describe a
+            trained model again with another one.
+    """
+
     standardize_response: bool | None = True
     loss: Literal["squared_error", "poisson"] = "squared_error"
     quantiles: Annotated[

@@ -119,6 +119,18 @@ class Categorical(FeatureColumn):
 
 @dataclass(frozen=True)
 class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
+    """Categorical column with a list of categories.
+
+    Args:
+        vocabulary_list: The categories, in the order of their indices: strings or whole numbers without duplicates,
+            such as `levels(x)`. Without its name, the last argument is the vocabulary if it has at least two elements.
+        dtype: Type of the feature: `"string"`, `"int32"`, `"int64"` or a TensorFlow dtype. NULL uses the type of
+            `vocabulary_list`.
+        default_value: Index of the category that replaces unlisted values, a whole number from 0. With -1, such values
+            are ignored, as in TensorFlow by default. NULL (default) makes them an error. See "New values".
+        num_oov_buckets: Buckets for unlisted values, a count. Requires `default_value = NULL` or -1.
+    """
+
     structural: ClassVar[tuple[str, ...]] = ("vocabulary_list", "num_oov_buckets")
     rules: ClassVar[tuple[Never, ...]] = _unlisted_once(Annotated[int, Ge(0)])
 
@@ -194,6 +206,17 @@ class VocabularyList(Categorical, kind="categorical_with_vocabulary_list"):
 
 @dataclass(frozen=True)
 class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
+    """Categorical column with a file of categories.
+
+    Args:
+        vocabulary_file: Path of a text file that has one category per line.
+        vocabulary_size: Number of lines to use, a count. NULL uses all lines.
+        num_oov_buckets: Buckets for values that are not in the file, a count. Requires `default_value = NULL`.
+        default_value: Index of the category that replaces values that are not in the file, a whole number. With NULL,
+            such values are ignored.
+        dtype: Type of the feature: `"string"`, `"int32"`, `"int64"` or a TensorFlow dtype.
+    """
+
     structural: ClassVar[tuple[str, ...]] = (
         *("vocabulary_size", "num_oov_buckets", "default_value"),
         "vocabulary_file",
@@ -243,6 +266,13 @@ class VocabularyFile(Categorical, kind="categorical_with_vocabulary_file"):
 
 @dataclass(frozen=True)
 class HashBucket(Categorical, kind="categorical_with_hash_bucket"):
+    """Categorical column with hash buckets.
+
+    Args:
+        hash_bucket_size: Number of buckets, a count of at least 2.
+        dtype: Type of the feature: `"string"`, `"int32"`, `"int64"` or a TensorFlow dtype.
+    """
+
     structural: ClassVar[tuple[str, ...]] = ("hash_bucket_size",)
 
     hash_bucket_size: HashBuckets
@@ -263,6 +293,13 @@ class HashBucket(Categorical, kind="categorical_with_hash_bucket"):
 
 @dataclass(frozen=True)
 class Identity(Categorical, kind="categorical_with_identity"):
+    """Categorical column of numbered categories.
+
+    Args:
+        num_buckets: Number of categories, a count.
+        default_value: Category that replaces numbers out of range, a whole number. NULL makes such numbers an error.
+    """
+
     structural: ClassVar[tuple[str, ...]] = ("num_buckets",)
 
     num_buckets: Count

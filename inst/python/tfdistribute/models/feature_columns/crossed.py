@@ -21,6 +21,15 @@ from tfdistribute.models.feature_columns.description import (
 
 @dataclass(frozen=True)
 class Crossed(FeatureColumn, kind="crossed"):
+    """Categorical column of combined features.
+
+    Args:
+        keys: At least two names of features with strings or whole numbers, categorical columns or [column_bucketized()]
+            columns, as a character vector or a list.
+        hash_bucket_size: Number of buckets, a count of at least 2.
+        hash_key: A whole number that is the key of the hash function. NULL uses TensorFlow's default.
+    """
+
     is_categorical: ClassVar[bool] = True
     is_dense: ClassVar[bool] = False
     structural: ClassVar[tuple[str, ...]] = ("keys", "hash_bucket_size", "hash_key")

@@ -33,6 +33,13 @@ from tfdistribute.models.warm_start import checkpoint_checksum
 
 @dataclass(frozen=True)
 class WrapsCategories(FeatureColumn):
+    """Fields that several kinds share.
+
+    Args:
+        categorical_column: A categorical column, such as [column_categorical_with_vocabulary_list()]. Several columns
+            give several results.
+    """
+
     structural: ClassVar[tuple[str, ...]] = ("categorical_column",)
 
     categorical_column: FeatureColumn
@@ -57,6 +64,13 @@ class WrapsCategories(FeatureColumn):
 
 @dataclass(frozen=True)
 class Weighted(WrapsCategories, kind="categorical_weighted"):
+    """Categorical column with weights.
+
+    Args:
+        weight_feature_key: Name of the feature that holds the weights, a string.
+        dtype: Type of the weights: `"float32"`, `"float64"`, `"int32"`, `"int64"` or a TensorFlow dtype.
+    """
+
     is_categorical: ClassVar[bool] = True
     is_dense: ClassVar[bool] = False
     structural: ClassVar[tuple[str, ...]] = ("categorical_column", "weight_feature_key")
@@ -101,6 +115,23 @@ class Indicator(WrapsCategories, kind="indicator"):
 
 @dataclass(frozen=True)
 class Embedding(WrapsCategories, kind="embedding"):
+    """Embedding column: categories as learned vectors.
+
+    Args:
+        dimension: Length of the vectors, a count.
+        combiner: How several categories of one row are combined: `"mean"`, `"sqrtn"` or `"sum"`.
+        initializer: Initial values: NULL for a truncated normal distribution with standard deviation `1 /
+            sqrt(dimension)`, a name, a list such as `list("truncated_normal", stddev = 0.1)`, or a function of `shape`
+            and `dtype`. Names: {initializers}.
+        ckpt_to_load_from: Path of a checkpoint with trained vectors. Requires `tensor_name_in_ckpt`.
+        tensor_name_in_ckpt: Name of the vectors' variable in that checkpoint.
+        max_norm: A number that limits the norm of a vector. NULL sets no limit.
+        trainable: Whether training changes the vectors, TRUE or FALSE.
+        shared: A string that names the vectors. Columns of the same part of a model that have the same name share their
+            vectors. They must have the same categories and the same other arguments. With NULL, the column has its own
+            vectors.
+    """
+
     structural: ClassVar[tuple[str, ...]] = (
         "categorical_column",
         "dimension",

@@ -40,6 +40,20 @@ _PerNumber = Annotated[tuple[float, ...], Len(1)]
 
 @dataclass(frozen=True)
 class Numeric(FeatureColumn, kind="numeric"):
+    """Numeric column.
+
+    Args:
+        shape: Dimensions of one row's value, counts: `1` for a vector, `3` for a matrix with three columns.
+        default_value: Number (or numbers) for `tf.train.Example` messages without the feature, which [input_tfrecord()]
+            or an exported model reads. NULL makes such messages an error. For missing values in R data, see
+            [input_fn()].
+        dtype: Type of the numbers: `"float32"`, `"float64"`, `"int32"`, `"int64"` or a TensorFlow dtype such as
+            `tf$float32`.
+        normalizer_fn: Function of a tensor that returns a tensor, such as `function(x) tf$math$log(x)`, or NULL.
+        center, scale: Numbers that transform the column to `(x - center) / scale`, like [scale()]. Use one number for
+            all values, or one number per value of a row, or NULL. Not together with `normalizer_fn`.
+    """
+
     rules: ClassVar[tuple[Never, ...]] = tuple(
         Never(
             {"normalizer_fn": Given, name: Given},
@@ -156,6 +170,14 @@ class Numeric(FeatureColumn, kind="numeric"):
 
 @dataclass(frozen=True)
 class Bucketized(FeatureColumn, kind="bucketized"):
+    """Bucketized column: numbers as ranges.
+
+    Args:
+        source_column: A [column_numeric()] that contains one number per row. Several columns give several results.
+        boundaries: Bounds of the ranges, increasing numbers. `c(0, 10)` defines three ranges: below 0, from 0 to below
+            10, and from 10.
+    """
+
     # Layers can also read it directly.
     is_categorical: ClassVar[bool] = True
     structural: ClassVar[tuple[str, ...]] = ("source_column", "boundaries")

@@ -39,7 +39,11 @@ _KERAS_NAME = Pattern(
 
 @dataclass(frozen=True)
 class GlobalStepWaiter(Hook, kind="global_step_waiter"):
-    """Begin when other tasks have trained the model up to a step, for asynchronous training."""
+    """Begin when other tasks have trained the model up to a step, for asynchronous training.
+
+    Args:
+        wait_until_step: Global step at which this task starts, a count.
+    """
 
     trains_only: ClassVar[bool] = True
 
@@ -53,6 +57,13 @@ class GlobalStepWaiter(Hook, kind="global_step_waiter"):
 
 @dataclass(frozen=True)
 class StopAtStep(Hook, kind="stop_at_step"):
+    """Stop training at a step.
+
+    Args:
+        num_steps: Steps from the start of this training, a count.
+        last_step: Global step, a count. Exactly one of `num_steps` and `last_step` is required.
+    """
+
     trains_only: ClassVar[bool] = True
     may_end: ClassVar[bool] = True
     rules: ClassVar[tuple[Never, ...]] = exactly_one("num_steps", "last_step")
@@ -72,6 +83,22 @@ class EarlyStopping(Hook, kind="early_stopping"):
 
     TensorFlow's own hooks fetch a value per replica, which fails under MirroredStrategy. They reject seconds under
     every strategy, and add a variable to the checkpoint. This hook uses values that the training computes anyway.
+
+    Args:
+        monitor: Name of the metric, a string: `"loss"`, or a metric of evaluations such as `"accuracy"` or
+            `"average_loss"`.
+        patience_steps: Steps without an improvement after which training ends, a count.
+        min_delta: Smallest difference from the best value that counts as an improvement, a number of at least 0.
+        mode: `"min"` if lower is better, or `"max"` if higher is better. `"auto"` means `"max"` for names with the word
+            accuracy, auc, precision or recall, as in `"binary_accuracy"`, and otherwise `"min"`.
+        data: `"training"` for the mean loss of the training batches since the last check, or `"evaluation"` for metrics
+            of evaluations. `"auto"` means `"training"` for `"loss"`, and otherwise `"evaluation"`.
+        min_steps: Global step before which nothing is checked, a count.
+        every_n_steps, every_s: Steps (a count) or seconds between checks, not both. NULL checks each evaluation, and
+            the training loss ten times in `patience_steps`.
+        restore_best_weights: TRUE gives the model the weights and the global step of the best check if this hook ends
+            the training. The best check has the lowest mean loss up to its step, or the best evaluation of its
+            checkpoint. Each improvement writes a checkpoint. Not supported in a cluster.
     """
 
     trains_only: ClassVar[bool] = True

@@ -12,6 +12,12 @@ RECORD_EVERY_N_STEPS = 10
 
 @dataclass(frozen=True)
 class HistorySaver(Hook, kind="history_saver"):
+    """Record the loss at another interval.
+
+    Args:
+        every_n_steps: Steps between records, a count. The first and the last step are always recorded.
+    """
+
     may_differ: ClassVar[str | None] = RECORDS
 
     every_n_steps: Count = RECORD_EVERY_N_STEPS

@@ -30,6 +30,15 @@ class CheckpointSaver(Hook, kind="checkpoint_saver"):
     """Write checkpoints at an interval of its own.
 
     In the model's directory it replaces the checkpoints of the run configuration; elsewhere it adds checkpoints.
+
+    Args:
+        checkpoint_dir: Directory on this machine, a string. NULL uses the model's directory.
+        every_s: Seconds between checkpoints, a number.
+        every_n_steps: Steps between checkpoints, a count. Exactly one of `every_s` and `every_n_steps` is required.
+        saver: A Python `tf.compat.v1.train.Saver`. NULL saves all variables.
+        checkpoint_basename: First part of the file names, a string.
+        scaffold: A Python `tf.compat.v1.train.Scaffold` with the saver to use, or NULL. Not together with `saver`.
+        listeners: `tf.estimator.CheckpointSaverListener` objects, one or a list.
     """
 
     trains_only: ClassVar[bool] = True
@@ -74,6 +83,18 @@ class CheckpointSaver(Hook, kind="checkpoint_saver"):
 
 @dataclass(frozen=True)
 class SummarySaver(Hook, kind="summary_saver"):
+    """Write additional summaries for TensorBoard.
+
+    Args:
+        every_n_steps: Steps between summaries, a count.
+        every_s: Seconds between summaries, a number. Exactly one of `every_n_steps` and `every_s` is required.
+        output_dir: Directory on this machine, a string. NULL uses the model's directory.
+        summary_writer: A Python `SummaryWriter` to use instead of `output_dir`, or NULL.
+        scaffold: A Python `tf.compat.v1.train.Scaffold` whose summaries are written, or NULL.
+        summary_op: A summary tensor or its name, or several. NULL writes all summaries of the graph. Not together with
+            `scaffold`.
+    """
+
     may_differ: ClassVar[str | None] = RECORDS
     rules: ClassVar[tuple[Never, ...]] = (
         *exactly_one("every_n_steps", "every_s"),
@@ -101,6 +122,14 @@ class SummarySaver(Hook, kind="summary_saver"):
 
 @dataclass(frozen=True)
 class StepCounter(Hook, kind="step_counter"):
+    """Write additional records of the training speed for TensorBoard.
+
+    Args:
+        every_s: Seconds between records, a number.
+        output_dir: Directory on this machine, a string. NULL uses the model's directory.
+        summary_writer: A Python `SummaryWriter` to use instead of `output_dir`, or NULL.
+    """
+
     may_differ: ClassVar[str | None] = RECORDS
     rules: ClassVar[tuple[Never, ...]] = exactly_one("every_n_steps", "every_s")
 
@@ -120,7 +149,12 @@ class StepCounter(Hook, kind="step_counter"):
 
 @dataclass(frozen=True)
 class Profiler(Hook, kind="profiler"):
-    """Profile steps. Each task of a cluster writes to a directory of its own."""
+    """Profile steps. Each task of a cluster writes to a directory of its own.
+
+    Args:
+        steps: First and last step, two counts. `c(110, 120)` profiles 11 steps.
+        output_dir: Directory on this machine, a string. NULL uses the model's directory.
+    """
 
     trains_only: ClassVar[bool] = True
     may_differ: ClassVar[str | None] = RECORDS

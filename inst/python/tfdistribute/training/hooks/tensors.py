@@ -12,6 +12,17 @@ from tfdistribute.training.hooks.description import RECORDS, Hook, HookContext
 
 @dataclass(frozen=True)
 class LoggingTensor(Hook, kind="logging_tensor"):
+    """Show the values of tensors while a model trains.
+
+    Args:
+        tensors: Names of tensors or Python tensors: a character vector or a list, optionally with names to show. See
+            "Tensors by name" in [hooks].
+        every_n_steps: Steps between messages, a count. The first step is always shown.
+        every_s: Seconds between messages, a number. Not together with `every_n_steps`. Unless `at_end` is TRUE, one of
+            the two is required.
+        at_end: TRUE also shows the last step. Without an interval, only the last step is shown.
+    """
+
     may_differ: ClassVar[str | None] = RECORDS
     rules: ClassVar[tuple[Never, ...]] = (
         Never(
@@ -41,6 +52,14 @@ class LoggingTensor(Hook, kind="logging_tensor"):
 
 @dataclass(frozen=True)
 class NanTensor(Hook, kind="nan_tensor"):
+    """Stop training when a value is not a number.
+
+    Args:
+        loss_tensor: A string that names a tensor, or a Python tensor. `"loss"` is the training loss. See "Tensors by
+            name" in [hooks].
+        fail_on_nan_loss: TRUE to end with an error, FALSE to end without an error.
+    """
+
     trains_only: ClassVar[bool] = True
 
     loss_tensor: Any = "loss"
