@@ -50,7 +50,7 @@ check_count <- function(
   argument = rlang::caller_arg(value)
 ) {
   expected <- paste0("a whole number of at least ", minimum, or_null(null))
-  check_type(value, "integer", expected, null, argument, minimum = minimum)
+  check_value(value, "integer", expected, null, argument, minimum = minimum)
 }
 
 check_number <- function(
@@ -61,11 +61,11 @@ check_number <- function(
 ) {
   range <- if (is.finite(minimum)) paste(" of at least", minimum)
   expected <- paste0("a number", range, or_null(null))
-  check_type(value, "number", expected, null, argument, minimum = minimum)
+  check_value(value, "number", expected, null, argument, minimum = minimum)
 }
 
 # The value as a field of this type stores it. `...` are other entries of a field in R/schema.R.
-check_type <- function(value, type, expected, null, argument, ...) {
+check_value <- function(value, type, expected, null, argument, ...) {
   types <- c(if (null) "null", type)
   check_field(value, list(types = types, expected = expected, ...), argument)
 }
@@ -79,12 +79,12 @@ check_flag <- function(value, argument = rlang::caller_arg(value), auto = FALSE)
 
 check_string <- function(value, null = FALSE, argument = rlang::caller_arg(value)) {
   expected <- paste0("a non-empty string", or_null(null))
-  check_type(value, "string", expected, null, argument, filled = TRUE)
+  check_value(value, "string", expected, null, argument, filled = TRUE)
 }
 
 check_strings <- function(value, null = FALSE, argument = rlang::caller_arg(value)) {
   expected <- paste0("non-empty strings", or_null(null))
-  checked <- check_type(value, "strings", expected, null, argument, filled = TRUE)
+  checked <- check_value(value, "strings", expected, null, argument, filled = TRUE)
   if (!is.null(value) && length(checked) == 0) {
     abort_argument(value, expected, argument)
   } else {

@@ -62,7 +62,7 @@ estimator_spec <- function(
   spec <- list(
     mode = check_choice(mode, unlist(unclass(mode_keys()), use.names = FALSE)),
     predictions = check_predictions(predictions),
-    loss = check_type(loss, "python", "a tensor or NULL", TRUE, "loss"),
+    loss = check_value(loss, "python", "a tensor or NULL", TRUE, "loss"),
     train_op = train_op,
     eval_metric_ops = check_metrics(eval_metric_ops),
     training_hooks = check_hooks(training_hooks),

@@ -26,13 +26,17 @@ hook_history_saver <- function(
 #' [train()], [train_and_evaluate()], [evaluate()] and [predict()][predict.tfdistribute_estimator] show their progress
 #' unless `options(tfdistribute.progress = FALSE)` is set. With this hook, they always show it.
 #'
+#' @eval help_of("hook_progress_bar")
 #' @returns A description of class `tfdistribute_progress_bar_hook`.
 #' @references The function of the same name in tfestimators.
 #' @seealso [hooks]
 #' @examples
 #' hook_progress_bar()
 #' @export
-hook_progress_bar <- function(...) {
+hook_progress_bar <- function(
+  # Fields of hook$progress_bar
+  ...
+) {
   check_call(...)
   describe("hook", "progress_bar", as.list(environment()))
 }
@@ -42,13 +46,17 @@ hook_progress_bar <- function(...) {
 #' [train()], [train_and_evaluate()] and [launch()] with this hook open a page that shows losses and metrics while the
 #' model trains, as with `view = TRUE`. See [view_training()].
 #'
+#' @eval help_of("hook_view_metrics")
 #' @returns A description of class `tfdistribute_view_metrics_hook`.
 #' @references The function of the same name in tfestimators.
 #' @seealso [hooks]
 #' @examples
 #' hook_view_metrics()
 #' @export
-hook_view_metrics <- function(...) {
+hook_view_metrics <- function(
+  # Fields of hook$view_metrics
+  ...
+) {
   check_call(...)
   describe("hook", "view_metrics", as.list(environment()))
 }

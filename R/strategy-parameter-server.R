@@ -4,6 +4,7 @@
 #' waiting for each other. A lost worker does not delay the others, but no two trainings give the same result. The
 #' strategy requires a cluster with a chief and parameter servers (`ps`). See [run_config()].
 #'
+#' @eval help_of("strategy_parameter_server")
 #' @returns A description of class `tfdistribute_parameter_server_strategy`.
 #' @section Errors:
 #' * `tfdistribute_unsupported_error`, from a verb, without a cluster.
@@ -14,7 +15,10 @@
 #' @examples
 #' strategy_parameter_server()
 #' @export
-strategy_parameter_server <- function(...) {
+strategy_parameter_server <- function(
+  # Fields of strategy$parameter_server
+  ...
+) {
   check_call(...)
   describe("strategy", "parameter_server", as.list(environment()))
 }

@@ -9,6 +9,9 @@ printed <- system2("python", c(file.path(dirname(script), "schema.py"), "--help"
 field_help <- jsonlite::fromJSON(utils::tail(printed, 1), simplifyVector = FALSE)
 help_of <- function(...) {
   texts <- unlist(unname(field_help[c(...)]))
+  if (length(texts) == 0) {
+    return(character())
+  }
   texts <- texts[!duplicated(names(texts))]
   names <- tapply(names(texts), factor(texts, unique(texts)), paste, collapse = ",")
   paste("@param", names, unique(texts))
