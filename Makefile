@@ -46,7 +46,7 @@ format: environment ## Lay out R and Python code
 site: install ## Build the documentation site in .environment/site, offline
 	@tools/env Rscript tools/site.R
 
-docs: environment ## Write R/schema.R, arguments of new fields, man/ and NAMESPACE
+docs: environment ## Write R/schema.R, arguments of constructors, man/ and NAMESPACE
 	@tools/env python tools/schema.py
 	@tools/env Rscript tools/document.R .
 

@@ -21,7 +21,7 @@ class Ge(Limit):
 
 @dataclass(frozen=True)
 class Gt(Limit):
-    exclusiveMinimum: float  # noqa: N815 - a keyword of JSON Schema
+    exclusiveMinimum: float  # noqa: N815
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Not:
 
 @dataclass(frozen=True)
 class Pattern:
-    r"""Whole text, in regular expressions that Python, PCRE and JSON Schema share: no ``\d``, ``\s``, ``\w``.
+    r"""Whole text, in regular expressions without ``\d``, ``\s``, ``\w``.
 
     ``problem`` is the message for other text, with {argument} and {value}, and ``error`` its kind.
     """

@@ -1,7 +1,7 @@
 """Fields of descriptions: the annotations of dataclasses as JSON Schema, by which values are read and checked.
 
 A schema has keywords of JSON Schema for each option of a type, and ``$ref`` for a description, ``takes`` for a
-function and ``instance`` for any other class. R reads the same schemas, see ``schema``.
+function and ``instance`` for any other class. ``make docs`` writes what R checks from them.
 """
 
 import dataclasses
