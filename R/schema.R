@@ -47,6 +47,25 @@ declared$LocalCluster <- list(
   restarts = list(types = "integer", minimum = 0L, expected = "a whole number of at least 0"),
   network = list(types = "choice", choices = c("auto", "private", "open"), expected = "one of \"auto\", \"private\", \"open\"")
 )
+declared$HostsCluster <- list(
+  devices_per_worker = list(types = "integer", minimum = 1L, expected = "a whole number of at least 1"),
+  rscript = list(types = "string", filled = TRUE, expected = "a non-empty string"),
+  python = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
+  libraries = list(types = c("null", "strings"), filled = TRUE, expected = "non-empty strings or NULL"),
+  environment = list(types = c("null", "named"), items = list(types = "string"), expected = "strings in UTF-8 with different names or NULL", secret = TRUE),
+  lease_s = list(types = "number", minimum = 5L, expected = "a number of at least 5"),
+  start_timeout_s = list(types = "number", minimum = 1L, expected = "a number of at least 1"),
+  stall_timeout_s = list(types = "number", minimum = 1L, expected = "a number of at least 1"),
+  restarts = list(types = "integer", minimum = 0L, expected = "a whole number of at least 0")
+)
+declared$EngineCluster <- list(
+  workers = list(types = c("integer", "integers"), minimum = 1L, maximum = 1000L, expected = "one count, or the fewest and the most workers of at most 1000"),
+  cpus_per_worker = list(types = "integer", minimum = 1L, maximum = 10000L, expected = "a whole number from 1 to 10000"),
+  gpus_per_worker = list(types = "integer", minimum = 0L, maximum = 10000L, expected = "a whole number from 0 to 10000")
+)
+declared$SparkCluster <- list(
+  sc = list(types = "any", expected = "a function")
+)
 declared$ManagedCluster <- list(
   workers = list(types = "integer", minimum = 1L, maximum = 1000L, expected = "a whole number from 1 to 1000"),
   image = list(types = "string", filled = TRUE, expected = "a non-empty string"),
@@ -81,25 +100,6 @@ declared$VertexCluster <- list(
   accelerators = list(types = "integer", minimum = 1L, expected = "a whole number of at least 1"),
   network = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
   restarts = list(types = "boolean", expected = "TRUE or FALSE")
-)
-declared$HostsCluster <- list(
-  devices_per_worker = list(types = "integer", minimum = 1L, expected = "a whole number of at least 1"),
-  rscript = list(types = "string", filled = TRUE, expected = "a non-empty string"),
-  python = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
-  libraries = list(types = c("null", "strings"), filled = TRUE, expected = "non-empty strings or NULL"),
-  environment = list(types = c("null", "named"), items = list(types = "string"), expected = "strings in UTF-8 with different names or NULL", secret = TRUE),
-  lease_s = list(types = "number", minimum = 5L, expected = "a number of at least 5"),
-  start_timeout_s = list(types = "number", minimum = 1L, expected = "a number of at least 1"),
-  stall_timeout_s = list(types = "number", minimum = 1L, expected = "a number of at least 1"),
-  restarts = list(types = "integer", minimum = 0L, expected = "a whole number of at least 0")
-)
-declared$EngineCluster <- list(
-  workers = list(types = c("integer", "integers"), minimum = 1L, maximum = 1000L, expected = "one count, or the fewest and the most workers of at most 1000"),
-  cpus_per_worker = list(types = "integer", minimum = 1L, maximum = 10000L, expected = "a whole number from 1 to 10000"),
-  gpus_per_worker = list(types = "integer", minimum = 0L, maximum = 10000L, expected = "a whole number from 0 to 10000")
-)
-declared$SparkCluster <- list(
-  sc = list(types = "any", expected = "a function")
 )
 declared$SlurmCluster <- list(
   workers = list(types = "integer", minimum = 1L, maximum = 1000L, expected = "a whole number from 1 to 1000"),
@@ -198,9 +198,6 @@ declared$SessionRun <- list(
   after_run = list(types = c("null", "function"), takes = c("context", "values"), expected = "a function of (context, values) or NULL"),
   end = list(types = c("null", "function"), takes = "session", expected = "a function of (session) or NULL"),
   every_n_steps = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL")
-)
-declared$StepCost <- list(
-  seconds = list(types = c("null", "number"), expected = "a number or NULL")
 )
 declared$GlobalStepWaiter <- list(
   wait_until_step = list(types = "integer", minimum = 0L, expected = "a whole number of at least 0")
@@ -480,9 +477,9 @@ schema$strategy$parameter_server <- fields_of()
 schema$strategy$tpu <- fields_of("Tpu")
 schema$cluster$addresses <- fields_of("ClusterSpec")
 schema$cluster$local <- fields_of("StartedCluster", "LocalCluster")
+schema$cluster$spark <- fields_of("StartedCluster", "HostsCluster", "EngineCluster", "SparkCluster")
 schema$cluster$kubernetes <- fields_of("StartedCluster", "ManagedCluster", "KubernetesCluster")
 schema$cluster$vertex <- fields_of("StartedCluster", "ManagedCluster", "VertexCluster")
-schema$cluster$spark <- fields_of("StartedCluster", "HostsCluster", "EngineCluster", "SparkCluster")
 schema$cluster$slurm <- fields_of("StartedCluster", "HostsCluster", "SlurmCluster")
 schema$cluster$ray <- fields_of("StartedCluster", "HostsCluster", "EngineCluster", "RayCluster")
 schema$cluster$mirai <- fields_of("StartedCluster", "HostsCluster", "EngineCluster", "MiraiCluster")
@@ -495,7 +492,6 @@ schema$hook$summary_saver <- fields_of("SummarySaver")
 schema$hook$step_counter <- fields_of("StepCounter")
 schema$hook$profiler <- fields_of("Profiler")
 schema$hook$session_run <- fields_of("SessionRun")
-schema$hook$step_cost <- fields_of("StepCost")
 schema$hook$global_step_waiter <- fields_of("GlobalStepWaiter")
 schema$hook$stop_at_step <- fields_of("StopAtStep")
 schema$hook$early_stopping <- fields_of("EarlyStopping")
