@@ -36,7 +36,7 @@ row_weights <- function(x, object) {
   if (all(is.finite(weights) & weights >= 0) && any(weights > 0)) weights
 }
 
-fit_replacements <- function(input, known, weights) {
+fit_replacements <- function(input, known, weights = NULL) {
   own <- setdiff(names(input$computed), names(known))
   values <- lapply(rlang::set_names(own), function(name) replacement_from(input, name, weights))
   known <- utils::modifyList(known, lapply(Filter(Negate(is.null), values), plain_value))
