@@ -162,7 +162,12 @@ test_that("feature columns get levels, means and standard deviations from Spark"
   asked <- new.env()
   local_spark(asked)
   table <- data_frame_of_spark()
-  columns <- feature_columns(mpg ~ wt + hp + day + maker, table, standardize = TRUE)
+  columns <- feature_columns(
+    mpg ~ wt + hp + day + maker,
+    table,
+    standardize = TRUE,
+    new_levels = "error"
+  )
   expect_identical(asked$spark_summary$names, list("wt", "hp", "day", "maker"))
   expected <- feature_columns(
     column_numeric("wt", center = 3, scale = 2),

@@ -206,11 +206,10 @@ test_that("a linear model of computed terms has the predictions of lm()", {
     "no column `x`",
     class = "tfdistribute_input_error"
   )
-  expect_error(
+  expect_warning(
     predict(model, newdata = transform(new, cyl = 5)),
-    "`factor(cyl)` has the new label \"5\"",
-    fixed = TRUE,
-    class = "tfdistribute_input_error"
+    "`factor\\(cyl\\)` \"5\"",
+    class = "tfdistribute_new_levels_warning"
   )
 })
 
