@@ -212,7 +212,7 @@ new_in_memory_input <- function(
   names(columns) <- c(features, response)
   imputed <- check_impute(impute, data, columns[setdiff(names(columns), weights)], response)
   columns <- replace(columns, names(imputed$columns), imputed$columns)
-  filled <- if (keeps) features else c(names(imputed$values), names(imputed$computed))
+  filled <- if (keeps) features else union(names(imputed$values), names(imputed$computed))
   check_missing(data, columns, response, impute, c(filled, if (!is.matrix(data)) weights))
   source <- rlang::inject(new_description(
     "input",

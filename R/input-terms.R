@@ -258,7 +258,7 @@ with_known_terms <- function(input, known) {
     fields$data[[name]] <- values
   }
   input[names(fields)] <- fields
-  filled <- c(names(input$impute), names(input$computed))
+  filled <- union(names(input$impute), names(input$computed))
   filled <- if (input$keeps_missing) setdiff(names(input$columns), input$response) else filled
   check_missing(input$data, input$columns, input$response, input$impute, filled)
   input

@@ -10,8 +10,7 @@
 #' @param x Predictors: a data frame, or a matrix with column names. Numbers are standardized with their own mean and
 #'   standard deviation. A linear model also takes a sparse matrix of the package Matrix, or sparse columns as in
 #'   sparsevctrs, and standardizes neither. Factors and strings become indicators of all their labels, so dummy
-#'   variables are not needed. `predict()` raises an error for a label that was not in the training data. In a recipe,
-#'   `recipes::step_novel()` prepares for such labels.
+#'   variables are not needed. For `predict()`, a label that was not in the training data is missing, with a warning.
 #' @param y Outcome: numbers for regression (standardized while training), or a factor for classification.
 #' @param weights A weight for each row, numbers. Rows of weight 0 are left out. NULL for equal weights.
 #' @param hidden_units Units of the hidden layers, counts. `tfdistribute_mlp()` has one layer of 5 units by default,
@@ -279,30 +278,12 @@ predict.tfdistribute_fit <- function(object, new_data, type = NULL, ...) {
   type <- if (is.null(type)) types[[1]] else check_choice(type, types)
   new_data <- check_predictors(new_data, "new_data", object$sparse %||% character())
   check_complete(new_data[intersect(object$predictors, names(new_data))])
-  found <- rlang::try_fetch(
-    stats::predict(
-      restored_model(object),
-      input_fn(as.list(new_data), features = tidyselect::all_of(object$predictors)),
-      type = if (type == "numeric") "response" else type
-    ),
-    tfdistribute_input_error = abort_new_label
+  found <- stats::predict(
+    restored_model(object),
+    input_fn(as.list(new_data), features = tidyselect::all_of(object$predictors)),
+    type = if (type == "numeric") "response" else type
   )
   if (is.null(object$levels)) unname(found) * object$scale + object$center else found
-}
-
-# The columns of a fit have no arguments, so the remedy for columns of feature_columns() would not help.
-abort_new_label <- function(error) {
-  if (grepl("new label", error$problem, fixed = TRUE)) {
-    abort_tfdistribute(
-      "input",
-      problem = "{error$problem}",
-      remedy = "Correct or remove these rows, or train with step_novel(`{error$argument}`) in a recipe.",
-      argument = error$argument,
-      value = error$value,
-      call = error$call
-    )
-  }
-  rlang::zap()
 }
 
 # The model of a fit. The last model stays restored, because one fit often predicts several times, and tuning creates

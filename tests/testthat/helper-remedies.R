@@ -1,13 +1,13 @@
 # The code in remedies of errors, and the remedies in the sources.
 
 # Raise the error of `fails`, and type the code of its remedy: `typed` must contain it, and run. Both are evaluated in
-# one environment of their own, which sees only what is exported, and the values in `...`.
+# one environment of their own, which sees only what is exported, and the values in `...`. Python reads descriptions.
 tries <- function(fails, typed, ...) {
   env <- list2env(list(...), parent = globalenv())
   failing <- substitute(fails)
   error <- tryCatch(
     {
-      eval(failing, env)
+      read_by_python(eval(failing, env))
       NULL
     },
     error = identity
@@ -30,7 +30,7 @@ tries <- function(fails, typed, ...) {
   )
   result <- tryCatch(
     {
-      eval(substitute(typed), env)
+      read_by_python(eval(substitute(typed), env))
       NULL
     },
     error = conditionMessage
@@ -40,6 +40,35 @@ tries <- function(fails, typed, ...) {
 }
 
 tried_remedies <- new.env()
+
+# Let Python check a description, as the first verb that reads it does.
+read_by_python <- function(value) {
+  family <- sub("^tfdistribute_", "", utils::tail(class(value), 1))
+  if (family %in% names(description_classes)) {
+    backend()
+    reticulate::py_run_string(paste0(
+      "from tfdistribute.bridge import functions\n",
+      "from tfdistribute.training.specs import read_estimator\n",
+      sprintf("from tfdistribute.%s\n", description_classes[[family]]),
+      "def read_description(value: Family):\n",
+      "    if Family is dict: read_estimator(value)\n",
+      "functions.FUNCTIONS['read_description'] = read_description\n"
+    ))
+    withr::defer(reticulate::py_run_string("functions.FUNCTIONS.pop('read_description')"))
+    call_backend("read_description", value = value)
+  }
+}
+
+# Imports of Python's classes by family. An estimator contains its configuration.
+description_classes <- list(
+  strategy = "strategies import Strategy as Family",
+  cluster = "cluster.spec import Cluster as Family",
+  run_config = "run_config import RunSettings as Family",
+  hook = "training.hooks import Hook as Family",
+  feature_column = "models import FeatureColumn as Family",
+  input = "inputs import Input as Family",
+  estimator = "bridge.functions import Any; Family = dict"
+)
 
 # An environment in which tries() also sees `values`.
 with_values <- function(values) {

@@ -204,9 +204,9 @@ tries(
     predict(strict, new_word)
   },
   {
-    lenient <- linear_regressor(feature_columns(y ~ w, words, new_levels = "ignore"))
+    lenient <- linear_regressor(feature_columns(y ~ w, words, new_levels = "warn"))
     train(lenient, y ~ w, data = words, steps = 1)
-    predict(lenient, new_word)
+    suppressWarnings(predict(lenient, new_word))
     column <- column_categorical_with_vocabulary_list(
       "w",
       vocabulary_list = c("a", "b"),

@@ -9,7 +9,11 @@ tries(
   }
 )
 tries(
-  linear_classifier(column_numeric("x"), n_classes = 4, label_vocabulary = c("a", "b", "c")),
+  train(
+    linear_classifier(column_numeric("x"), n_classes = 4, label_vocabulary = c("a", "b", "c")),
+    y ~ x,
+    data = data.frame(x = 1, y = "a")
+  ),
   linear_classifier(column_numeric("x"), n_classes = 3, label_vocabulary = c("a", "b", "c"))
 )
 tries(
@@ -129,7 +133,11 @@ tries(
   linear_regressor(column_numeric("x"), model_dir = "b")
 )
 tries(
-  linear_classifier(column_numeric("x"), n_classes = 3, label_vocabulary = c("a", "b", "b")),
+  train(
+    linear_classifier(column_numeric("x"), n_classes = 3, label_vocabulary = c("a", "b", "b")),
+    y ~ x,
+    data = data.frame(x = 1, y = "a")
+  ),
   linear_classifier(column_numeric("x"), n_classes = 3, label_vocabulary = c("a", "b", "c"))
 )
 tries(

@@ -10,8 +10,9 @@ not_typed <- list(
     "Use confint() with lm() or glm()",
     "Leave it out, and call evaluate() after the training.",
     "Leave it out, or set `epochs` of the model",
-    "Leave it out, or give the model neither `epochs`",
+    "Leave it out, or train a new model, in another `model_dir`",
     "Call train() with the rows of the training",
+    "Turn it into numbers first",
     "Remove such rows, or give the model loss",
     "Train it on an input_fn() with columns",
     "Give a data frame or files that input_parquet(), input_arrow() or input_csv() reads",
@@ -51,14 +52,13 @@ not_typed <- list(
     "See `sinfo`",
     "check_cluster() shows"
   ),
-  "needs Spark" = c("Give the directory for the rows", "Leave out `{argument"),
+  "needs Spark" = "Give the directory for the rows",
   "needs mirai" = c(
     "Give the path of Python on the hosts of the daemons",
     "Set the daemons",
     "Use mirai::daemons"
   ),
   "needs recipes" = c(
-    "Correct or remove these rows, or train with step_novel",
     "Remove these rows, for example with step",
     "Remove these rows, or replace"
   ),

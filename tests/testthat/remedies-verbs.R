@@ -123,6 +123,18 @@ tries(
   tabular_regressor(epochs = 20, batch_size = 256)
 )
 tries(
+  train(tabular_regressor(), y ~ x, data = data[1, ]),
+  train(tabular_regressor(epochs = 20), y ~ x, data = data[1, ])
+)
+tries(
+  train(linear_classifier(column_numeric("x")), y ~ x, data = data.frame(x = 1:2, y = c(0.5, 1))),
+  train(
+    linear_classifier(column_numeric("x"), label_vocabulary = c("0.5", "1")),
+    factor(y) ~ x,
+    data = data.frame(x = 1:2, y = c(0.5, 1))
+  )
+)
+tries(
   train(tabular_regressor(), y ~ x, data = data, validation = 0.2),
   tabular_regressor(validation = 0.2)
 )

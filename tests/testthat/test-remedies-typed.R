@@ -4,7 +4,7 @@
 sys.source(test_path("remedies-not-typed.R"), environment())
 
 test_that("what errors of descriptions offer works", {
-  local_no_python()
+  skip_if_no_tensorflow("promise")
   for (table in c("clusters", "models", "inputs")) {
     sys.source(test_path(paste0("remedies-", table, ".R")), environment())
   }
