@@ -13,7 +13,6 @@ test_that("a tracker is a plain value that can be printed and changed", {
 test_that("an error in a tracker names the argument", {
   expect_snapshot(error = TRUE, {
     track_mlflow(experiment = 1)
-    track_mlflow(run_name = "a\nb")
     track_wandb(mode = "disabled")
     run_config(track = "mlflow")
   })
