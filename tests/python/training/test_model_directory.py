@@ -153,6 +153,7 @@ def test_data_without_a_formula_has_the_columns_of_the_training(
     ModelDirectory(str(tmp_path)).sign(STRUCTURE, InputFacts())
     assert trained_columns(str(tmp_path), "evaluate") == {
         "features": ["x"],
+        "kinds": {"x": "numbers"},
         "types": ["float"],
         "response": "log(y)",
         "weights": None,

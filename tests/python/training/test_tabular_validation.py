@@ -15,7 +15,7 @@ from support.tabular import judged
 from tfdistribute import engine
 from tfdistribute.errors import ArgumentError, InputError
 from tfdistribute.inputs import Input
-from tfdistribute.models.canned import tabular
+from tfdistribute.models.canned import table
 from tfdistribute.models.canned.table import Table
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate
@@ -76,7 +76,7 @@ def test_two_devices_choose_the_same_end_and_train_the_same_weights(
     tensorflow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Rounding grows with the steps and with the rate.
-    monkeypatch.setattr(tabular, "_MOST_EPOCHS", 30)
+    monkeypatch.setattr(table, "_MOST_EPOCHS", 30)
     found = []
     for name, config in (("one", SEED), ("two", settings("mirrored", seed=3))):
         history = train(
@@ -97,7 +97,7 @@ def test_two_devices_choose_the_same_end_and_train_the_same_weights(
 def test_a_model_that_chooses_no_end_takes_no_validation(
     tmp_path: Path, fields: dict[str, Any]
 ) -> None:
-    with pytest.raises(ArgumentError, match="but the model has `"):
+    with pytest.raises(ArgumentError, match="this is a model with `"):
         train(regressor(tmp_path, **fields), SEED, TRAINING, validation=VALIDATION)
 
 
