@@ -1,7 +1,6 @@
 # Errors of clusters, strategies, run configurations and scripts, each with the code of its remedy. They start no
 # Python.
 
-tries(address_cluster(), address_cluster(chief = "a:1", worker = "b:1"))
 tries(address_cluster(chief = "a:0"), address_cluster(chief = "host-a:2222"))
 tries(ssh_cluster(), ssh_cluster(c("node-a", "node-b")))
 tries(

@@ -150,7 +150,7 @@ def test_rows_of_spark_give_the_weights_and_metrics_of_the_same_rows_in_memory(
     found = evaluate(model(tmp_path / "spark"), SETTINGS, written)
     expected = evaluate(model(tmp_path / "memory"), SETTINGS, memory())
     assert found == pytest.approx(expected, rel=1e-5)
-    assert call("remove_spark_rows", {"paths": paths}) == {"value": None}
+    assert call("remove_spark_rows", {"paths": paths})["value"] is None
     assert list(staging.iterdir()) == []
 
 

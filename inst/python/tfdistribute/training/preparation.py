@@ -192,7 +192,8 @@ def training_here(
         check(prepared)
         history = prepared.new_history(training)
         source = prepared.continued(source, prepared.first_step)
-        stack.enter_context(tracked(model, settings, history))
+        if settings.track is not None:
+            stack.enter_context(tracked(model, settings, history))
         stack.enter_context(history.save())
         stack.enter_context(translate_errors(verb, model_dir))
         stop = stack.enter_context(finish_step_on_interrupt())

@@ -132,6 +132,10 @@ class Features:
         """Count the categories of each row, as an indicator column does."""
         program, ids = self.program, categories.ids
         if categories.has_none:
+            if program.is_portable:
+                # ONNX counts negative positions from the end, and leaves out those that are too large.
+                is_none = program.op("equal", ids, 0)
+                ids = program.op("where", is_none, categories.size + 1, ids)
             ids = program.op("subtract", ids, 1)
         return program.op("sum", program.op("one_hot", ids, categories.size), axis=-2)
 
