@@ -98,8 +98,8 @@ def _import_tensorflow() -> Any:
 
 
 def _quiet_start() -> contextlib.AbstractContextManager[None]:
-    is_quiet = os.environ["TF_CPP_MIN_LOG_LEVEL"] not in ("0", "1")
-    return start_messages.hidden() if is_quiet else contextlib.nullcontext()
+    shows_all = os.environ["TF_CPP_MIN_LOG_LEVEL"] == "0"
+    return contextlib.nullcontext() if shows_all else start_messages.hidden()
 
 
 @contextlib.contextmanager

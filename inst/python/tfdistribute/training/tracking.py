@@ -32,9 +32,11 @@ _LEFT_OUT = Exceptions(left_out=(FeatureColumn, Tracker))
 def tracked(
     model: Model, settings: RunSettings, history: History, is_chief: bool = True
 ) -> Iterator[None]:
-    """Log the history of a training that has a tracker in the block; BackendError or RunConfigError if no run can be opened."""
+    """Log the history of the training in the block; BackendError or RunConfigError if no run can be opened."""
     tracker, state = settings.track, "failed"
-    assert tracker is not None
+    if tracker is None:
+        yield
+        return
     run = _open(tracker, model, settings, history.global_batch_size)
 
     def log(step: int, values: Mapping[str, float]) -> None:

@@ -361,6 +361,7 @@ def test_a_code_without_a_value_is_refused_with_its_row(tmp_path: Path, tensorfl
         batches(source, "predict")
 
 
+@pytest.mark.slow
 def test_other_strings_behind_the_same_codes_are_other_data(tmp_path: Path):
     path = str(tmp_path / "data")
 
