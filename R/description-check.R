@@ -70,39 +70,47 @@ fit_type <- list(
   strings = function(value, field, argument) {
     fit_strings(without_list(value, is.character), field, argument)
   },
-  choice = function(value, field, ...) {
-    # All choices are also the default of an argument, of which the first applies.
-    if (identical(value, field$choices) || rlang::is_string(value, field$choices)) {
-      value[[1]]
-    } else {
-      misfit
-    }
-  },
+  choice = function(...) fit_choice(...),
   description = function(value, field, ...) if (is_member(value, field$family)) value else misfit,
   python = function(value, ...) if (is_python_object(value)) value else misfit,
-  `function` = function(value, field, argument) {
-    if (is_python_object(value) || (is.function(value) && is.null(field$takes))) {
-      value
-    } else if (is.function(value)) {
-      check_callback(value, field$takes, argument, field$remedy)
-    } else {
-      misfit
-    }
-  },
-  # One value, or a list.
-  list = function(value, field, argument) {
-    is_list <- is.null(value) || (is.list(value) && !is.object(value))
-    fit_items(if (is_list) unname(as.list(value)) else list(value), field, argument)
-  },
-  # A named list, which is a dictionary in Python. One of text can be given as a vector.
-  named = function(value, field, argument) {
-    if (length(value) == 0 && !is.object(value)) {
-      return(list())
-    }
-    values <- if (is.character(value)) as.list(value) else value
-    if (is.list(values) && has_own_names(values)) fit_items(values, field, argument) else misfit
-  }
+  `function` = function(...) fit_function(...),
+  list = function(...) fit_list(...),
+  named = function(...) fit_named(...)
 )
+
+fit_choice <- function(value, field, ...) {
+  # All choices are also the default of an argument, of which the first applies.
+  if (identical(value, field$choices) || rlang::is_string(value, field$choices)) {
+    value[[1]]
+  } else {
+    misfit
+  }
+}
+
+fit_function <- function(value, field, argument) {
+  if (is_python_object(value) || (is.function(value) && is.null(field$takes))) {
+    value
+  } else if (is.function(value)) {
+    check_callback(value, field$takes, argument, field$remedy)
+  } else {
+    misfit
+  }
+}
+
+# One value, or a list.
+fit_list <- function(value, field, argument) {
+  is_list <- is.null(value) || (is.list(value) && !is.object(value))
+  fit_items(if (is_list) unname(as.list(value)) else list(value), field, argument)
+}
+
+# A named list, which is a dictionary in Python. One of text can be given as a vector.
+fit_named <- function(value, field, argument) {
+  if (length(value) == 0 && !is.object(value)) {
+    return(list())
+  }
+  values <- if (is.character(value)) as.list(value) else value
+  if (is.list(values) && has_own_names(values)) fit_items(values, field, argument) else misfit
+}
 
 fit_integers <- function(value, field) {
   if (is_whole(value) && is_within(value, field)) as.integer(value) else misfit

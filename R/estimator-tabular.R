@@ -8,8 +8,8 @@
 #' levels. Dates become numbers and the phases of the week and the year, and times also the phase of the day.
 #' A missing number counts as the median and sets an indicator. A missing label sets none of the indicators. Empty
 #' strings are missing labels, and `"NA"` is a label. A number further than 10,000 interquartile ranges from the median
-#' counts as that far. The first training learns medians, scales, levels and the scale of the response from its rows, and
-#' `model_dir` keeps them.
+#' counts as that far. The first training learns medians, scales, levels and the scale of the response from its rows,
+#' and `model_dir` keeps them.
 #' @section Weights:
 #' A row of weight 0 (see [input_transform]) is no row for the model. Medians, scales, the scale of the response and the
 #' losses of the validation part are weighted, as if each row were repeated by its weight. The length of the training

@@ -20,9 +20,9 @@
 #' @param standardize With a formula and data, TRUE transforms each numeric column to `(x - mean(x)) / sd(x)`, with the
 #'   mean and the standard deviation of this data.
 #' @param new_levels With a formula and data, how to handle levels and strings that do not occur in this data. With
-#'   `"warn"` (default), they belong to no category, so that the indicators are zeros, and each verb raises one warning of
-#'   class `tfdistribute_new_levels_warning`, which names them. `"ignore"` omits the warning. With `"error"`, they are an
-#'   error, as in [predict.lm()].
+#'   `"warn"` (default), they belong to no category, so that the indicators are zeros, and each verb raises one warning
+#'   of class `tfdistribute_new_levels_warning`, which names them. `"ignore"` omits the warning. With `"error"`, they
+#'   are an error, as in [predict.lm()].
 #' @returns A list of class `tfdistribute_feature_columns`.
 #' @section From data:
 #' `feature_columns(y ~ ., data)` creates a column for each feature of the formula: [column_numeric()] for numbers and

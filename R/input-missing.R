@@ -69,7 +69,8 @@ keeps_missing <- function(impute) {
 # the code of Namibia.
 missing_label <- ""
 
-# A feature whose missing values are NaN or `missing_label`. TRUE and FALSE are labels, because they may also be missing.
+# A feature whose missing values are NaN or `missing_label`. TRUE and FALSE are labels, because they may also be
+# missing.
 with_missing <- function(values) {
   if (is.logical(values)) {
     values <- factor(values, c(FALSE, TRUE))

@@ -31,18 +31,20 @@
 #' @section Types of predictions:
 #' | `type` | Regressors | Classifiers |
 #' |---|---|---|
-#' | `"response"` | numbers, or a matrix if the response has several columns | as `glm()`: probabilities of the second of two classes, or a matrix of more classes |
-#' | `"link"` | the same, but the logarithm with `loss = "poisson"` | logits of the second of two classes, or a matrix of more classes |
+#' | `"response"` | numbers, or a matrix if the response has several columns | as `glm()`: probabilities of the second
+#' of two classes, or a matrix of more classes |
+#' | `"link"` | the same, but the logarithm with `loss = "poisson"` | logits of the second of two classes, or a matrix
+#' of more classes |
 #' | `"class"` | | a factor with the classes as levels, in the order of [summary()][summary.tfdistribute_estimator] |
 #' | `"prob"` | | a tibble with a column for each class |
 #' | `"quantile"` | a matrix with a column for each of the model's `quantiles`, which have no other type | |
 #'
 #' All numbers are in the unit of the response.
-#' @returns With `type`, see "Types of predictions". Otherwise a tibble that has one column per output. An output with one value per row is a vector (`predictions` of a
-#'   regressor with one response, `logits` and `logistic` of a binary classifier), any other a list of vectors
-#'   (`probabilities`, which have the names of the classes). `class_ids` are integers from 0. `classes` are strings, or
-#'   numbers if a tabular model learned numbers. Data in memory without rows gives the same columns without rows. A
-#'   Spark DataFrame gives a Spark DataFrame.
+#' @returns With `type`, see "Types of predictions". Otherwise a tibble that has one column per output. An output with
+#'   one value per row is a vector (`predictions` of a regressor with one response, `logits` and `logistic` of a binary
+#'   classifier), any other a list of vectors (`probabilities`, which have the names of the classes). `class_ids` are
+#'   integers from 0. `classes` are strings, or numbers if a tabular model learned numbers. Data in memory without rows
+#'   gives the same columns without rows. A Spark DataFrame gives a Spark DataFrame.
 #' @section Errors:
 #' * `tfdistribute_model_directory_error` if the model has not been trained.
 #' * `tfdistribute_argument_error` if the model has none of `predict_keys`, or lacks the `type`.
@@ -94,18 +96,14 @@ predict.tfdistribute_estimator <- function(
   )
   as_iterable <- check_flag(as_iterable)
   simplify <- check_flag(simplify)
+  # The default names the outputs of canned models, and models with other outputs must not fail because of it.
+  keys <- if (!missing(predict_keys)) predict_keys
   if (is_spark_table(input_fn)) {
     iterable <- if (as_iterable) TRUE
     check_not_in_spark(hooks = hooks, as_iterable = iterable, cluster = cluster, type = type)
-    keys <- if (!missing(predict_keys)) predict_keys
     return(predict_in_spark(object, input_fn, checkpoint_path, keys))
   }
-  # The default names the outputs of canned models, and models with other outputs must not fail because of it.
-  asked <- if (!missing(predict_keys)) check_strings(predict_keys, null = TRUE)
-  if (!is.null(check_type(type, object))) {
-    check_without_type(predict_keys = asked, as_iterable = if (as_iterable) TRUE)
-    asked <- prediction_types(object)[[type]]
-  }
+  asked <- asked_outputs(keys, type, object, as_iterable)
   arguments <- list(
     object = object,
     input = input_of_verb(input_fn, object, "predict", ..., rows = rows),
@@ -114,14 +112,7 @@ predict.tfdistribute_estimator <- function(
     predict_keys = asked,
     hidden_keys = if (is.null(asked)) hidden_outputs
   )
-  answer <- if (is.null(cluster) || isTRUE(source_of(arguments$input)$rows == 0)) {
-    # The user's loop calls a function that returns batches.
-    show <- !as_iterable && shows_progress(arguments$hooks)
-    rlang::inject(read_here("predict", !!!arguments, by_batch = as_iterable, show = show))
-  } else {
-    check_not_iterable(as_iterable)
-    rlang::inject(read_by_job(cluster, "predict", !!!arguments))
-  }
+  answer <- perform_prediction(arguments, cluster, as_iterable)
   # Read only if there are classes.
   delayedAssign("classes", classes_of_model(object$model_dir))
   if (as_iterable) {
@@ -132,6 +123,27 @@ predict.tfdistribute_estimator <- function(
   }
   predictions <- prediction_tibble(answer, classes)
   if (simplify) predictions else rows_of(predictions)
+}
+
+# The names of the outputs that a call needs; NULL for those of the model.
+asked_outputs <- function(predict_keys, type, object, as_iterable) {
+  asked <- check_strings(predict_keys, null = TRUE)
+  if (is.null(check_type(type, object))) {
+    return(asked)
+  }
+  check_without_type(predict_keys = asked, as_iterable = if (as_iterable) TRUE)
+  prediction_types(object)[[type]]
+}
+
+perform_prediction <- function(arguments, cluster, as_iterable) {
+  if (is.null(cluster) || isTRUE(source_of(arguments$input)$rows == 0)) {
+    # The user's loop calls a function that returns batches.
+    show <- !as_iterable && shows_progress(arguments$hooks)
+    rlang::inject(read_here("predict", !!!arguments, by_batch = as_iterable, show = show))
+  } else {
+    check_not_iterable(as_iterable)
+    rlang::inject(read_by_job(cluster, "predict", !!!arguments))
+  }
 }
 
 check_not_in_spark <- function(...) {

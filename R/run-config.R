@@ -66,10 +66,10 @@
 #' tensors that hooks read by name come from the first micro-batch. Other scalar summaries than the loss are the mean
 #' over the micro-batches.
 #'
-#' Everything else that changes a variable, such as a counter or a moving average of the model's own, runs once per step.
-#' If it depends on the rows, its value is computed from the whole batch, which takes a forward pass more and the memory
-#' of this pass. A variable with `aggregation = tf$VariableAggregation$MEAN` (or `SUM`) gets the mean (or sum) of the
-#' micro-batches' values instead.
+#' Everything else that changes a variable, such as a counter or a moving average of the model's own, runs once per
+#' step. If it depends on the rows, its value is computed from the whole batch, which takes a forward pass more and the
+#' memory of this pass. A variable with `aggregation = tf$VariableAggregation$MEAN` (or `SUM`) gets the mean (or sum) of
+#' the micro-batches' values instead.
 #'
 #' Micro-batches do not work with [strategy_parameter_server()], which has no step on the whole batch, with losses that
 #' are sums (except in canned models), or with existing Estimators. They also do not work with models that exchange

@@ -29,8 +29,9 @@ train_spec <- function(
   rows <- data_by_position()
   check_call(..., .also = if (!missing(input_fn)) row_arguments(input_fn))
   hooks <- check_hooks(hooks)
-  input <- input_of_spec(input_fn, ..., rows = rows, repeats = !is.null(max_steps))
-  arguments <- as.list(environment())
+  repeats <- !is.null(max_steps)
+  input <- list(input = input_of_spec(input_fn, ..., rows = rows, repeats = repeats))
+  arguments <- c(input, as.list(environment()))
   fields <- check_fields(schema$train_spec, arguments)
   structure(fields, class = "tfdistribute_train_spec")
 }
@@ -51,8 +52,8 @@ eval_spec <- function(
   rows <- data_by_position()
   check_call(..., .also = if (!missing(input_fn)) row_arguments(input_fn))
   hooks <- check_hooks(hooks)
-  input <- input_of_spec(input_fn, ..., rows = rows)
-  arguments <- as.list(environment())
+  input <- list(input = input_of_spec(input_fn, ..., rows = rows))
+  arguments <- c(input, as.list(environment()))
   fields <- check_fields(schema$eval_spec, arguments)
   structure(fields, class = "tfdistribute_eval_spec")
 }

@@ -114,10 +114,12 @@ start_tensorboard <- function(arguments) {
     output <- readLines(log, warn = FALSE)
     url <- regmatches(output, regexpr("https?://[^ ]+", output))
     if (length(url) == 0 && !is_alive) {
-      last <- paste(utils::tail(output[nzchar(output)], 3), collapse = " ")
       abort_tfdistribute(
         "backend",
-        problem = "TensorBoard ended with status {process$get_exit_status()}: {last}",
+        problem = c(
+          "TensorBoard ended with status {process$get_exit_status()}: ",
+          "{paste(utils::tail(output[nzchar(output)], 3), collapse = ' ')}"
+        ),
         remedy = "See tfdistribute_sitrep(), and give another `port` if this one is taken."
       )
     }

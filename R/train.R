@@ -24,8 +24,8 @@
 #'
 #' @param object An estimator, such as a [dnn_regressor()].
 #' @param input_fn Data to train on: an [input_fn()], a function that returns a `tf.data.Dataset`, or a formula such as
-#'   `y ~ x`, followed by a data frame, as in [lm()], or with a data frame as `data`. A Spark DataFrame is data, too, as described in
-#'   "Spark DataFrames" of [input_fn()]. `model_dir` keeps the names of these columns, so
+#'   `y ~ x`, followed by a data frame, as in [lm()], or with a data frame as `data`. A Spark DataFrame is data, too, as
+#'   described in "Spark DataFrames" of [input_fn()]. `model_dir` keeps the names of these columns, so
 #'   that [evaluate()] and [predict()][predict.tfdistribute_estimator] accept a data frame alone.
 #' @param steps Steps to train, a count. NULL trains until the input ends. With `steps` or `max_steps`, a data frame is
 #'   read again until they are done, unless the call has `epochs`.
@@ -35,8 +35,8 @@
 #' @param view Whether losses and metrics are shown while the model trains, TRUE or FALSE. `"auto"` shows them if this
 #'   session is interactive and has a Viewer, as in RStudio. See [view_training()].
 #' @param wait FALSE to train in separate processes and return once they have started. These are the processes of the
-#'   cluster, as in [launch()], or one process on this machine without a cluster and a strategy. This session chooses the
-#'   end of a tabular model's first training before, which takes most of the time, unless the model has `epochs`.
+#'   cluster, as in [launch()], or one process on this machine without a cluster and a strategy. This session chooses
+#'   the end of a tabular model's first training before, which takes most of the time, unless the model has `epochs`.
 #' @param cluster The processes that train together, such as a [local_cluster()], in place of the cluster in the
 #'   estimator's [run_config()]. NULL trains in this process.
 #' @param strategy A strategy such as [strategy_mirrored()], in place of the strategy in the [run_config()]. With NULL,

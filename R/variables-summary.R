@@ -86,8 +86,8 @@ format.tfdistribute_model_summary <- function(x, ...) {
       )
     },
     if (length(x$limits) > 0) {
-      bounds <- vapply(x$limits, format_number, "")
-      interpolate("  predictions: {bounds[[1]]} to {bounds[[2]]}, the responses of the training")
+      bounds <- paste(vapply(x$limits, format_number, ""), collapse = " to ")
+      paste0("  predictions: ", bounds, ", the responses of the training")
     },
     if (length(x$classes) > 0) {
       positive <- if (length(x$classes) == 2) paste0(" (positive: ", x$classes[[2]], ")")

@@ -57,8 +57,8 @@ def test_the_rate_and_the_regularization_begin_anew(tensorflow: Any) -> None:
 def test_the_next_training_takes_the_epochs_that_the_model_has_now() -> None:
     for first in (table_of(steps=300, end=20), table_of(steps=200, end=200, is_linear=True)):
         second = completed(first, epochs=5)
-        assert second.begin == first.end is not None
-        assert second.end == first.end + 5 * OF_EPOCH
+        assert first.end is not None
+        assert (second.begin, second.end) == (first.end, first.end + 5 * OF_EPOCH)
         assert second.steps == 5 * OF_EPOCH
     linear = completed(table_of(steps=200, end=200, is_linear=True))
     steps = engine.tabular.linear_steps(OF_EPOCH * 256)
