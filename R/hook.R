@@ -140,3 +140,107 @@ shows_page <- function(view, hooks) {
   has_viewer <- rlang::is_interactive() && !is.null(getOption("viewer"))
   asked || isTRUE(view) || (identical(view, "auto") && has_viewer)
 }
+
+# Hooks that control the steps at which training begins and ends.
+
+#' Stop training at a step
+#'
+#' Ends [train()] or [train_and_evaluate()] after a number of steps, with a checkpoint, even if the input repeats
+#' forever. `history$stopped_by` records it. [train()] also has `steps` and `max_steps`.
+#'
+#' @eval help_of("hook_stop_at_step")
+#' @returns A description of class `tfdistribute_stop_at_step_hook`.
+#' @section Errors: `tfdistribute_argument_error` if an argument is not a count, not exactly one of them is set, or a
+#'   verb that does not train gets the hook.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/StopAtStepHook>
+#' @seealso [hooks]
+#' @examples
+#' hook_stop_at_step(num_steps = 100)
+#' @export
+hook_stop_at_step <- function(
+  # Fields of hook$stop_at_step
+  num_steps = NULL,
+  last_step = NULL,
+  ...
+) {
+  check_call(...)
+  describe("hook", "stop_at_step", as.list(environment()))
+}
+
+#' Wait for other tasks to train the model to a step
+#'
+#' Delays this task in asynchronous training, so that workers start one after another. If no other task trains the
+#' model, the hook fails immediately instead of waiting forever. In a cluster, it waits for at most ten minutes without
+#' a step, and then raises an error.
+#'
+#' @eval help_of("hook_global_step_waiter")
+#' @returns A description of class `tfdistribute_global_step_waiter_hook`.
+#' @section Errors:
+#' * `tfdistribute_argument_error` if `wait_until_step` is not a count, or a verb that does not train gets the hook.
+#' * `tfdistribute_training_error`, while training, if the model does not reach the step.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/GlobalStepWaiterHook>
+#' @seealso [hooks]
+#' @examples
+#' hook_global_step_waiter(500)
+#' @export
+hook_global_step_waiter <- function(
+  # Fields of hook$global_step_waiter
+  wait_until_step,
+  ...
+) {
+  check_call(...)
+  describe("hook", "global_step_waiter", as.list(environment()))
+}
+
+#' Stop training when a metric stops improving
+#'
+#' Checks a metric regularly, and ends training when its best value is `patience_steps` steps old. Training ends with a
+#' checkpoint, and `history$stopped_by` contains the best value and its step. The model keeps the weights of the last
+#' step or, with `restore_best_weights = TRUE`, the weights of the best step.
+#'
+#' The hook works under every strategy of one machine, by steps and by seconds, and adds nothing to the checkpoint.
+#' (TensorFlow's `stop_if_no_decrease_hook()` fails under a mirrored strategy and does not support seconds.) In a
+#' cluster, only the training loss at given steps is the same in all processes. Therefore the hook supports only this
+#' metric in a cluster, and does not support parameter servers.
+#'
+#' A metric of evaluations requires [train_and_evaluate()] with frequent evaluations. They follow each checkpoint (see
+#' `save_checkpoints_steps` of [run_config()]), but not within `throttle_secs` of [eval_spec()], which is ten minutes by
+#' default. If evaluations may be too rare for `patience_steps`, a note at the start of the training reports it.
+#'
+#' @eval help_of("hook_early_stopping")
+#' @returns A description of class `tfdistribute_early_stopping_hook`.
+#' @section Errors:
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range, [train()] gets a metric of
+#'   evaluations, or evaluations do not have the metric.
+#' * `tfdistribute_unsupported_error` if the tasks of a cluster would stop at different steps.
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/experimental/stop_if_no_decrease_hook>,
+#'   `callback_early_stopping()` of keras.
+#' @seealso [hooks]
+#' @examples
+#' # The mean training loss has not fallen for 500 steps.
+#' hook_early_stopping(patience_steps = 500)
+#'
+#' # The accuracy of evaluations has not risen by 0.001 for 2000 steps.
+#' hook_early_stopping(
+#'   "accuracy",
+#'   patience_steps = 2000,
+#'   min_delta = 0.001,
+#'   restore_best_weights = TRUE
+#' )
+#' @export
+hook_early_stopping <- function(
+  # Fields of hook$early_stopping
+  monitor = "loss",
+  patience_steps = 1000,
+  min_delta = 0,
+  mode = c("auto", "min", "max"),
+  data = c("auto", "training", "evaluation"),
+  min_steps = 0,
+  every_n_steps = NULL,
+  every_s = NULL,
+  restore_best_weights = FALSE,
+  ...
+) {
+  check_call(...)
+  describe("hook", "early_stopping", as.list(environment()))
+}

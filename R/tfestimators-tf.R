@@ -71,3 +71,59 @@ print.tfdistribute_tf_config <- function(x, ...) {
   }
   invisible(x)
 }
+
+# Names of TensorFlow 1 in `tf`, and their replacements.
+
+# `tf` and its modules store the path by which the user reached them.
+as_tensorflow_module <- function(module, path = character()) {
+  class(module) <- c("tfdistribute_module", class(module))
+  attr(module, "path") <- path
+  module
+}
+
+#' @export
+`$.tfdistribute_module` <- function(x, name) {
+  path <- c(attr(x, "path"), name)
+  found <- tryCatch(NextMethod(), error = function(error) abort_no_attribute(error, path))
+  if (inherits(found, "python.builtin.module")) as_tensorflow_module(found, path) else found
+}
+
+abort_no_attribute <- function(error, path) {
+  if (!grepl("AttributeError", conditionMessage(error), fixed = TRUE)) {
+    rlang::cnd_signal(error)
+  }
+  call_backend("missing_name", path = as.list(path))
+}
+
+# Functions of other packages that tfestimators exports.
+
+#' Functions of other packages
+#'
+#' These functions are for scripts of tfestimators, which also exports them. Their packages document them: the helpers
+#' that select columns in [tidyselect::language], and the pipe in the package magrittr.
+#'
+#' @importFrom magrittr %>%
+#' @importFrom tidyselect all_of any_of contains ends_with everything last_col matches num_range one_of starts_with
+#' @rawNamespace export("%>%", all_of, any_of, contains, ends_with, everything, last_col, matches, num_range, one_of,
+#'   starts_with)
+#' @aliases %>% all_of any_of contains ends_with everything last_col matches num_range one_of starts_with
+#' @keywords internal
+#' @name reexports
+NULL
+
+#' Show the columns of a table
+#'
+#' This function is for scripts of tfestimators, which also exports this function of tibble and dplyr. It shows a table
+#' with a line for each column.
+#'
+#' @param x A data frame, or another object that has a method.
+#' @param width Width of the output, a number of characters. NULL (default) uses the width of the console.
+#' @param ... Arguments for methods.
+#' @returns `x`, invisibly.
+#' @seealso [tibble::glimpse()]
+#' @examples
+#' glimpse(mtcars)
+#' @usage glimpse(x, width = NULL, ...)
+#' @name glimpse
+#' @rawNamespace export(glimpse)
+NULL

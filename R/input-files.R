@@ -189,3 +189,156 @@ format_table_input <- function(x, ...) {
     delim = if (isTRUE(x$delim != ",")) quoted(x$delim)
   )
 }
+
+#' Describe examples in CSV files
+#'
+#' The files are read block by block while a model trains, so they may be larger than memory. Every row is read once per
+#' epoch, with any number of devices and workers. The files are not opened until a verb runs. The verb first counts the
+#' rows in one fast pass over each file, and keeps the count until the file changes.
+#'
+#' The first line of every file contains the names of its columns, in any order. Text is UTF-8. Fields that contain the
+#' delimiter, quotes or newlines are quoted as in RFC 4180 and by [utils::write.csv()]. Compressed files are not
+#' supported.
+#'
+#' Rows are ordered and sharded as described in [input_parquet()].
+#'
+#' @inheritParams input_parquet
+#' @eval help_of("input_csv")
+#' @inherit input_fn return
+#' @section Types:
+#' The inferred types are whole numbers (int32, or int64 if the first of them do not fit), other numbers (float32),
+#' `true` and `false` in the usual spellings (int32), dates as 2024-01-31 (days since 1970-01-01 as float32), times as
+#' 2024-01-31 12:00:00 (seconds since 1970-01-01 UTC as float64), and strings. A number beyond 3.4e38, such as 1e999, is
+#' an error, but `inf` is a value. Numbers closer to 0 than 1.2e-38 become 0.
+#' @inheritSection input_parquet Errors
+#' @references <https://www.rfc-editor.org/rfc/rfc4180>, <https://arrow.apache.org/docs/python/csv.html>
+#' @seealso [input_parquet()], which is faster, and [check_sharding()]
+#' @examples
+#' path <- tempfile(fileext = ".csv")
+#' write.csv(mtcars, path, row.names = FALSE)
+#' input_csv(path, response = "mpg", features = c("wt", "hp"), batch_size = 8)
+#'
+#' @examplesIf tfdistribute_available()
+#' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
+#' input <- input_csv(path, response = "mpg", features = c("wt", "hp"), types = list(hp = "float"))
+#' train(model, input)
+#' @export
+input_csv <- function(
+  # Fields of input$csv
+  paths,
+  response = NULL,
+  features = NULL,
+  batch_size = 128,
+  epochs = 1,
+  shuffle = "auto",
+  seed = NULL,
+  types = NULL,
+  impute = NULL,
+  na = c("", "NA"),
+  delim = ",",
+  on_bad_row = c("error", "skip"),
+  weights = NULL,
+  transform = NULL,
+  ...
+) {
+  check_call(...)
+  streamed_input("csv", environment())
+}
+
+#' Describe examples in Arrow files
+#'
+#' Reads Arrow's file format, also called IPC or Feather 2, as [write_arrow()] and other programs write it.
+#' Uncompressed, it is the fastest input from disk. Streams and Feather 1 are not supported. The files are read piece by
+#' piece while a model trains, so only the current record batches are in memory. Every row is read once per epoch, with
+#' any number of devices and workers. The files are not opened until a verb runs.
+#'
+#' **Record batches are the blocks** that are shuffled. See "Order and sharding of rows" in [input_parquet()]. Each
+#' record batch is read whole, so memory use grows with the largest one. [write_arrow()] writes record batches of about
+#' 2 MB.
+#'
+#' @inheritParams input_parquet
+#' @eval help_of("input_arrow")
+#' @inherit input_fn return
+#' @inheritSection input_parquet Types
+#' @inheritSection input_parquet Errors
+#' @references <https://arrow.apache.org/docs/python/ipc.html>
+#' @seealso [write_arrow()], [input_parquet()], [check_sharding()]
+#' @examples
+#' input_arrow(c("2023.feather", "2024.feather"), response = "price", types = list(zip = "string"))
+#'
+#' @examplesIf tfdistribute_available()
+#' path <- write_arrow(mtcars, tempfile())
+#' check_sharding(input_arrow(path, response = "mpg", batch_size = 8), 2)
+#' @export
+input_arrow <- function(
+  # Fields of input$arrow
+  paths,
+  response = NULL,
+  features = NULL,
+  batch_size = 128,
+  epochs = 1,
+  shuffle = "auto",
+  seed = NULL,
+  types = NULL,
+  impute = NULL,
+  weights = NULL,
+  transform = NULL,
+  on_bad_row = c("error", "skip"),
+  ...
+) {
+  check_call(...)
+  streamed_input("arrow", environment())
+}
+
+#' Describe examples in TFRecord files
+#'
+#' `tf.train.Example` messages are read in blocks of about a megabyte while a model trains, and parsed in whole batches.
+#' The files are not opened until a verb runs. The verb finds the records in one fast pass, whose result is kept while R
+#' runs. Compressed files are not supported.
+#'
+#' If a message lacks a column, or has another type or shape, its parsing raises `tfdistribute_input_error` with the
+#' file and the number of the message. Rows are ordered and sharded as described in [input_parquet()].
+#'
+#' @inheritParams input_parquet
+#' @eval help_of("input_tfrecord")
+#' @inherit input_fn return
+#' @section Errors:
+#' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
+#' * `tfdistribute_input_error`, from a verb, if a file is missing, has another format, has no rows, cannot be read, is
+#'   truncated, has an infinite response (the message contains the record), or changes while it is read, or if a column
+#'   does not exist.
+#' * `tfdistribute_sharding_error`, from a verb, if the batch or the rows cannot be divided over the replicas.
+#' @references <https://www.tensorflow.org/tutorials/load_data/tfrecord>
+#' @seealso [write_tfrecord()], and [input_arrow()], which is faster.
+#' @examples
+#' input_tfrecord("data/diamonds", response = "price", batch_size = 512)
+#' input_tfrecord("data/*.tfrecord", response = "y", columns = c(y = "int64", x = "float32[20]"))
+#' @export
+input_tfrecord <- function(
+  # Fields of input$tfrecord
+  paths,
+  response = NULL,
+  features = NULL,
+  batch_size = 128,
+  epochs = 1,
+  shuffle = "auto",
+  seed = NULL,
+  columns = NULL,
+  weights = NULL,
+  transform = NULL,
+  verify = TRUE,
+  ...
+) {
+  check_call(...)
+  streamed_input("tfrecord", environment())
+}
+
+#' @export
+format.tfdistribute_tfrecord_input <- function(x, ...) {
+  columns <- toString(paste(names(x$columns), "=", unlist(x$columns)))
+  format_input(
+    x,
+    paste("TFRecord files", format_paths(x$paths)),
+    columns = if (length(x$columns) > 0) columns
+  )
+}
