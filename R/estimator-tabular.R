@@ -11,7 +11,7 @@
 #' counts as that far. The first training learns medians, scales, levels and the scale of the response from its rows,
 #' and `model_dir` keeps them.
 #' @section Weights:
-#' A row of weight 0 (see [input_transform]) is no row for the model. Medians, scales, the scale of the response and the
+#' A row of weight 0 (see [input_transform]) counts as absent. Medians, scales, the scale of the response and the
 #' losses of the validation part are weighted, as if each row were repeated by its weight. The length of the training
 #' depends on the number of rows of positive weight. The unit of the weights changes nothing that is learned from the
 #' columns.

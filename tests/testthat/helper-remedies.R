@@ -44,14 +44,11 @@ tried_remedies <- new.env()
 # Let Python check a description, as the first verb that reads it does.
 read_by_python <- function(value) {
   family <- sub("^tfdistribute_", "", utils::tail(class(value), 1))
-  if (family %in% names(description_classes)) {
+  if (family %in% names(description_readers)) {
     backend()
     reticulate::py_run_string(paste0(
-      "from tfdistribute.bridge import functions\n",
-      "from tfdistribute.training.specs import read_estimator\n",
-      sprintf("from tfdistribute.%s\n", description_classes[[family]]),
-      "def read_description(value: Family):\n",
-      "    if Family is dict: read_estimator(value)\n",
+      description_readers[[family]],
+      "\nfrom tfdistribute.bridge import functions\n",
       "functions.FUNCTIONS['read_description'] = read_description\n"
     ))
     withr::defer(reticulate::py_run_string("functions.FUNCTIONS.pop('read_description')"))
@@ -59,15 +56,19 @@ read_by_python <- function(value) {
   }
 }
 
-# Imports of Python's classes by family. An estimator contains its configuration.
-description_classes <- list(
-  strategy = "strategies import Strategy as Family",
-  cluster = "cluster.spec import Cluster as Family",
-  run_config = "run_config import RunSettings as Family",
-  hook = "training.hooks import Hook as Family",
-  feature_column = "models import FeatureColumn as Family",
-  input = "inputs import Input as Family",
-  estimator = "bridge.functions import Any; Family = dict"
+# Code that defines read_description() for each family. The bridge reads arguments by their types. An estimator also
+# contains its configuration.
+reads_type <- function(module, class) {
+  sprintf("from tfdistribute.%s import %s as Family\ndef read_description(value: Family): pass", module, class)
+}
+description_readers <- list(
+  strategy = reads_type("strategies", "Strategy"),
+  cluster = reads_type("cluster.spec", "Cluster"),
+  run_config = reads_type("run_config", "RunSettings"),
+  hook = reads_type("training.hooks", "Hook"),
+  feature_column = reads_type("models", "FeatureColumn"),
+  input = reads_type("inputs", "Input"),
+  estimator = "from tfdistribute.training.specs import read_estimator as read_description"
 )
 
 # An environment in which tries() also sees `values`.

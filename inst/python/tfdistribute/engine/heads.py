@@ -45,7 +45,7 @@ class StandardizedRegressionHead(tf.estimator.RegressionHead):
         return tf.math.squared_difference(predictions, labels)
 
     def units_of_loss(self) -> Any:
-        """Return the loss per loss of each standardized response; None if there is no such factor."""
+        """Return the factor from the loss of each standardized response to its loss; None if there is none."""
         return self._spread**2
 
     def mean_logits(self, logits: Any) -> Any:
