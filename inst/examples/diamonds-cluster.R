@@ -10,8 +10,9 @@ steps <- if (length(arguments) > 0) as.integer(arguments[[1]]) else 1500L
 # The only line that names the cluster: the processes are started, watched and ended by the verb that trains.
 config <- run_config(
   cluster = local_cluster(workers = 2),
-  # The evaluator reads each checkpoint, unless a newer one is there.
-  save_checkpoints_steps = ceiling(steps / 20),
+  # The evaluator reads each checkpoint that is kept.
+  save_checkpoints_steps = ceiling(steps / 15),
+  keep_checkpoint_max = 15,
   seed = 3
 )
 model <- wide_and_deep(config)

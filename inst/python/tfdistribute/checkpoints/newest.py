@@ -40,7 +40,7 @@ def listed_checkpoint(model_dir: str) -> str | None:
     match = _NEWEST.search(_state(model_dir) or "")
     if match is not None:
         return os.path.join(model_dir, os.path.basename(match.group(1)))
-    return max(_prefixes(model_dir), key=_step, default=None)
+    return max(_prefixes(model_dir), key=step_of, default=None)
 
 
 def newest_checkpoint(model_dir: str) -> str | None:
@@ -51,13 +51,13 @@ def newest_checkpoint(model_dir: str) -> str | None:
     listed, whole = _listed(model_dir)
     if whole:
         return listed
-    others = sorted(set(_prefixes(model_dir)) - {listed}, key=_step, reverse=True)
+    others = sorted(set(_prefixes(model_dir)) - {listed}, key=step_of, reverse=True)
     return next((prefix for prefix in others if is_whole(prefix)), None)
 
 
 def newest_step(model_dir: str) -> int:
     prefix = newest_checkpoint(model_dir)
-    return 0 if prefix is None else max(_step(prefix), 0)
+    return 0 if prefix is None else max(step_of(prefix), 0)
 
 
 def broken_newest(model_dir: str) -> str | None:
@@ -83,10 +83,10 @@ def repair(model_dir: str) -> list[str]:
         return []
     place = storage.of(model_dir)
     newest = newest_checkpoint(model_dir)
-    from_step = -1 if newest is None else _step(newest)
+    from_step = -1 if newest is None else step_of(newest)
     listed = listed_checkpoint(model_dir)
     for prefix in {*_prefixes(model_dir), *([] if listed is None else [listed])}:
-        if (prefix == listed or _step(prefix) > from_step) and not is_whole(prefix):
+        if (prefix == listed or step_of(prefix) > from_step) and not is_whole(prefix):
             for file in files_of(prefix):
                 place.rename(file, f"{file}{BROKEN}")
     state = os.path.join(model_dir, STATE)
@@ -98,8 +98,8 @@ def repair(model_dir: str) -> list[str]:
         continues = "starts again, because there is no other"
     else:
         prefixes = _prefixes(model_dir)
-        usable = [each for each in prefixes if _step(each) <= from_step and is_whole(each)]
-        name_newest(model_dir, *(os.path.basename(each) for each in sorted(usable, key=_step)))
+        usable = [each for each in prefixes if step_of(each) <= from_step and is_whole(each)]
+        name_newest(model_dir, *(os.path.basename(each) for each in sorted(usable, key=step_of)))
         continues = f"continues from {os.path.basename(newest)}"
     return [f'{broken}: it is kept with the ending "{BROKEN}", and training {continues}.']
 
@@ -145,7 +145,8 @@ def _prefixes(model_dir: str) -> list[str]:
     return [os.path.join(model_dir, name) for name in prefixes if _STEP.search(name)]
 
 
-def _step(prefix: str) -> int:
+def step_of(prefix: str) -> int:
+    """Return the step of a checkpoint, or -1 if its name has none."""
     match = _STEP.search(prefix)
     return int(match.group(1)) if match else -1
 

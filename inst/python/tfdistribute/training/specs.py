@@ -49,9 +49,9 @@ class EvalSpec(Description):
         hooks: [Hooks][hooks], such as [hook_early_stopping()], or TensorFlow's own hooks, one or a list.
         exporters: `tf.estimator.Exporter` objects, one or a list.
         start_delay_secs: Seconds before the first evaluation in a cluster, a count. Ignored without a cluster.
-        throttle_secs: Minimum seconds between evaluations, a count. Without a cluster, an evaluation follows a
-            checkpoint, so `run_config(save_checkpoints_steps =)` is also relevant, and the end of training is always
-            evaluated.
+        throttle_secs: Minimum seconds between evaluations, a count. An evaluation follows a checkpoint, so
+            `run_config(save_checkpoints_steps =)` is also relevant. The end of training is always evaluated. The
+            evaluator of a cluster evaluates the newest checkpoint, or with 0 each that `model_dir` still keeps.
     """
 
     input: Input

@@ -7,7 +7,7 @@ from typing import Any
 from tfdistribute import engine, history_file, task_events
 from tfdistribute.checkpoints.contents import is_whole
 from tfdistribute.checkpoints.mirror import local_checkpoint, upload_events
-from tfdistribute.checkpoints.newest import listed_checkpoint
+from tfdistribute.checkpoints.newest import listed_checkpoint, listed_names, step_of
 from tfdistribute.cluster.peers import format_tasks
 from tfdistribute.cluster.spec import Task
 from tfdistribute.errors import LostPeerError, ModelDirectoryError, TfdistributeError
@@ -69,12 +69,14 @@ class _Evaluator:
         self._progress = ProgressFile(self._model_dir, assignment.member)
         self._evaluation: Evaluation | None = None
         self._evaluated: str | None = None
+        known = history_file.read_evaluations(self._model_dir, of_training=True)
+        self._evaluated_step = max((row["global_step"] or 0 for row in known), default=-1)
         self._waiting = False
         self._began = time.monotonic()
         self._next = self._began + spec.start_delay_secs
 
     def poll(self) -> bool:
-        """Evaluate the newest checkpoint if it is due; return whether it was the last one of the training."""
+        """Evaluate a checkpoint if it is due; return whether it was the last one of the training."""
         # The record is read before the checkpoint, so that a checkpoint recorded as the last one exists.
         record = self._record()
         ended = record is not None and record.is_finished
@@ -86,11 +88,12 @@ class _Evaluator:
                 argument="model_dir",
                 value=self._model_dir,
             )
-        last = newest is not None and (ended or self._is_at_last_step(newest))
-        if newest is not None and newest != self._evaluated:
-            if not (last or time.monotonic() >= self._next) or not self._evaluate(newest, last):
+        due = self._due(newest)
+        last = due is not None and due == newest and (ended or self._is_at_last_step(due))
+        if due is not None and due != self._evaluated:
+            if not (last or time.monotonic() >= self._next) or not self._evaluate(due, last):
                 return False
-            self._evaluated, self._waiting = newest, False
+            self._evaluated, self._evaluated_step, self._waiting = due, step_of(due), False
         elif not last:
             self._wait()
         if last and record is not None:
@@ -101,6 +104,14 @@ class _Evaluator:
         """Find the newest checkpoint; None if it is broken, because the chief repairs it when it restarts."""
         newest = listed_checkpoint(self._model_dir)
         return newest if newest is not None and is_whole(newest) else None
+
+    def _due(self, newest: str | None) -> str | None:
+        """Return the newest checkpoint or, if evaluations need no distance, the oldest that follows the last one."""
+        if newest is None or self._spec.throttle_secs > 0:
+            return newest
+        listed = (os.path.join(self._model_dir, name) for name in listed_names(self._model_dir))
+        later = (each for each in listed if step_of(each) > self._evaluated_step)
+        return next((each for each in later if is_whole(each)), newest)
 
     def _record(self) -> TrainingRecord | None:
         record = self._progress.read()
@@ -114,8 +125,7 @@ class _Evaluator:
 
     def _is_at_last_step(self, checkpoint: str) -> bool:
         max_steps = self._assignment.train.max_steps
-        step = checkpoint.rpartition("-")[2]
-        return max_steps is not None and step.isdecimal() and int(step) >= max_steps
+        return max_steps is not None and step_of(checkpoint) >= max_steps
 
     def _wait(self) -> None:
         if not self._waiting:
