@@ -129,7 +129,7 @@ def _layers(network: Network, features: Any, width: int, dropout: Any) -> Any:
     for index, units in enumerate(network.hidden_units, 1):
         hidden = _activate(network, _dense(network, hidden, units, index), index)
         if network.dropout > 0 and tf.is_tensor(dropout):
-            hidden = _drop(hidden, dropout)
+            hidden = drop(hidden, dropout)
     return _dense(network, hidden, width, len(network.hidden_units) + 1, is_last=True)
 
 
@@ -185,11 +185,15 @@ def _dense(
 
 
 def _activate(network: Network, values: Any, index: int) -> Any:
-    """Return values between themselves and their activation, by a share that each unit learns."""
-    activation = _ACTIVATIONS[network.activation]
+    share = _variable(f"act_{index}", [values.shape[0], 1, values.shape[2]], 1.0)
+    return mixed(ACTIVATIONS[network.activation], values, share)
+
+
+def mixed(activation: Callable[[Any], Any], values: Any, share: Any) -> Any:
+    """Return what lies between the values and their activation, by a share of each unit."""
 
     @tf.custom_gradient
-    def mixed(x: Any, share: Any) -> Any:
+    def mix(x: Any, share: Any) -> Any:
         active, slope = activation(x)
         added = active - x
 
@@ -199,8 +203,7 @@ def _activate(network: Network, values: Any, index: int) -> Any:
 
         return x + share * added, gradient
 
-    share = _variable(f"act_{index}", [values.shape[0], 1, values.shape[2]], 1.0)
-    return mixed(values, share)
+    return mix(values, share)
 
 
 def _mish(x: Any) -> tuple[Any, Callable[[], Any]]:
@@ -214,14 +217,14 @@ def _mish(x: Any) -> tuple[Any, Callable[[], Any]]:
 
 def _selu(x: Any) -> tuple[Any, Callable[[], Any]]:
     value = tf.nn.selu(x)
-    return value, lambda: tf.where(x > 0, _SELU_SCALE, value + _SELU_SCALE * _SELU_ALPHA)
+    return value, lambda: tf.where(x >= 0, _SELU_SCALE, value + _SELU_SCALE * _SELU_ALPHA)
 
 
 _SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
-_ACTIVATIONS = {"mish": _mish, "selu": _selu}
+ACTIVATIONS = {"mish": _mish, "selu": _selu}
 
 
-def _drop(values: Any, rate: Any) -> Any:
+def drop(values: Any, rate: Any) -> Any:
     """Omit a share of the units, to 1/256, and multiply the others so that the sum stays. Each needs a random byte."""
     shape = tf.shape(values)
     count = tf.reduce_prod(shape)
