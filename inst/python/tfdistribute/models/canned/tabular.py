@@ -13,7 +13,7 @@ from tfdistribute.columns import InputFacts, ReadTypes
 from tfdistribute.descriptions.constraints import Count, Expected, Fact, Ge, Gt, Len, Lt
 from tfdistribute.errors import InputError, UnsupportedError
 from tfdistribute.inputs import Input
-from tfdistribute.models.canned.activations import find_activation, keras_activation
+from tfdistribute.models.canned.activations import keras_activation
 from tfdistribute.models.canned.description import Canned, Regressor
 from tfdistribute.models.canned.parts import (
     ActivationName,
@@ -190,7 +190,7 @@ class Tabular(Canned):
             **table.constants(),
             hidden_units=self.hidden_units,
             ensemble=self.ensemble or table.ensemble,
-            activation=find_activation(self.activation),
+            activation=self.activation,
             dropout=self.dropout,
             weight_decay=self.weight_decay,
             learning_rate=self.learning_rate or self.usual_rate,
