@@ -8,7 +8,7 @@
 #'
 #' @param object A trained estimator.
 #' @param checkpoint_path Prefix of a checkpoint, as returned by [latest_checkpoint()]. NULL uses the newest.
-#' @param language Language of the program, `"R"` (with the package keras3) or `"Python"`.
+#' @param language Language of the program: `"R"`, which calls Keras with the package reticulate, or `"Python"`.
 #' @returns `as_keras_model()` returns a Keras model, a Python object. Its inputs are named as the features, and its
 #'   outputs as the predictions of `predict()`: `predictions` for a regressor, and `logits`, `logistic` (two classes),
 #'   `probabilities` and `class_ids` for a classifier. Class numbers count from 0, in the order of the levels.

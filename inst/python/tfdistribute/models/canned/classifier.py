@@ -59,7 +59,7 @@ class Classifier(Canned):
 
     def loss_in_keras(self) -> dict[str, Any]:
         kind = "Binary" if self.n_classes == 2 else "SparseCategorical"
-        return {"output": "logits", "loss": (f"{kind}Crossentropy", {"from_logits": True})}
+        return {"output": "logits", "loss": (f"losses.{kind}Crossentropy", {"from_logits": True})}
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         super().check(facts, needs_label)

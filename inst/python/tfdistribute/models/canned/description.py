@@ -33,6 +33,7 @@ from tfdistribute.models.labels import (
     check_regression_label,
     response_scale,
 )
+from tfdistribute.models.optimizers import Optimizer, in_keras
 from tfdistribute.models.serving import examples_receiver
 from tfdistribute.models.warm_start import WarmStart
 
@@ -101,8 +102,12 @@ class Canned(Model):
     def outputs(self, program: Program, logits: Result) -> dict[str, Result]:
         raise NotImplementedError
 
-    def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
-        raise NotImplementedError
+    def optimizers(self) -> dict[str, tuple[Optimizer, float | None]]:
+        """Return the optimizers of the parts by their arguments, and their usual learning rates."""
+        return {}
+
+    def made_optimizers(self) -> dict[str, Callable[[], Any]]:
+        return {name: each.factory(rate) for name, (each, rate) in self.optimizers().items()}
 
     def loss_in_keras(self) -> dict[str, Any]:
         """Return the ``output`` (new ones are the logits), the ``loss`` and more for ``conversion.code.write_code``."""
@@ -129,7 +134,7 @@ class Canned(Model):
 
     def keras_code(self, known: TrainedFeatures, language: str) -> str:
         program, training = self.keras_program(known), self.loss_in_keras()
-        training["optimizer"] = self.optimizer_in_keras()
+        training["optimizer"] = in_keras(self.optimizers().values())
         training["weights"] = self.weight_column is not None
         if self.loss_reduction != LOSS_REDUCTIONS[0]:
             training["loss"][1]["reduction"] = self.loss_reduction
@@ -299,7 +304,10 @@ class Regressor(Canned):
         return {"predictions": logits}
 
     def loss_in_keras(self) -> dict[str, Any]:
-        training: dict[str, Any] = {"output": "predictions", "loss": ("MeanSquaredError", {})}
+        training: dict[str, Any] = {
+            "output": "predictions",
+            "loss": ("losses.MeanSquaredError", {}),
+        }
         if self.response_scale is not None:
             scale = [np.array(each) for each in zip(*self.response_scale, strict=True)]
             training |= {"output": "standardized", "scale": scale}
