@@ -263,7 +263,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "job_news": job_handle.job_news,
     "job_script": client.script_of,
     "job_state": job_handle.job_state,
-    "keras_code": _of_model(training.keras_code),
     "last_job": job_handle.last_job,
     "latest_checkpoint": newest_checkpoint,
     "locked_requirements": versions.locked,

@@ -1,6 +1,6 @@
 """Optimizer descriptions."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -9,7 +9,7 @@ from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import Description, check_choice
 from tfdistribute.descriptions.constraints import Expected, Fact, Ge
 from tfdistribute.descriptions.fields import Field
-from tfdistribute.errors import ArgumentError, UnsupportedError
+from tfdistribute.errors import ArgumentError
 
 COMMON_SETTINGS = (
     "learning_rate",
@@ -78,15 +78,6 @@ class Optimizer(Description):
     def structure(self) -> dict[str, Any]:
         raise NotImplementedError
 
-    def in_keras(self, learning_rate: float | None) -> tuple[str, dict[str, Any]]:
-        """Return Keras's class and its settings; UnsupportedError if Keras 3 has no optimizer with these settings."""
-        raise UnsupportedError(
-            f"An optimizer that is made by a {self.kind} cannot be written as code of Keras.",
-            'Give the optimizer by its name, such as "adam".',
-            argument="optimizer",
-            value=self.kind,
-        )
-
 
 @dataclass(frozen=True)
 class NamedOptimizer(Optimizer, kind="named"):
@@ -116,26 +107,9 @@ class NamedOptimizer(Optimizer, kind="named"):
                 settings[name].read(value)
 
     def factory(self, learning_rate: float | None) -> Callable[[], Any]:
-        settings = self._settings(learning_rate)
-        return engine.optimizers.factory_by_name(OPTIMIZERS[self.name.lower()][0], settings)
-
-    def in_keras(self, learning_rate: float | None) -> tuple[str, dict[str, Any]]:
-        lacking = ("decay", "l2_penalty")
-        settings = self._settings(learning_rate)
-        settings = {name: each for name, each in settings.items() if each or name not in lacking}
-        for name, value in settings.items():
-            if name in lacking or isinstance(value, Mapping):
-                raise UnsupportedError(
-                    f"`{name}` of the optimizer {self.name} has no equal in the optimizers of Keras 3.",
-                    "Leave it out of the optimizer, and add it to the code.",
-                    argument="optimizer",
-                    value=name,
-                )
-        return f"optimizers.{OPTIMIZERS[self.name.lower()][0]}", settings
-
-    def _settings(self, learning_rate: float | None) -> dict[str, Any]:
         default = {} if learning_rate is None else {"learning_rate": learning_rate}
-        return {**default, **self.settings}
+        settings = {**default, **self.settings}
+        return engine.optimizers.factory_by_name(OPTIMIZERS[self.name.lower()][0], settings)
 
     def structure(self) -> dict[str, Any]:
         added = sorted(setting for setting in SLOT_SETTINGS if self.settings.get(setting))
@@ -181,21 +155,6 @@ class OptimizerFunction(Optimizer, kind="function"):
 
     def structure(self) -> dict[str, Any]:
         return {"name": "function", "slots": []}
-
-
-def in_keras(
-    optimizers: Iterable[tuple[Optimizer, float | None]],
-) -> tuple[str, dict[str, Any]]:
-    """Return the class and the settings of the only optimizer of all parts of a model, as ``Optimizer.in_keras``."""
-    found = [optimizer.in_keras(rate) for optimizer, rate in optimizers]
-    if not found or any(each != found[0] for each in found):
-        raise UnsupportedError(
-            "Keras trains all layers with one optimizer, and this model has "
-            f"{'two with different settings' if found else 'one that Keras lacks'}.",
-            "Use as_keras_model() or export_keras_model(), or give all parts of a model the same optimizer.",
-            argument="object",
-        )
-    return found[0]
 
 
 # Defaults of canned models.
