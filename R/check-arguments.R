@@ -92,32 +92,6 @@ check_strings <- function(value, null = FALSE, argument = rlang::caller_arg(valu
   }
 }
 
-# Line breaks of any kind, and characters that control terminals and shells.
-control_characters <- "[\\x01-\\x1f\\x7f\u0080-\u009f\u2028\u2029]"
-
-# A directory in which TensorFlow can find checkpoints, or NULL.
-check_directory <- function(value, argument = rlang::caller_arg(value)) {
-  pattern <- if (.Platform$OS.type == "unix") "[*?\\[\\\\]" else "[*?\\[]"
-  found <- if (!is.null(value)) regmatches(value, regexpr(pattern, value, perl = TRUE))
-  problem <- if (isTRUE(grepl(control_characters, value, perl = TRUE))) {
-    "`{argument}` must be text without line breaks and other control characters, not {show_value(value)}."
-  } else if (length(found) > 0) {
-    c(
-      "`{argument}` must be a path without {show_value(found)}, which TensorFlow reads as part of a ",
-      "pattern, not {show_value(value)}."
-    )
-  }
-  if (!is.null(problem)) {
-    abort_tfdistribute(
-      "argument",
-      problem = problem,
-      remedy = "Use a directory with another name.",
-      value = show_value(value)
-    )
-  }
-  value
-}
-
 # A path with `~` replaced by the home directory, or NULL.
 check_path <- function(value, argument = rlang::caller_arg(value)) {
   path <- check_string(value, null = TRUE, argument = argument)

@@ -17,23 +17,6 @@ plain_weight_column <- function(weight_column, ...) {
   if (is_column) weight_column$key else weight_column
 }
 
-check_deep_columns <- function(value, argument = rlang::caller_arg(value)) {
-  columns <- check_some_columns(value, argument)
-  bare <- Filter(function(column) !is_dense(column), columns)
-  if (length(bare) > 0) {
-    abort_tfdistribute(
-      "model",
-      problem = c(
-        "`{argument}` has the categorical column \"{column_name(bare[[1]])}\", which layers ",
-        "cannot take as it is."
-      ),
-      remedy = "Wrap it in column_indicator() or column_embedding().",
-      value = column_name(bare[[1]])
-    )
-  }
-  columns
-}
-
 check_params <- function(params) {
   if (!is.null(params) && !is.list(params)) {
     abort_argument(params, "a list or NULL")
@@ -46,6 +29,8 @@ argument_converters <- list(
   feature_columns = function(value, name) check_some_columns(value, name),
   linear_feature_columns = function(value, name) as_feature_columns(value, name),
   dnn_feature_columns = function(value, name) as_feature_columns(value, name),
+  hidden_units = function(value, name) check_not_columns(value, name),
+  dnn_hidden_units = function(value, name) check_not_columns(value, name),
   linear_optimizer = function(value, name) check_optimizer(value, name),
   dnn_optimizer = function(value, name) check_optimizer(value, name),
   optimizer = function(value, name) check_optimizer(value, name),
@@ -111,8 +96,7 @@ warm_start_path <- function(warm_start_from) {
   if (!is.character(path)) {
     abort_argument(warm_start_from, "a path, an estimator, or a list")
   }
-  path <- absolute_path(check_string(path, argument = "warm_start_from"))
-  check_directory(path, "warm_start_from")
+  absolute_path(check_string(path, argument = "warm_start_from"))
 }
 
 #' @export

@@ -10,8 +10,8 @@
 #'   `tfdistribute_linear_classifier_estimator`, and `tfdistribute_estimator`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
-#' * `tfdistribute_model_error` if two columns have the same name, or `label_vocabulary` does not have `n_classes`
-#'   elements.
+#' * `tfdistribute_model_error`, from a verb, if two columns have the same name, or `label_vocabulary` does not have
+#'   `n_classes` elements.
 #' * `tfdistribute_model_error`, from [train()], if weights of `warm_start_from` have another meaning in this model, or
 #'   `vars_to_warm_start` matches no variable.
 #' * `tfdistribute_unsupported_error` if a partitioner is not NULL.
@@ -80,7 +80,7 @@ linear_classifier <- function(
 #'   and `tfdistribute_estimator`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
-#' * `tfdistribute_model_error` if two columns have the same name, a categorical column is not wrapped, or
+#' * `tfdistribute_model_error`, from a verb, if two columns have the same name, a categorical column is not wrapped, or
 #'   `label_vocabulary` does not have `n_classes` elements.
 #' * `tfdistribute_unsupported_error` if a partitioner is not NULL.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/DNNRegressor>
@@ -114,8 +114,6 @@ dnn_regressor <- function(
 ) {
   check_call(...)
   refuse_partitioner(input_layer_partitioner)
-  hidden_units <- check_not_columns(hidden_units, "hidden_units")
-  feature_columns <- check_deep_columns(feature_columns)
   describe_estimator("dnn_regressor", as.list(environment()))
 }
 
@@ -141,8 +139,6 @@ dnn_classifier <- function(
 ) {
   check_call(...)
   refuse_partitioner(input_layer_partitioner)
-  hidden_units <- check_not_columns(hidden_units, "hidden_units")
-  feature_columns <- check_deep_columns(feature_columns)
   describe_estimator("dnn_classifier", as.list(environment()))
 }
 
@@ -168,8 +164,8 @@ check_not_columns <- function(value, argument) {
 #'   `tfdistribute_dnn_linear_combined_classifier_estimator`, and `tfdistribute_estimator`.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
-#' * `tfdistribute_model_error` if no columns are given, two columns have the same name, a categorical column of the
-#'   deep part is not wrapped, or `label_vocabulary` does not have `n_classes` elements.
+#' * `tfdistribute_model_error`, from a verb, if no columns are given, two columns have the same name, a categorical
+#'   column of the deep part is not wrapped, or `label_vocabulary` does not have `n_classes` elements.
 #' * `tfdistribute_unsupported_error` if a partitioner is not NULL.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/estimator/DNNLinearCombinedRegressor>
 #' @seealso [estimators]
@@ -209,8 +205,6 @@ dnn_linear_combined_regressor <- function(
 ) {
   check_call(...)
   refuse_partitioner(input_layer_partitioner)
-  check_parts(linear_feature_columns, dnn_feature_columns)
-  dnn_hidden_units <- check_dnn_hidden_units(dnn_hidden_units, dnn_feature_columns)
   describe_estimator("dnn_linear_combined_regressor", as.list(environment()))
 }
 
@@ -239,36 +233,7 @@ dnn_linear_combined_classifier <- function(
 ) {
   check_call(...)
   refuse_partitioner(input_layer_partitioner)
-  check_parts(linear_feature_columns, dnn_feature_columns)
-  dnn_hidden_units <- check_dnn_hidden_units(dnn_hidden_units, dnn_feature_columns)
   describe_estimator("dnn_linear_combined_classifier", as.list(environment()))
-}
-
-check_parts <- function(linear_feature_columns, dnn_feature_columns) {
-  linear <- as_feature_columns(linear_feature_columns)
-  dnn <- as_feature_columns(dnn_feature_columns)
-  if (length(linear) + length(dnn) == 0) {
-    abort_tfdistribute(
-      "model",
-      problem = "Both `linear_feature_columns` and `dnn_feature_columns` are empty.",
-      remedy = "Give at least one column.",
-      argument = "linear_feature_columns"
-    )
-  }
-  if (length(linear) > 0) {
-    check_distinct_columns(linear, "linear_feature_columns")
-  }
-  if (length(dnn) > 0) {
-    check_deep_columns(dnn_feature_columns)
-  }
-}
-
-check_dnn_hidden_units <- function(dnn_hidden_units, dnn_feature_columns) {
-  is_used <- length(dnn_hidden_units) > 0 || length(as_feature_columns(dnn_feature_columns)) > 0
-  if (is_used) {
-    units <- check_not_columns(dnn_hidden_units, "dnn_hidden_units")
-    check_field(units, schema$estimator$dnn_regressor$hidden_units, "dnn_hidden_units")
-  }
 }
 
 #' Baseline models

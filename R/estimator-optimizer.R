@@ -45,8 +45,7 @@ check_optimizer <- function(value, argument = rlang::caller_arg(value)) {
   if (is.function(value)) {
     return(new_description("optimizer", "function", `function` = value))
   }
-  expected <- "a name, a list such as list(\"adam\", learning_rate = 0.01), or a function"
-  parts <- named_settings(value, expected, argument)
+  parts <- named_settings(value, "list(\"adam\", learning_rate = 0.01)", argument)
   name <- tolower(parts$name)
   if (!name %in% names(schema$optimizer_settings)) {
     abort_unknown_name(parts$name, names(schema$optimizer_settings), "an optimizer", argument)
@@ -70,8 +69,7 @@ check_optimizer <- function(value, argument = rlang::caller_arg(value)) {
 }
 
 check_schedule <- function(learning_rate) {
-  expected <- "a number or a list such as list(\"exponential_decay\", ...)"
-  parts <- named_settings(learning_rate, expected)
+  parts <- named_settings(learning_rate, "list(\"exponential_decay\", decay_steps = 100)")
   if (!parts$name %in% schema_names$schedules) {
     abort_unknown_name(parts$name, schema_names$schedules, "a schedule", "learning_rate")
   }
@@ -104,4 +102,45 @@ format.tfdistribute_optimizer <- function(x, ...) {
     ""
   )
   paste0(x$name, if (length(settings) > 0) paste0(" (", toString(settings), ")"))
+}
+
+# The name and the settings of list("adam", learning_rate = 0.1) or "adam".
+named_settings <- function(value, example, argument = rlang::caller_arg(value)) {
+  parts <- if (is.character(value)) as.list(unname(value)) else value
+  labels <- names(parts) %||% rep("", length(parts))
+  at <- position_of_name(parts, labels)
+  if (is.na(at)) {
+    abort_argument(parts, "a name, a list such as {example}, or a function", argument)
+  }
+  if (!all(nzchar(labels[-at]))) {
+    abort_tfdistribute(
+      "argument",
+      problem = "`{argument}` \"{parts[[at]]}\" has a setting without a name.",
+      remedy = "Name each setting, as in {example}.",
+      value = parts[[at]]
+    )
+  }
+  list(name = parts[[at]], settings = parts[-at])
+}
+
+# Position of the name in a list: the element `name`, or the first element without a name. NA if there is neither.
+position_of_name <- function(value, labels) {
+  if (!is.list(value) || is_python_object(value)) {
+    return(NA_integer_)
+  }
+  at <- if ("name" %in% labels) match("name", labels) else match("", labels)
+  is_name <- !is.na(at) &&
+    is.character(value[[at]]) &&
+    length(value[[at]]) == 1 &&
+    !is.na(value[[at]]) &&
+    validEnc(value[[at]])
+  if (is_name) at else NA_integer_
+}
+
+# Settings are omitted if there are none, because an empty R list would become a list in Python, not a dictionary.
+new_named_description <- function(family, name, settings) {
+  if (length(settings) == 0) {
+    return(new_description(family, "named", name = name))
+  }
+  new_description(family, "named", name = name, settings = settings)
 }

@@ -105,8 +105,8 @@ str.tfdistribute_estimator <- function(object, ...) {
 
 # An absolute path, so that it does not depend on the working directory of the verbs, or NULL.
 chosen_model_dir <- function(model_dir, configured) {
-  model_dir <- check_directory(absolute_path(check_string(model_dir, null = TRUE)), "model_dir")
-  configured <- check_directory(absolute_path(configured), "model_dir")
+  model_dir <- absolute_path(check_string(model_dir, null = TRUE))
+  configured <- absolute_path(configured)
   if (is.null(model_dir)) {
     return(configured)
   }

@@ -2,20 +2,14 @@
 #'
 #' Converts a trained linear, deep, wide and deep, baseline or tabular model to a functional model of Keras 3 with the
 #' same weights. It predicts the same numbers as `predict()`, and you can print it, train it on and save it with the R
-#' package keras3. `keras_code()` returns the program that makes the same model and trains it, for a project
-#' that moves to Keras. For a model of [keras_model_to_estimator()], `as_keras_model()` returns the Keras model with the
+#' package keras3. For a model of [keras_model_to_estimator()], `as_keras_model()` returns the Keras model with the
 #' trained weights.
 #'
 #' @param object A trained estimator.
 #' @param checkpoint_path Prefix of a checkpoint, as returned by [latest_checkpoint()]. NULL uses the newest.
-#' @param language Language of the program, `"R"` (with the package keras3) or `"Python"`.
 #' @returns `as_keras_model()` returns a Keras model, a Python object. Its inputs are named as the features, and its
 #'   outputs as the predictions of `predict()`: `predictions` for a regressor, and `logits`, `logistic` (two classes),
 #'   `probabilities` and `class_ids` for a classifier. Class numbers count from 0, in the order of the levels.
-#'   `keras_code()` returns a string with the class `tfdistribute_code`, which prints as the program. The program reads
-#'   `features` (a named list of arrays), `labels` (class numbers for a classifier) and, if rows have weights,
-#'   `weights`. If the model learns the standardized response, the model of the program also has the output
-#'   `standardized`, which is trained.
 #' @section Inputs:
 #' A factor is read by its labels, as strings. Whole numbers are `int64`, and numbers are `float32`, or `float64` if a
 #' column needs more digits. Keras converts arrays to 32 bits, so give numbers of 64 bits as tensors or in a dataset. If
@@ -28,15 +22,13 @@
 #' @section Errors:
 #' * `tfdistribute_model_directory_error` if the model has not been trained.
 #' * `tfdistribute_unsupported_error` if Keras 3 is missing (it needs TensorFlow 2.16 or newer), or has no layers that
-#'   compute the same as the model. `keras_code()` also raises it for an optimizer that Keras lacks, such as the
-#'   optimizer of a tabular model, and if a wide and deep model has two different optimizers.
+#'   compute the same as the model.
 #' @references <https://keras.io/guides/functional_api/>
 #' @seealso [export_keras_model()], [export_savedmodel()]
 #' @examplesIf tfdistribute_available()
 #' columns <- feature_columns(column_numeric("wt", "hp"))
 #' model <- linear_regressor(columns, optimizer = "sgd")
 #' train(model, mpg ~ wt + hp, data = mtcars, epochs = 1)
-#' cat(keras_code(model))
 #' \dontrun{
 #' keras_model <- as_keras_model(model)
 #' predict(keras_model, list(wt = mtcars$wt, hp = mtcars$hp))
@@ -49,24 +41,6 @@ as_keras_model <- function(object, checkpoint_path = NULL, ...) {
     estimator = check_estimator(object),
     checkpoint_path = check_string(checkpoint_path, null = TRUE)
   )
-}
-
-#' @rdname as_keras_model
-#' @export
-keras_code <- function(object, language = c("R", "Python"), ...) {
-  check_call(...)
-  code <- call_backend(
-    "keras_code",
-    estimator = check_estimator(object),
-    language = check_default_choice(language, c("R", "Python"))
-  )
-  structure(code, class = "tfdistribute_code")
-}
-
-#' @export
-print.tfdistribute_code <- function(x, ...) {
-  cat(x)
-  invisible(x)
 }
 
 #' Write a trained model to a Keras file

@@ -94,7 +94,7 @@ check_receiver <- function(serving_input_receiver_fn, input) {
   if (is.null(serving_input_receiver_fn) || is_python_object(serving_input_receiver_fn)) {
     return(serving_input_receiver_fn)
   }
-  check_function(serving_input_receiver_fn, null = TRUE)
+  check_function(serving_input_receiver_fn)
   check_one_given(list(input = input, serving_input_receiver_fn = serving_input_receiver_fn))
   serving_input_receiver_fn
 }

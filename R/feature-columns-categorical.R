@@ -19,7 +19,8 @@
 #' no category, even if they are listed, and are not an error.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
-#' * `tfdistribute_model_error` if a category is listed twice, or if `default_value` and `num_oov_buckets` are both set.
+#' * `tfdistribute_model_error`, from a verb, if a category is listed twice, or if `default_value` and
+#'   `num_oov_buckets` are both set.
 #' * `tfdistribute_input_error`, from a verb, if the data has an unlisted value.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_vocabulary_list>
 #' @seealso [feature_columns()], which lists all feature columns.
@@ -40,7 +41,11 @@ column_categorical_with_vocabulary_list <- function(
     selections <- selections[-length(selections)]
   }
   keys <- select_features(selections)
-  vocabulary_list <- check_vocabulary(vocabulary_list)
+  vocabulary_list <- if (is.factor(vocabulary_list)) {
+    levels(vocabulary_list)
+  } else {
+    unlist(vocabulary_list)
+  }
   keyed_columns("categorical_with_vocabulary_list", keys, as.list(environment()))
 }
 
@@ -70,7 +75,7 @@ unnamed_vocabulary <- function(selections) {
 #' @inheritSection column_categorical_with_vocabulary_list Missing values
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
-#' * `tfdistribute_model_error` if `default_value` and `num_oov_buckets` are both set.
+#' * `tfdistribute_model_error`, from a verb, if `default_value` and `num_oov_buckets` are both set.
 #' * `tfdistribute_input_error`, from a verb, if the file does not exist.
 #' * `tfdistribute_model_error`, from a verb, if the file has other lines than in training.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/categorical_column_with_vocabulary_file>
@@ -143,20 +148,6 @@ column_categorical_with_identity <- function(
 ) {
   keys <- select_features(rlang::quos(...))
   keyed_columns("categorical_with_identity", keys, as.list(environment()))
-}
-
-# Listed categories: strings, or whole numbers.
-check_vocabulary <- function(value, argument = rlang::caller_arg(value)) {
-  categories <- if (is.factor(value)) levels(value) else unlist(value)
-  is_integer <- is.numeric(categories) && length(categories) > 0 && is_whole(categories)
-  is_text <- is.character(categories) && length(categories) > 0 && !anyNA(categories)
-  if (!is_integer && !is_text) {
-    abort_argument(categories, "strings or whole numbers, such as levels(x)", argument)
-  }
-  categories <- if (is_integer) as.integer(categories) else as_utf8(categories, argument)
-  remedy <- "Name each category once, for example with unique()."
-  check_distinct(categories, remedy, argument, "model")
-  categories
 }
 
 #' @export

@@ -8,7 +8,7 @@
 #' @inherit column_numeric return
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
-#' * `tfdistribute_model_error` if the column is not categorical.
+#' * `tfdistribute_model_error`, from a verb, if the column is not categorical.
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/weighted_categorical_column>
 #' @seealso [feature_columns()], which lists all feature columns.
 #' @examples
@@ -23,7 +23,7 @@ column_categorical_weighted <- function(
   ...
 ) {
   check_call(...)
-  wrap_categorical("categorical_weighted", categorical_column, as.list(environment()))
+  wrap_columns("categorical_weighted", "categorical_column", as.list(environment()))
 }
 
 #' Categorical column of combined features
@@ -35,8 +35,8 @@ column_categorical_weighted <- function(
 #' @inherit column_numeric return
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
-#' * `tfdistribute_model_error` if a key cannot be crossed, because it is a numeric column or has hash buckets. (Use the
-#'   feature's name instead of a column with hash buckets.)
+#' * `tfdistribute_model_error`, from a verb, if a key cannot be crossed, because it is a numeric column or has hash
+#'   buckets. (Use the feature's name instead of a column with hash buckets.)
 #' @references <https://www.tensorflow.org/api_docs/python/tf/feature_column/crossed_column>
 #' @seealso [feature_columns()], which lists all feature columns.
 #' @examples
@@ -56,9 +56,7 @@ column_crossed <- function(
   if (is.character(keys) || (is.list(keys) && !is_feature_column(keys))) {
     keys <- unname(as.list(unclass(keys)))
   }
-  described <- describe("feature_column", "crossed", as.list(environment()))
-  lapply(Filter(is_feature_column, described$keys), check_crossed)
-  described
+  describe("feature_column", "crossed", as.list(environment()))
 }
 
 #' Indicator column: categories as counts
@@ -86,7 +84,7 @@ column_indicator <- function(
   ...
 ) {
   check_call(...)
-  wrap_categorical("indicator", categorical_column, as.list(environment()))
+  wrap_columns("indicator", "categorical_column", as.list(environment()))
 }
 
 #' Embedding column: categories as learned vectors
@@ -124,51 +122,19 @@ column_embedding <- function(
 ) {
   check_call(...)
   initializer <- check_initializer(initializer)
-  wrap_categorical("embedding", categorical_column, as.list(environment()))
+  wrap_columns("embedding", "categorical_column", as.list(environment()))
 }
 
-# A column for each categorical column, by the arguments of the constructor.
-wrap_categorical <- function(kind, categorical_column, arguments) {
+# A column for each column that `field` holds, by the arguments of the constructor.
+wrap_columns <- function(kind, field, arguments) {
+  columns <- as_feature_columns(arguments[[field]], field)
+  if (length(columns) == 0) {
+    abort_argument(columns, "a feature column", field)
+  }
   arguments["dtype"] <- list(plain_dtype(arguments$dtype))
-  wrap_columns(categorical_column, function(column) {
-    arguments$categorical_column <- check_categorical(column, paste0("column_", kind))
-    describe("feature_column", kind, arguments)
+  columns_of(columns, function(column) {
+    describe("feature_column", kind, replace(arguments, field, list(column)))
   })
-}
-
-# Columns that assign a value to a bucket. Layers accept only bucketized columns without a wrapper.
-is_categorical <- function(column) {
-  startsWith(column$kind, "categorical_") || column$kind %in% c("bucketized", "crossed")
-}
-
-is_dense <- function(column) {
-  column$kind == "bucketized" || !is_categorical(column)
-}
-
-check_categorical <- function(column, verb) {
-  if (!is_categorical(column)) {
-    abort_tfdistribute(
-      "model",
-      problem = "{verb}() needs a categorical column, but {column_name(column)} is {column$kind}.",
-      remedy = "Give a column_categorical_*(), column_crossed() or column_bucketized() column.",
-      argument = "categorical_column",
-      value = column_name(column)
-    )
-  }
-  column
-}
-
-# TensorFlow does not hash a hash, which would only add collisions.
-check_crossed <- function(column) {
-  if (!is_categorical(column) || column$kind == "categorical_with_hash_bucket") {
-    abort_tfdistribute(
-      "model",
-      problem = "`keys` must not hold {column_name(column)}, which is {column$kind}.",
-      remedy = "Give a feature's name, or a categorical column without hashing, or column_bucketized().",
-      value = column_name(column)
-    )
-  }
-  column
 }
 
 #' @export
@@ -192,4 +158,17 @@ format.tfdistribute_embedding_feature_column <- function(x, ...) {
   shared <- if (!is.null(x$shared)) paste0(" shared as \"", x$shared, "\"")
   vectors <- paste0(x$dimension, " dimensions", shared)
   paste0("embedding in ", vectors, " (", format(x$categorical_column), ")")
+}
+
+check_initializer <- function(initializer) {
+  if (is.null(initializer) || inherits(initializer, "tfdistribute_initializer")) {
+    return(initializer)
+  }
+  if (is.function(initializer) || is_python_object(initializer)) {
+    return(new_description("initializer", "function", `function` = initializer))
+  }
+  parts <- named_settings(initializer, "list(\"truncated_normal\", stddev = 0.1)")
+  known <- schema$initializer$named$name
+  name <- check_field(tolower(parts$name), known, "initializer")
+  new_named_description("initializer", name, parts$settings)
 }

@@ -52,7 +52,7 @@ is_raw_number <- function(column) {
 #' @inherit column_numeric return
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
-#' * `tfdistribute_model_error` if the source is not a numeric column.
+#' * `tfdistribute_argument_error`, from a verb, if the source is not a numeric column.
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/feature_column/bucketized_column>
 #' @seealso [feature_columns()], which lists all feature columns.
 #' @examples
@@ -65,21 +65,7 @@ column_bucketized <- function(
   ...
 ) {
   check_call(...)
-  arguments <- as.list(environment())
-  wrap_columns(source_column, function(source) {
-    if (source$kind != "numeric" || length(source$shape) > 1) {
-      abort_tfdistribute(
-        "model",
-        problem = c(
-          "`source_column` must be numbers in one dimension, ",
-          "not {column_name(source)} ({format(source)})."
-        ),
-        remedy = "Give a column_numeric() with one dimension.",
-        value = column_name(source)
-      )
-    }
-    describe("feature_column", "bucketized", replace(arguments, "source_column", list(source)))
-  })
+  wrap_columns("bucketized", "source_column", as.list(environment()))
 }
 
 #' @export

@@ -3,8 +3,8 @@
 #' Combine feature columns
 #'
 #' Feature columns describe how the features of an input become numbers for a model. They are plain R values, so
-#' creating them reads no data and starts neither Python nor TensorFlow. `feature_columns()` combines them into one list
-#' and checks that their names differ.
+#' creating them reads no data and starts neither Python nor TensorFlow. `feature_columns()` combines them into one
+#' list.
 #'
 #' * Numbers: [column_numeric()], [column_bucketized()].
 #' * Categories: [column_categorical_with_vocabulary_list()], [column_categorical_with_vocabulary_file()],
@@ -39,8 +39,8 @@
 #' characters that TensorFlow does not accept become `_`, and a letter outside ASCII becomes `u` followed by its code.
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument is not a feature column, or a helper has no names to select from.
-#' * `tfdistribute_model_error` if two columns have the same name, or names that become equal in TensorFlow, such as "a
-#'   b" and "a_b".
+#' * `tfdistribute_model_error`, from a verb, if two columns have the same name, or names that become equal in
+#'   TensorFlow, such as "a b" and "a_b".
 #' @references <https://www.tensorflow.org/versions/r2.15/api_docs/python/tf/feature_column>
 #' @examples
 #' feature_columns(
@@ -73,9 +73,7 @@ feature_columns <- function(
     abort_unknown_argument(extra, setdiff(names(formals()), "..."), "feature_columns()")
   }
   columns <- as_feature_columns(parts, "...")
-  columns <- columns[!duplicated(unclass(columns))]
-  check_distinct_columns(columns, "feature_columns()")
-  columns
+  columns[!duplicated(unclass(columns))]
 }
 
 new_feature_columns <- function(columns) {
@@ -97,14 +95,6 @@ keyed_columns <- function(kind, keys, arguments) {
   arguments["dtype"] <- list(plain_dtype(arguments$dtype))
   described <- describe("feature_column", kind, c(list(key = keys[[1]]), arguments))
   columns_of(keys, function(key) replace(described, "key", key))
-}
-
-wrap_columns <- function(value, wrap, argument = rlang::caller_arg(value)) {
-  columns <- as_feature_columns(value, argument)
-  if (length(columns) == 0) {
-    abort_argument(columns, "a feature column", argument)
-  }
-  columns_of(columns, wrap)
 }
 
 # A column, or nested lists of columns, as one list without names.
@@ -155,7 +145,6 @@ check_some_columns <- function(value, argument = rlang::caller_arg(value)) {
       remedy = "Give at least one column."
     )
   }
-  check_distinct_columns(columns, argument)
   columns
 }
 
@@ -195,32 +184,6 @@ safe_key <- function(name) {
   letters <- utf8ToInt(enc2utf8(name))
   coded <- ifelse(letters < 128L, intToUtf8(letters, multiple = TRUE), sprintf("u%04x", letters))
   gsub("[^A-Za-z0-9_.-]", "_", paste(coded, collapse = ""))
-}
-
-check_distinct_columns <- function(columns, argument) {
-  names <- vapply(columns, column_name, "")
-  keys <- vapply(names, safe_key, "", USE.NAMES = FALSE)
-  twice <- anyDuplicated(keys)
-  if (twice == 0) {
-    return(invisible())
-  }
-  second <- names[[twice]]
-  first <- names[[match(keys[[twice]], keys)]]
-  same <- identical(first, second)
-  abort_tfdistribute(
-    "model",
-    problem = if (same) {
-      "`{argument}` has two feature columns with the name \"{first}\"."
-    } else {
-      c(
-        "`{argument}` has feature columns \"{first}\" and \"{second}\", ",
-        "which both become \"{keys[[twice]]}\" in TensorFlow."
-      )
-    },
-    remedy = if (same) "Keep one of them." else "Rename one of them in the data.",
-    argument = argument,
-    value = second
-  )
 }
 
 # Printing --------------------------------------------------------------------------------------

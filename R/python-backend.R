@@ -282,11 +282,6 @@ prefer_own_environment <- function() {
   }
 }
 
-choose_python <- function(how, ...) {
-  choose <- getExportedValue("reticulate", how)
-  invisible(choose(...))
-}
-
 # The Python of this session, which its child processes use too.
 python_in_use <- function() {
   backend()

@@ -121,9 +121,7 @@ run_config <- function(
   renamed <- check_call(..., .renames = TRUE)
   session_config <- check_session_config(session_config)
   arguments <- replace(as.list(environment()), names(renamed), renamed)
-  fields <- check_fields(schema$run_config, arguments)
-  check_directory(fields$model_dir, "model_dir")
-  structure(fields, class = "tfdistribute_run_config")
+  structure(check_fields(schema$run_config, arguments), class = "tfdistribute_run_config")
 }
 
 # Checkpoints are written by steps or by seconds, so setting one turns the other off, as in run_config().

@@ -97,7 +97,7 @@ save_estimator <- function(object, path, checkpoint_path = NULL, overwrite = FAL
 #' @export
 load_estimator <- function(path, model_dir = NULL, trusted = FALSE, ...) {
   check_call(...)
-  wanted <- check_directory(absolute_path(check_string(model_dir, null = TRUE)), "model_dir")
+  wanted <- absolute_path(check_string(model_dir, null = TRUE))
   path <- path.expand(check_string(path))
   trusted <- check_flag(trusted)
   is_remote <- !is.null(wanted) && is_remote_path(wanted)

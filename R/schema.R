@@ -317,7 +317,7 @@ declared$Numeric <- list(
   scale = list(types = c("null", "numbers"), expected = "numbers above 0 or NULL")
 )
 declared$Bucketized <- list(
-  source_column = list(types = "any", expected = "a feature column"),
+  source_column = list(types = "any", expected = "a column_numeric()"),
   boundaries = list(types = "numbers", expected = "increasing numbers")
 )
 declared$DatasetFunction <- list(

@@ -71,13 +71,13 @@
 #' | `export_savedmodel()` | tensorflow, keras, keras3 | either order works |
 #' | `shape()`, `tf`, `tensorboard()` | tensorflow, tfdatasets, keras, keras3 | use `::` |
 #' | `tf_config()`, `install_tensorflow()` | tensorflow, tfdatasets | use `::` |
-#' | `use_python()`, `use_virtualenv()` | reticulate, tensorflow, keras, keras3 | use `::` |
-#' | `use_condaenv()`, `array_reshape()` | reticulate, tensorflow, keras, keras3 | use `::` |
+#' | `array_reshape()` | reticulate, tensorflow, keras, keras3 | use `::` |
 #' | `evaluate()` | evaluate | use `::` |
 #' | `flags()`, `run_dir()` | tfruns, tensorflow, keras, keras3 | either order works |
 #' | `flag_boolean()`, `flag_integer()` | tfruns, tensorflow, keras, keras3 | either order works |
 #' | `flag_numeric()`, `flag_string()` | tfruns, tensorflow, keras, keras3 | either order works |
 #' | `starts_with()` and other helpers, `%>%`, `glimpse()` | tidyselect, dplyr, magrittr | the same functions |
+#' | `use_python()`, `use_virtualenv()`, `use_condaenv()` | reticulate, tensorflow, keras3 | the same functions |
 #' | `matches()` | testthat | use `::` |
 #'
 #' tfestimators has almost all names of this package. See `vignette("coming-from-tfestimators")`. `predict()`, `plot()`,

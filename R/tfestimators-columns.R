@@ -325,7 +325,7 @@ input_layer <- function(
   call_backend(
     "input_layer",
     features = as.list(features),
-    feature_columns = check_deep_columns(feature_columns),
+    feature_columns = check_some_columns(feature_columns),
     weight_collections = check_strings(weight_collections, null = TRUE),
     trainable = check_flag(trainable)
   )

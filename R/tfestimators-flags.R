@@ -1,11 +1,11 @@
-# Settings of a script that a file and the command line can change.
+# Settings of a script that the command line can change, and with tfruns a file.
 
 #' Settings of a script, from a file or the command line
 #'
 #' These functions are for scripts of tfestimators. They declare the settings of a script, with their types and
-#' defaults. A file `flags.yml` in the working directory overrides the defaults, and the command line
-#' (`Rscript train.R --learning-rate=0.1`) overrides both. If the R package tfruns is installed, its `flags()` reads the
-#' settings, so that its runs can set and record them.
+#' defaults, which the command line (`Rscript train.R --learning-rate=0.1`) overrides. If the R package tfruns is
+#' installed, its `flags()` reads the settings, so that its runs can set and record them. It also reads a file
+#' `flags.yml` in the working directory, which overrides the defaults.
 #'
 #' @param name A string that names the flag.
 #' @param default Value if neither the file nor the command line sets it.
@@ -13,15 +13,14 @@
 #' @param ... `flags()`: results of `flag_numeric()`, `flag_integer()`, `flag_boolean()` and `flag_string()`, or a list
 #'   of them. Otherwise must be empty.
 #' @param config Section of the file to use, in addition to `default`. Files without sections have one value per flag.
-#' @param file Path of the YAML file, which requires the R package yaml.
+#' @param file Path of the YAML file, which requires the R package tfruns. NULL reads no file.
 #' @param arguments Arguments of the command line, strings: `--name=value` or `--name value`, with `-` for `_` in names.
 #'   `flags()` ignores arguments that do not begin with `--`.
 #' @returns `flags()`: a named list of values. `flag_*()`: a description of one flag.
 #' @section Errors:
-#' * `tfdistribute_argument_error` if a value has the wrong type, a flag was not declared, or `file` does not exist or
-#'   does not contain names and values.
-#' * `tfdistribute_unsupported_error` if there is a file but yaml is not installed, or its sections inherit from each
-#'   other but tfruns is not installed.
+#' * `tfdistribute_argument_error` if a value has the wrong type, or a flag was not declared.
+#' * `tfdistribute_unsupported_error` if there is a file but tfruns is not installed.
+#' * The errors of tfruns, if it is installed.
 #' @references The functions of the same names in tfruns.
 #' @examples
 #' flags(
@@ -57,15 +56,20 @@ flags <- function(
     given <- Filter(Negate(is.null), given)
     return(do.call(tfruns::flags, c(described, given, list(arguments = arguments))))
   }
-  if (!missing(file) && !is.null(file) && !file.exists(file)) {
-    abort_argument(file, "the path of a file that exists")
+  if (!is.null(file) && (!missing(file) || file.exists(file))) {
+    abort_tfdistribute(
+      "unsupported",
+      problem = "`file` \"{file}\" cannot be read without the R package tfruns.",
+      remedy = "Install tfruns, or give the flags on the command line with `file = NULL`.",
+      value = file
+    )
   }
   names(described) <- vapply(described, function(flag) flag$name, "")
   values <- lapply(described, function(flag) flag$default)
-  said <- utils::modifyList(flags_in_file(file, config), flags_in_command_line(arguments))
-  for (name in names(said)) {
+  found <- flags_in_command_line(arguments)
+  for (name in names(found)) {
     flag <- described[[name]] %||% abort_unknown_flag(name, names(described))
-    values[[name]] <- flag_value(flag, said[[name]])
+    values[[name]] <- flag_value(flag, found[[name]])
   }
   structure(values, class = "tfdistribute_flags")
 }
@@ -114,10 +118,11 @@ flag_value <- function(flag, value, argument = flag$name) {
   is_plain <- is.numeric(value) || is.character(value) || is.logical(value)
   is_value <- is_plain && length(value) == 1 && !is.na(value)
   converted <- if (is_value && (!is.character(value) || validEnc(value))) {
+    number <- suppressWarnings(as.double(value))
     switch(
       flag$type,
-      numeric = suppressWarnings(as.double(value)),
-      integer = as_whole(value),
+      numeric = number,
+      integer = if (is_number(number) && is_whole(number)) as.integer(number) else NA,
       boolean = as_boolean(value),
       string = as.character(value)
     )
@@ -130,23 +135,10 @@ flag_value <- function(flag, value, argument = flag$name) {
   converted
 }
 
-as_whole <- function(value) {
-  number <- suppressWarnings(as.double(value))
-  if (is_number(number) && is_whole(number)) as.integer(number) else NA
-}
-
 as_boolean <- function(value) {
-  if (is.logical(value)) {
-    return(value)
-  }
   word <- tolower(as.character(value))
-  if (word %in% c("true", "t", "yes", "on", "1")) {
-    TRUE
-  } else if (word %in% c("false", "f", "no", "off", "0")) {
-    FALSE
-  } else {
-    NA
-  }
+  is_true <- word %in% c("true", "t", "yes", "on", "1")
+  if (is_true || word %in% c("false", "f", "no", "off", "0")) is_true else NA
 }
 
 check_flags <- function(described) {
@@ -167,80 +159,14 @@ abort_unknown_flag <- function(name, known) {
   )
 }
 
-flags_in_file <- function(file, config) {
-  if (is.null(file) || !file.exists(file)) {
-    return(list())
-  }
-  if (!requireNamespace("yaml", quietly = TRUE)) {
-    abort_tfdistribute(
-      "unsupported",
-      problem = "`file` \"{file}\" cannot be read without the R package yaml.",
-      remedy = "Install yaml, or give the flags on the command line.",
-      value = file
-    )
-  }
-  read <- read_flags(file)
-  if (!all(vapply(read, is.list, NA))) {
-    return(read)
-  }
-  if (any(vapply(read, function(section) "inherits" %in% names(section), NA))) {
-    abort_tfdistribute(
-      "unsupported",
-      problem = "Sections of \"{file}\" inherit from others, which only tfruns reads.",
-      remedy = "Install the R package tfruns, or write the values into each section.",
-      argument = "file",
-      value = file
-    )
-  }
-  utils::modifyList(as.list(read$default), as.list(read[[config]]))
-}
-
-read_flags <- function(file) {
-  text <- readLines(file, warn = FALSE, encoding = "UTF-8")
-  # The time that yaml takes grows with the square of the depth.
-  if (sum(nchar(gsub("[^[{]", "", text, useBytes = TRUE))) > 1000) {
-    abort_flags_file(file, "it is nested too deeply")
-  }
-  # A number beyond R's integers becomes NA, which the flag rejects.
-  read <- tryCatch(
-    suppressWarnings(yaml::yaml.load(paste(text, collapse = "\n"), eval.expr = FALSE)),
-    error = function(error) {
-      abort_flags_file(file, strsplit(conditionMessage(error), "\n")[[1]][[1]])
-    }
-  )
-  if (length(read) > 0 && !(is.list(read) && has_own_names(read))) {
-    abort_flags_file(file, "it is not a list of names and values")
-  }
-  as.list(read)
-}
-
-abort_flags_file <- function(file, reason) {
-  abort_tfdistribute(
-    "argument",
-    problem = "`file` \"{file}\" cannot be read: {substr(reason, 1, 200)}.",
-    remedy = "Write one line for each flag, such as steps: 100.",
-    value = file
-  )
-}
-
 flags_in_command_line <- function(arguments) {
-  said <- list()
-  index <- 1
-  while (index <= length(arguments)) {
-    argument <- arguments[[index]]
-    if (startsWith(argument, "--")) {
-      has_value <- grepl("=", argument, fixed = TRUE)
-      name <- gsub("-", "_", sub("=.*$", "", substring(argument, 3)), fixed = TRUE)
-      if (has_value) {
-        said[[name]] <- sub("^[^=]*=", "", argument)
-      } else {
-        index <- index + 1
-        said[[name]] <- if (index <= length(arguments)) arguments[[index]] else NA
-      }
-    }
-    index <- index + 1
+  found <- list()
+  for (index in which(startsWith(arguments, "--"))) {
+    parts <- regmatches(arguments[[index]], regexpr("=", arguments[[index]]), invert = TRUE)[[1]]
+    name <- gsub("-", "_", substring(parts[[1]], 3), fixed = TRUE)
+    found[[name]] <- if (length(parts) == 2) parts[[2]] else arguments[index + 1]
   }
-  said
+  found
 }
 
 #' @export

@@ -1,62 +1,22 @@
-# Choice of a Python, for scripts of tfestimators.
+# Choice and installation of a Python, for scripts of tfestimators.
 
 #' Choose the Python to use
 #'
-#' These functions are for scripts of tfestimators. They call the functions of the same names in the R package
-#' reticulate. Use them before Python starts. You do not need them for the environment of [install_tfdistribute()],
-#' which tfdistribute finds without them.
+#' These functions are for scripts of tfestimators, which also exports these functions of the R package reticulate. Use
+#' them before Python starts. You do not need them for the environment of [install_tfdistribute()], which tfdistribute
+#' finds without them.
 #'
-#' @param python Path of a Python program.
-#' @param virtualenv A string that names a virtual environment, or its path.
-#' @param condaenv A string that names a conda environment, or its path.
-#' @param conda Path of conda, or `"auto"`.
-#' @param required Whether an unusable Python is an error, TRUE or FALSE. FALSE makes the choice only a hint. NULL means
-#'   TRUE, except while a package is loaded.
-#' @returns Invisibly NULL.
-#' @section Errors: `tfdistribute_backend_error` if reticulate cannot use this Python.
 #' @references <https://rstudio.github.io/reticulate/reference/use_python.html>
+#' @seealso [reticulate::use_python()]
 #' @examples
 #' \dontrun{
 #' use_virtualenv("r-tfdistribute")
 #' }
+#' @importFrom reticulate use_condaenv use_python use_virtualenv
+#' @rawNamespace export(use_condaenv, use_python, use_virtualenv)
+#' @aliases use_condaenv use_python use_virtualenv
 #' @name use_python
 NULL
-
-#' @rdname use_python
-#' @export
-use_python <- function(python, required = NULL, ...) {
-  check_call(...)
-  try_python("use_python", python, required = required)
-}
-
-#' @rdname use_python
-#' @export
-use_virtualenv <- function(virtualenv = NULL, required = NULL, ...) {
-  check_call(...)
-  try_python("use_virtualenv", virtualenv, required = required)
-}
-
-#' @rdname use_python
-#' @export
-use_condaenv <- function(condaenv = NULL, conda = "auto", required = NULL, ...) {
-  check_call(...)
-  try_python("use_condaenv", condaenv, conda = conda, required = required)
-}
-
-try_python <- function(how, chosen, ..., argument = rlang::caller_arg(chosen)) {
-  tryCatch(
-    choose_python(how, chosen, ...),
-    error = function(error) {
-      abort_tfdistribute(
-        "backend",
-        problem = "`{argument}` {show_value(chosen)} cannot be used: {conditionMessage(error)}",
-        remedy = "See tfdistribute_sitrep() for the Python that is in use.",
-        value = show_value(chosen),
-        parent = error
-      )
-    }
-  )
-}
 
 #' Install TensorFlow
 #'

@@ -85,7 +85,7 @@ def _in_r(field: Field) -> str:
     if field.is_required:
         return ""
     options = field.options
-    choices = options[0].get("enum", []) if len(options) == 1 else []
+    choices = options[0].choices if len(options) == 1 else ()
     if len(choices) > 1 and choices[0] == field.default:
         return _value(choices)
     return "NULL" if field.may_be_empty else _value(field.default)

@@ -14,7 +14,7 @@ import json
 import re
 import sys
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,8 @@ from tfdistribute import engine
 from tfdistribute.bridge import functions  # noqa: F401 - All descriptions are known.
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import Description
-from tfdistribute.descriptions.constraints import Expected, Fact
-from tfdistribute.descriptions.fields import Field, fields_of
+from tfdistribute.descriptions.constraints import Expected, Fact, Ge, Le, MinLen, Takes
+from tfdistribute.descriptions.fields import Field, Option, fields_of
 from tfdistribute.inputs import Input
 from tfdistribute.models import FeatureColumn, Model
 from tfdistribute.models.canned.parts import ActivationName
@@ -59,6 +59,15 @@ NAMES = {
     "activations": list(typing.get_args(ActivationName)),
     "schedules": list(engine.optimizers.SCHEDULES),
 }
+PLAIN = ("integer", "number", "string")
+# What R checks of the limits of a value.
+MARKS: tuple[tuple[str, type, Callable[[Any], Any]], ...] = (
+    ("minimum", Ge, lambda limit: limit.bound),
+    ("maximum", Le, lambda limit: limit.bound),
+    ("filled", MinLen, lambda _: True),
+    ("takes", Takes, lambda takes: list(takes.takes)),
+    ("remedy", Takes, lambda takes: takes.remedy),
+)
 # The fields of a class in R: a field of a base class may have another type in it.
 OF_CLASSES = (
     "fields_of <- function(...) {",
@@ -85,7 +94,7 @@ def _name(name: str) -> str:
     return name if name.isidentifier() and name != "function" else f"`{name}`"
 
 
-def checks_of(options: list[dict[str, Any]]) -> dict[str, Any]:
+def checks_of(options: Sequence[Option]) -> dict[str, Any]:
     """Return the names of types for R's reader, in description-check.R, and what it knows of their values."""
     read = [check_of(each) for each in options]
     checks: dict[str, Any] = {"types": [each.pop("type") for each in read]}
@@ -94,30 +103,19 @@ def checks_of(options: list[dict[str, Any]]) -> dict[str, Any]:
     return checks
 
 
-def check_of(option: dict[str, Any]) -> dict[str, Any]:
-    kind, item = option.get("type"), option.get("items", option.get("additionalProperties", {}))
-    items = item.get("anyOf", [{}])
-    if "enum" in option:
-        return {"type": "choice", "choices": list(option["enum"])}
-    if option.get("$ref") in FAMILY_OF:
-        return {"type": "description", "family": FAMILY_OF[option["$ref"]]}
-    if "function" in option:
-        taken = {"takes": list(option["takes"])} if "takes" in option else {}
-        return {"type": "function"} | taken | _known(option, "remedy")
-    if kind == "array" and len(items) == 1 and items[0].get("type"):
-        return {**check_of(items[0]), "type": f"{items[0]['type']}s"}
-    if kind in ("array", "object"):
-        inner = checks_of(items)
-        return {"type": "list" if kind == "array" else "named"} | (
-            {} if inner["types"] == ["any"] else {"items": inner}
-        )
-    filled = {"filled": True} if "minLength" in option else {}
-    name = kind or ("python" if "python" in option else "any")
-    return {"type": name} | _known(option, "minimum", "maximum") | filled
-
-
-def _known(option: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: option[name] for name in names if option.get(name) is not None}
+def check_of(option: Option) -> dict[str, Any]:
+    if option.kind == "choice":
+        return {"type": "choice", "choices": list(option.choices)}
+    if option.kind in ("description", "object"):
+        family = FAMILY_OF.get(option.of)
+        return {"type": "any"} if family is None else {"type": "description", "family": family}
+    if option.kind == "list" and len(option.items) == 1 and option.items[0].kind in PLAIN:
+        return {**check_of(option.items[0]), "type": f"{option.items[0].kind}s"}
+    if option.kind in ("list", "named"):
+        inner = checks_of(option.items)
+        return {"type": option.kind} | ({} if inner["types"] == ["any"] else {"items": inner})
+    known = {name: read(option.mark(of)) for name, of, read in MARKS if option.mark(of) is not None}
+    return {"type": option.kind, **{name: each for name, each in known.items() if each is not None}}
 
 
 def field_in_r(field: Field) -> str:
@@ -201,7 +199,7 @@ def help_of(member: type[Description], name: str) -> str:
 def with_names(text: str) -> str:
     """Replace ``{activations}`` and ``{initializers}`` by their names."""
     (initializer,) = fields_of(initializers.NamedInitializer)["name"].options
-    for name, known in (NAMES | {"initializers": initializer["enum"]}).items():
+    for name, known in (NAMES | {"initializers": initializer.choices}).items():
         text = text.replace(f"{{{name}}}", ", ".join(map(json.dumps, known)))
     return text
 

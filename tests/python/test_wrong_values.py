@@ -15,7 +15,7 @@ from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.descriptions import Description, read
-from tfdistribute.descriptions.constraints import Fact
+from tfdistribute.descriptions.constraints import Fact, Ge, Gt, Le, Lt, MinLen
 from tfdistribute.descriptions.fields import Option, fields_of
 from tfdistribute.errors import TfdistributeError
 from tfdistribute.inputs import Input
@@ -134,17 +134,15 @@ def root(argument: str | None) -> str | None:
 
 def limits_of(option: Option) -> Iterator[tuple[Any, Any]]:
     """Yield a value within each limit of a field, and a value beyond it."""
-    step = 1 if option.get("type") == "integer" else 1e-9
-    for keyword, sign in (("minimum", -1), ("maximum", 1)):
-        if keyword in option:
-            yield option[keyword], option[keyword] + sign * step
-    for keyword, sign in (("exclusiveMinimum", 1), ("exclusiveMaximum", -1)):
-        if keyword in option:
-            yield option[keyword] + sign * step, option[keyword]
-    for choice in option.get("enum", ()):
+    step = 1 if option.kind == "integer" else 1e-9
+    for limit in option.marks:
+        for of, within, beyond in ((Ge, 0, -1), (Le, 0, 1), (Gt, 1, 0), (Lt, -1, 0)):
+            if isinstance(limit, of):
+                yield limit.bound + within * step, limit.bound + beyond * step
+        if isinstance(limit, MinLen):
+            yield None, ""
+    for choice in option.choices:
         yield choice, f"{choice}s"
-    if option.get("minLength"):
-        yield None, ""
 
 
 def limited_fields() -> Iterator[tuple[Call, Call]]:

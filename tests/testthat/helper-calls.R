@@ -101,10 +101,7 @@ not_called <- c(
   "install_tensorflow",
   "install_tfdistribute",
   "pipeline",
-  "tensorboard",
-  "use_condaenv",
-  "use_python",
-  "use_virtualenv"
+  "tensorboard"
 )
 
 exported_functions <- function() {

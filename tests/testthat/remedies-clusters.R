@@ -95,22 +95,9 @@ tries(
   tfdistribute:::function_for_python(path, "model_of_cars", "model", NULL),
   path = withr::local_tempfile(lines = "model_of_cars <- function(features) NULL")
 )
-in_file <- function(lines) withr::local_tempfile(lines = lines, .local_envir = parent.frame())
 tries(
-  flags(flag_integer("steps", 1), file = path, arguments = character()),
-  {
-    writeLines("steps: 100", path)
-    flags(flag_integer("steps", 1), file = path, arguments = character())
-  },
-  path = in_file("- 1")
-)
-tries(
-  flags(flag_integer("steps", 1), file = path, config = "b", arguments = character()),
-  {
-    writeLines(c("default:", "  steps: 3", "b:", "  steps: 4"), path)
-    flags(flag_integer("steps", 1), file = path, config = "b", arguments = character())
-  },
-  path = in_file(c("default:", "  steps: 3", "b:", "  inherits: default"))
+  flags(flag_integer("steps", 1), file = "flags.yml", arguments = character()),
+  flags(flag_integer("steps", 1), file = NULL, arguments = character())
 )
 tries(
   {

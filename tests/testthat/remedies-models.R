@@ -50,10 +50,6 @@ tries(
   }
 )
 tries(
-  column_categorical_with_vocabulary_list("x", vocabulary_list = c("a", "a")),
-  column_categorical_with_vocabulary_list("x", vocabulary_list = unique(c("a", "a")))
-)
-tries(
   column_indicator(column_numeric("x")),
   {
     column <- column_bucketized(column_numeric("x"), boundaries = 1)

@@ -35,7 +35,6 @@ not_typed <- list(
     "Install kubectl",
     "Install one (on Debian",
     "Install the version of the Spark",
-    "Install yaml",
     "Use `network = \"open\"` on a machine",
     "Check the space for temporary files"
   ),

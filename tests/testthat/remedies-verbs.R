@@ -250,7 +250,6 @@ tries(
     write_manifest(there, spec, path = tempfile())
   }
 )
-tries(use_python("/nowhere/python", required = TRUE), tfdistribute_sitrep())
 
 tries(as_tf_config(local_cluster(2), "worker 0"), as_tf_config(local_cluster(2)))
 tries(train(model, input_fn(y ~ x, data), data = data), train(model, y ~ x, data = data))

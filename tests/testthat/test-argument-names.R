@@ -81,7 +81,6 @@ test_that("verbs have their object first", {
     "export_keras_model",
     "export_savedmodel",
     "job_script",
-    "keras_code",
     "launch",
     "model_dir",
     "plan_training",

@@ -28,11 +28,6 @@ test_that("mistakes in models are found without Python", {
     dnn_regressor(c(8, 0), feature_columns(column_numeric("wt")))
     linear_regressor(feature_columns(column_numeric("wt")), optimizer = "Adamm")
     feature_columns(column_numeric("wt"), column_numeric("wt"))
-    feature_columns(column_numeric("a b"), column_numeric("a_b"))
-    dnn_regressor(
-      8,
-      feature_columns(column_categorical_with_vocabulary_list("cyl", c("4", "6", "8")))
-    )
     column_categorical_with_vocabulary_list("cyl", "gear")
     strategy_mirrored(devices = 0)
   })

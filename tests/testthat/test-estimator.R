@@ -185,7 +185,6 @@ test_that("what no data could make right is refused by name", {
   expect_snapshot(error = TRUE, {
     linear_regressor(NULL)
     linear_regressor("wt")
-    dnn_regressor(8, gear())
     dnn_regressor(c(8, 0), numbers())
     dnn_regressor(1.5, numbers())
     dnn_regressor(8, numbers(), activation_fn = "rulu")
@@ -195,8 +194,6 @@ test_that("what no data could make right is refused by name", {
     linear_regressor(numbers(), loss_reduction = "mean")
     linear_regressor(numbers(), label_dimension = 0)
     linear_classifier(numbers(), n_classes = 1)
-    dnn_linear_combined_regressor()
-    dnn_linear_combined_regressor(dnn_feature_columns = numbers())
     linear_regressor(feature_columns(column_numeric("a b")), model_dir = "")
   })
 })

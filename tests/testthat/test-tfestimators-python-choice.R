@@ -7,7 +7,7 @@ test_that("install_tensorflow() installs only what has Estimators", {
 })
 
 test_that("a choice of Python is reticulate's", {
-  chosen <- list()
-  withr::local_envvar(RETICULATE_PYTHON = NA)
-  expect_error(use_python("/nowhere/python", required = TRUE), "nowhere")
+  for (name in c("use_condaenv", "use_python", "use_virtualenv")) {
+    expect_identical(getExportedValue("tfdistribute", name), getExportedValue("reticulate", name))
+  }
 })

@@ -19,7 +19,9 @@ from tfdistribute.launch import job_handle
 from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import private_directory
 from tfdistribute.models import FeatureColumn, Model, parse_example_spec_with_label, safe_key
+from tfdistribute.models.canned.parts import check_dense
 from tfdistribute.models.feature_columns import new_labels
+from tfdistribute.models.feature_columns.of_tensorflow import describe_column
 from tfdistribute.run_config import RunSettings, build_run_config
 from tfdistribute.storage import buckets
 from tfdistribute.training import verification
@@ -200,6 +202,7 @@ def _input_layer(
     weight_collections: tuple[str, ...] | None,
     trainable: bool,
 ) -> Any:
+    check_dense(feature_columns, "feature_columns")
     required = [each for column in feature_columns for each in column.requirements()]
     reads_labels = {each.feature for each in required if "string" in each.types}
     tensors = {
@@ -247,7 +250,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "complete_tabular": rows.complete_tabular,
     "copy_file": model_files.copy_file,
     "dataset_columns": serialized_dataset.column_names,
-    "describe_column": lambda column: engine.features.describe_column(column),
+    "describe_column": describe_column,
     "distribute": _distribute,
     "evaluate": _evaluate,
     "explain_difference": verification.explain_difference,
@@ -260,7 +263,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "job_news": job_handle.job_news,
     "job_script": client.script_of,
     "job_state": job_handle.job_state,
-    "keras_code": _of_model(training.keras_code),
     "last_job": job_handle.last_job,
     "latest_checkpoint": newest_checkpoint,
     "locked_requirements": versions.locked,

@@ -7,6 +7,7 @@ from typing import Any
 from tfdistribute import storage, versions
 from tfdistribute.bridge.code_fields import code_in, files_in
 from tfdistribute.checkpoints.mirror import local_checkpoint, local_file
+from tfdistribute.descriptions import check_directory
 from tfdistribute.errors import ModelError
 from tfdistribute.model_file import read_model_file, untrusted, write_model_file
 from tfdistribute.training.model_directory import OWN_FILES, require_checkpoint
@@ -49,6 +50,7 @@ def save_model(
 
 
 def load_model(path: str, model_dir: str, trusted: bool) -> dict[str, Any]:
+    check_directory("model_dir", model_dir)
     manifest = read_model_file(path, model_dir, own=OWN_FILES, trusted=trusted)
     return {
         "description": manifest.description,

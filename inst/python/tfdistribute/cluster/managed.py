@@ -100,7 +100,7 @@ class ManagedCluster(StartedCluster):
         return self.platform
 
     @property
-    def keeping(self) -> str:
+    def how_to_keep(self) -> str:
         return 'Give remote storage, such as "gs://bucket/model".'
 
     def counts(self, evaluates: bool) -> dict[str, int]:
@@ -168,7 +168,7 @@ class KubernetesCluster(ManagedCluster, kind="kubernetes"):
         return super().keeps(path) or any(inside)
 
     @property
-    def keeping(self) -> str:
+    def how_to_keep(self) -> str:
         below = (
             f'a directory below "{next(iter(self.volumes))}"' if self.volumes else "add `volumes`"
         )
@@ -233,5 +233,5 @@ class VertexCluster(ManagedCluster, kind="vertex"):
         return super().keeps(path) or path.startswith("/gcs/")
 
     @property
-    def keeping(self) -> str:
+    def how_to_keep(self) -> str:
         return 'Give a directory in Cloud Storage, such as "gs://bucket/model".'

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, TypeVar
 
 from tfdistribute.descriptions.constraints import Never
-from tfdistribute.descriptions.fields import Field, break_rule, fields_of
+from tfdistribute.descriptions.fields import Field, check_rule, fields_of
 from tfdistribute.errors import ArgumentError
 
 D = TypeVar("D", bound="Description")
@@ -67,7 +67,7 @@ class Description:
             if fitted is not value:
                 object.__setattr__(self, name, fitted)
         for rule in self.rules:
-            break_rule(rule, self)
+            check_rule(rule, self)
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any], argument: str) -> "Description":
@@ -125,7 +125,9 @@ def _member(family: type[D], kind: Any, argument: str) -> type[D]:
     if not family.kinds:
         return family
     member = family.kinds.get(kind) if isinstance(kind, str) else None
-    if member is None or not issubclass(member, family):
+    if member is not None and not issubclass(member, family):
+        raise ArgumentError(f"`{argument}` must be {family.in_words}, not {kind}.", value=kind)
+    if member is None:
         shown = reprlib.repr(kind)
         raise ArgumentError(
             f"`{argument}` is {shown}, which is not a kind of {family.__name__}.",

@@ -6,63 +6,75 @@ annotated-types. Facts follow the whole type, as in
 """
 
 import enum
+import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Annotated, Any
 
 
 class Limit:
     """A value beyond a limit is not what the field must be."""
 
-
-@dataclass(frozen=True)
-class Ge(Limit):
-    minimum: float
+    def holds(self, value: Any) -> bool:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Gt(Limit):
-    exclusiveMinimum: float  # noqa: N815
+class _Bound(Limit):
+    bound: float
 
 
-@dataclass(frozen=True)
-class Le(Limit):
-    maximum: float
+class Ge(_Bound):
+    def holds(self, value: Any) -> bool:
+        return value >= self.bound
 
 
-@dataclass(frozen=True)
-class Lt(Limit):
-    exclusiveMaximum: float  # noqa: N815
+class Gt(_Bound):
+    def holds(self, value: Any) -> bool:
+        return value > self.bound
+
+
+class Le(_Bound):
+    def holds(self, value: Any) -> bool:
+        return value <= self.bound
+
+
+class Lt(_Bound):
+    def holds(self, value: Any) -> bool:
+        return value < self.bound
 
 
 @dataclass(frozen=True)
 class MinLen(Limit):
-    minLength: int  # noqa: N815
+    least: int
+
+    def holds(self, value: Any) -> bool:
+        return len(value) >= self.least
 
 
 @dataclass(frozen=True)
 class Len(Limit):
-    minItems: int  # noqa: N815
-    maxItems: int | None = None  # noqa: N815
+    least: int
+    most: int | None = None
     increasing: str | None = None  # "weakly" or "strictly".
 
-
-@dataclass(frozen=True)
-class Takes(Limit):
-    """Parameters with which a function is called."""
-
-    takes: tuple[str, ...]
-    remedy: str | None = None
+    def holds(self, value: Any) -> bool:
+        is_increasing = self.increasing is None or all(
+            a < b or (a == b and self.increasing == "weakly") for a, b in pairwise(value)
+        )
+        return self.least <= len(value) <= (self.most or len(value)) and is_increasing
 
 
 @dataclass(frozen=True)
-class Not:
-    """A type that the value must not have."""
+class Not(Limit):
+    excluded: Any
 
-    hint: Any
+    def holds(self, value: Any) -> bool:
+        return type(value) is not type(self.excluded) or value != self.excluded
 
 
 @dataclass(frozen=True)
-class Pattern:
+class Pattern(Limit):
     r"""Whole text, in regular expressions without ``\d``, ``\s``, ``\w``.
 
     ``problem`` is the message for other text, with {argument} and {value}, and ``error`` its kind.
@@ -72,6 +84,17 @@ class Pattern:
     problem: str
     remedy: str | None = None
     error: str = "argument"
+
+    def holds(self, value: Any) -> bool:
+        return re.fullmatch(self.pattern, value) is not None
+
+
+@dataclass(frozen=True)
+class Takes:
+    """Parameters with which R's function is called."""
+
+    takes: tuple[str, ...]
+    remedy: str | None = None
 
 
 # Line breaks of any kind, and what terminals and shells act upon.

@@ -1,44 +1,25 @@
-"""Fields of descriptions: the annotations of dataclasses as JSON Schema, by which values are read and checked.
+"""Types of fields: the annotations of dataclasses, by which values are read and checked.
 
-A schema has keywords of JSON Schema for each option of a type, and ``$ref`` for a description, ``takes`` for a
-function and ``instance`` for any other class. ``make docs`` writes what R checks from them.
+A field has one or more options, such as a whole number or NULL. ``make docs`` writes what R checks from them.
 """
 
 import dataclasses
 import functools
 import math
-import operator
-import re
 import reprlib
 import types
 import typing
-from collections.abc import Callable, Mapping
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Union, cast
 
 from tfdistribute.callbacks import as_callable
-from tfdistribute.descriptions.constraints import Expected, Fact, Limit, Never, Not, Pattern
+from tfdistribute.descriptions.constraints import Expected, Fact, Len, Limit, Never, Pattern, Takes
 from tfdistribute.descriptions.words import in_words
 from tfdistribute.errors import TfdistributeError, error_of
 
-Option = dict[str, Any]
-
 # Names of fields that hold R functions, where users know them by another name.
 _IN_WORDS = {"function": "fn"}
-_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
-_TESTS: dict[str, Callable[[Any, Any], bool]] = {
-    "minimum": operator.ge,
-    "exclusiveMinimum": operator.gt,
-    "maximum": operator.le,
-    "exclusiveMaximum": operator.lt,
-    "minLength": lambda text, least: len(text) >= least,
-    "minItems": lambda items, least: len(items) >= least,
-    "maxItems": lambda items, most: len(items) <= most,
-    "increasing": lambda items, how: all(
-        a < b or (a == b and how == "weakly") for a, b in pairwise(items)
-    ),
-}
-
+_PLAIN = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 
 NO_DEFAULT = object()
 
@@ -56,6 +37,28 @@ class WrongTextError(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
+class Option:
+    """A type that a value may have, with the limits of the value.
+
+    Args:
+        kind: As in ``fit_type`` of R/description-check.R, or "object".
+        of: Class of a description or an object.
+        items: Options of the items of a list, or of the values of a mapping.
+        names: Option of the names of a mapping.
+    """
+
+    kind: str
+    marks: tuple[Any, ...] = ()
+    of: type[Any] = object
+    choices: tuple[Any, ...] = ()
+    items: tuple["Option", ...] = ()
+    names: "Option | None" = None
+
+    def mark(self, of: type) -> Any:
+        return next((each for each in self.marks if isinstance(each, of)), None)
+
+
+@dataclasses.dataclass(frozen=True)
 class Field:
     name: str
     hint: Any
@@ -70,13 +73,10 @@ class Field:
     @functools.cached_property
     def exact(self) -> tuple[type, ...]:
         """Types whose values all are right as they are."""
-        options = [each for each in self.options if len(each) == 1]
-        return tuple(
-            of for of in (str, bool, int) for each in options if each.get("type") == _TYPES[of]
-        )
+        return tuple(of for of in (str, bool, int) if Option(_PLAIN[of]) in self.options)
 
     @functools.cached_property
-    def options(self) -> list[Option]:
+    def options(self) -> tuple[Option, ...]:
         return options_of(self.hint)
 
     @functools.cached_property
@@ -94,7 +94,7 @@ class Field:
 
     @property
     def how_made(self) -> str | None:
-        return next((each["$ref"].how_made for each in self.options if "$ref" in each), None)
+        return next((each.of.how_made for each in self.options if each.kind == "description"), None)
 
     def read(self, value: Any) -> Any:
         """Return a value as the field has it: 4.0 as 4, a mapping as a description, a single value as a tuple."""
@@ -104,7 +104,7 @@ class Field:
             value = []
         is_secret = Fact.SECRET in self.facts
         try:
-            return fit_any(value, self.options, self.name)
+            return read_as(self.options, value, self.name)
         except MisfitError:
             shown = None if is_secret else reprlib.repr(value)
             raise error_of(getattr(self.fact(Expected), "error", "argument"))(
@@ -138,58 +138,41 @@ def fields_of(of: type) -> dict[str, Field]:
             hints[each.name],
             NO_DEFAULT if each.default is dataclasses.MISSING else each.default,
             each.default_factory is not dataclasses.MISSING
-            or (each.default == () and not _has_least_length(hints[each.name])),
+            or (each.default == () and not any(o.mark(Len) for o in options_of(hints[each.name]))),
         )
         for each in dataclasses.fields(cast(Any, of))
     }
 
 
-def _has_least_length(hint: Any) -> bool:
-    return any("minItems" in each for each in options_of(hint))
-
-
-def options_of(hint: Any) -> list[Option]:
+def options_of(hint: Any) -> tuple[Option, ...]:
     """Return the options of a type; NULL first, which R finds most often."""
-    limits = getattr(hint, "__metadata__", ())
+    marks = getattr(hint, "__metadata__", ())
     plain = typing.get_args(hint)[0] if typing.get_origin(hint) is Annotated else hint
     if typing.get_origin(plain) in (Union, types.UnionType):
         options = [each for part in typing.get_args(plain) for each in options_of(part)]
-        return sorted(options, key=lambda option: option.get("type") != "null")
-    option = _option(plain)
-    for limit in limits:
-        given = vars(limit).items() if isinstance(limit, Limit) else ()
-        option |= {name: each for name, each in given if each is not None and each is not False}
-    patterns = [each for each in limits if isinstance(each, Pattern)]
-    for excluded in (each.hint for each in limits if isinstance(each, Not)):
-        option |= {"not": {"anyOf": options_of(excluded)}}
-    option |= {marker: True for marker in ("python", "any") if marker in limits}
-    return [option | ({"allOf": patterns} if patterns else {})]
+        return tuple(sorted(options, key=lambda option: option.kind != "null"))
+    marks = tuple(each for each in marks if isinstance(each, (Limit, Takes, str)))
+    return (dataclasses.replace(_option(plain, "python" in marks), marks=marks),)
 
 
-def _option(plain: Any) -> Option:
+def _option(plain: Any, is_python: bool) -> Option:
     arguments, origin = typing.get_args(plain), typing.get_origin(plain)
-    if plain is None or plain in _TYPES:
-        return {"type": "null" if plain is None else _TYPES[plain]}
+    if plain is None or plain in _PLAIN:
+        return Option("null" if plain is None else _PLAIN[plain])
     if plain is Any or plain is object:
-        return {}
+        return Option("python" if is_python else "any")
     if origin is Literal:
-        return {"enum": list(arguments)}
+        return Option("choice", choices=arguments)
     if origin is tuple:
-        return {"type": "array", "items": {"anyOf": options_of(arguments[0])}}
+        return Option("list", items=options_of(arguments[0]))
     if origin in (dict, Mapping):
-        names, items = map(options_of, arguments)
-        return {
-            "type": "object",
-            "propertyNames": names[0],
-            "additionalProperties": {"anyOf": items},
-        }
+        return Option("named", items=options_of(arguments[1]), names=options_of(arguments[0])[0])
     if (origin or plain) is Callable:
-        return {"function": True}
-    is_description = hasattr(plain, "from_mapping")
-    return {"$ref": plain} if is_description else {"instance": origin or plain}
+        return Option("function")
+    return Option("description" if hasattr(plain, "from_mapping") else "object", of=origin or plain)
 
 
-def fit_any(value: Any, options: list[Option], place: str) -> Any:
+def read_as(options: Sequence[Option], value: Any, place: str) -> Any:
     """Return a value as the first option has it that it fits.
 
     Raises:
@@ -198,89 +181,83 @@ def fit_any(value: Any, options: list[Option], place: str) -> Any:
     """
     for option in options:
         try:
-            return _fit(value, option, place)
+            return _read(option, value, place)
         except MisfitError:
             continue
     raise MisfitError
 
 
-def _fit(value: Any, option: Option, place: str) -> Any:
-    reader = _READERS.get(option.get("type", ""), _fit_other)
-    fitted = reader(value, option, place)
-    for keyword, limit in option.items():
-        if keyword in _TESTS and not _TESTS[keyword](fitted, limit):
-            raise MisfitError
-    if "not" in option and _fits(fitted, option["not"]["anyOf"]):
+def _read(option: Option, value: Any, place: str) -> Any:
+    if option.kind in _TESTS and not _TESTS[option.kind](option, value):
         raise MisfitError
-    for pattern in option.get("allOf", ()):
-        if re.fullmatch(pattern.pattern, fitted) is None:
-            raise WrongTextError(place, fitted, pattern)
-    return fitted
-
-
-def _fit_if(value: Any, fits: bool) -> Any:
-    if fits:
-        return value
-    raise MisfitError
+    found = _READERS[option.kind](option, value, place) if option.kind in _READERS else value
+    for limit in option.marks:
+        if isinstance(limit, Limit) and not limit.holds(found):
+            if isinstance(limit, Pattern):
+                raise WrongTextError(place, found, limit)
+            raise MisfitError
+    return found
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _read_number(value: Any, option: Option, _place: str) -> float:
-    is_fit = _is_number(value) and (math.isfinite(value) or "any" in option)
-    return float(_fit_if(value, is_fit))
-
-
-def _read_array(value: Any, option: Option, place: str) -> tuple[Any, ...]:
-    values = cast(list[Any], value) if isinstance(value, (list, tuple)) else [value]
-    return tuple(fit_any(each, option["items"]["anyOf"], place) for each in values)
-
-
-def _read_object(value: Any, option: Option, place: str) -> dict[str, Any]:
-    # R sends an empty named list as a list.
-    given: Any = {} if value in ([], ()) else _fit_if(value, isinstance(value, Mapping))
-    named = cast("Mapping[Any, Any]", given)
-    return {
-        _fit(str(name), option["propertyNames"], place): fit_any(
-            each, option["additionalProperties"]["anyOf"], f"{place}${name}"
-        )
-        for name, each in named.items()
-    }
-
-
-_READERS: dict[str, Callable[[Any, Option, str], Any]] = {
-    "null": lambda value, _, __: _fit_if(value, value is None),
-    "boolean": lambda value, _, __: _fit_if(value, isinstance(value, bool)),
-    "string": lambda value, _, __: _fit_if(value, isinstance(value, str)),
-    "integer": lambda value, _, __: int(
-        _fit_if(value, _is_number(value) and float(value).is_integer())
+# Whether a value is of a kind.
+_TESTS: dict[str, Callable[[Option, Any], bool]] = {
+    "null": lambda _, value: value is None,
+    "boolean": lambda _, value: isinstance(value, bool),
+    "string": lambda _, value: isinstance(value, str),
+    "integer": lambda _, value: _is_number(value) and float(value).is_integer(),
+    "number": lambda option, value: (
+        _is_number(value) and (math.isfinite(value) or "any" in option.marks)
     ),
-    "number": _read_number,
-    "array": _read_array,
-    "object": _read_object,
+    "choice": lambda option, value: any(
+        value == each and type(value) is type(each) for each in option.choices
+    ),
+    # R sends an empty named list as a list.
+    "named": lambda _, value: isinstance(value, Mapping) or value in ([], ()),
+    "description": lambda option, value: isinstance(value, (option.of, Mapping)),
+    "object": lambda option, value: isinstance(value, option.of),
 }
 
 
-def _fit_other(value: Any, option: Option, place: str) -> Any:
-    if "enum" in option:
-        return _fit_if(
-            value, any(value == each and type(value) is type(each) for each in option["enum"])
-        )
-    if "$ref" in option:
-        if isinstance(value, option["$ref"]):
-            return value
-        return option["$ref"].from_mapping(_fit_if(value, isinstance(value, Mapping)), place)
-    if "function" in option:
-        function = as_callable(value, _IN_WORDS.get(place, place))
-        return _fit_if(function, function is not None)
-    return _fit_if(value, isinstance(value, option.get("instance", object)))
+def _read_list(option: Option, value: Any, place: str) -> tuple[Any, ...]:
+    values = cast(list[Any], value) if isinstance(value, (list, tuple)) else [value]
+    return tuple(read_as(option.items, each, place) for each in values)
 
 
-def break_rule(rule: Never, description: Any) -> None:
+def _read_named(option: Option, value: Any, place: str) -> dict[str, Any]:
+    assert option.names is not None
+    return {
+        _read(option.names, str(name), place): read_as(option.items, each, f"{place}${name}")
+        for name, each in dict(value).items()
+    }
+
+
+def _read_function(_: Option, value: Any, place: str) -> Any:
+    function = as_callable(value, _IN_WORDS.get(place, place))
+    if function is None:
+        raise MisfitError
+    return function
+
+
+# How a value of a kind is read; other values stay as they are.
+_READERS: dict[str, Callable[[Option, Any, str], Any]] = {
+    "integer": lambda _, value, __: int(value),
+    "number": lambda _, value, __: float(value),
+    "list": _read_list,
+    "named": _read_named,
+    "description": lambda option, value, place: (
+        value if isinstance(value, option.of) else option.of.from_mapping(value, place)
+    ),
+    "function": _read_function,
+}
+
+
+def check_rule(rule: Never, description: Any) -> None:
     """Raise the error of a rule if the fields of a description break it."""
-    if _all_fit(description, rule.when):
+    if _is_broken(rule.when, description):
         values = {name: getattr(description, name) for name in rule.when}
         shown = {
             name: f'"{each}"' if isinstance(each, str) else each for name, each in values.items()
@@ -291,32 +268,23 @@ def break_rule(rule: Never, description: Any) -> None:
         )
 
 
-def _all_fit(description: Any, when: Mapping[str, Any]) -> bool:
+def _is_broken(when: Mapping[str, Any], description: Any) -> bool:
     for name, hint in when.items():
         value = getattr(description, name, None)
         if isinstance(hint, dict):
-            if not _all_fit(value, cast("dict[str, Any]", hint)):
+            if not _is_broken(cast("dict[str, Any]", hint), value):
                 return False
             continue
-        if not _fits(value, options_of(hint)):
+        try:
+            read_as(options_of(hint), value, "")
+        except (MisfitError, WrongTextError):
             return False
     return True
 
 
-def _fits(value: Any, options: list[Option]) -> bool:
-    try:
-        fit_any(value, options, "")
-    except (MisfitError, WrongTextError):
-        return False
-    return True
-
-
-def is_closed(options: list[Option]) -> bool:
+def is_closed(options: Sequence[Option]) -> bool:
     """Return whether values are only numbers and choices."""
-    plain = ("null", "boolean", "integer", "number")
+    plain = ("null", "boolean", "integer", "number", "choice")
     return all(
-        "enum" in each
-        or each.get("type") in plain
-        or (each.get("type") == "array" and is_closed(each["items"]["anyOf"]))
-        for each in options
+        each.kind in plain or (each.kind == "list" and is_closed(each.items)) for each in options
     )

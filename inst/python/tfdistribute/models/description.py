@@ -90,10 +90,6 @@ class Model(Description):
             value=self.kind,
         )
 
-    def keras_code(self, known: TrainedFeatures, language: str) -> str:
-        """Return the program that makes and trains the model in Keras 3; UnsupportedError if there is none."""
-        raise self._no_layers()
-
     def encoders(self, known: TrainedFeatures) -> Mapping[str, Any]:
         """Return the encoders of a portable ``as_keras_model()`` by input, as in ``conversion.program``."""
         return {}

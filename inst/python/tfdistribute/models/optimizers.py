@@ -1,6 +1,6 @@
 """Optimizer descriptions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -9,7 +9,7 @@ from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import Description, check_choice
 from tfdistribute.descriptions.constraints import Expected, Fact, Ge
 from tfdistribute.descriptions.fields import Field
-from tfdistribute.errors import ArgumentError, UnsupportedError
+from tfdistribute.errors import ArgumentError
 
 COMMON_SETTINGS = (
     "learning_rate",
@@ -78,15 +78,6 @@ class Optimizer(Description):
     def structure(self) -> dict[str, Any]:
         raise NotImplementedError
 
-    def in_keras(self, learning_rate: float | None) -> tuple[str, dict[str, Any]]:
-        """Return Keras's class and its settings; UnsupportedError if Keras 3 has no optimizer with these settings."""
-        raise UnsupportedError(
-            f"An optimizer that is made by a {self.kind} cannot be written as code of Keras.",
-            'Give the optimizer by its name, such as "adam".',
-            argument="optimizer",
-            value=self.kind,
-        )
-
 
 @dataclass(frozen=True)
 class NamedOptimizer(Optimizer, kind="named"):
@@ -119,20 +110,6 @@ class NamedOptimizer(Optimizer, kind="named"):
         default = {} if learning_rate is None else {"learning_rate": learning_rate}
         settings = {**default, **self.settings}
         return engine.optimizers.factory_by_name(OPTIMIZERS[self.name.lower()][0], settings)
-
-    def in_keras(self, learning_rate: float | None) -> tuple[str, dict[str, Any]]:
-        default = {} if learning_rate is None else {"learning_rate": learning_rate}
-        settings = {**default, **self.settings}
-        for name, value in settings.items():
-            if (name in ("decay", "l2_penalty") and value) or isinstance(value, Mapping):
-                raise UnsupportedError(
-                    f"`{name}` of the optimizer {self.name} has no equal in the optimizers of Keras 3.",
-                    "Leave it out of the optimizer, and add it to the code.",
-                    argument="optimizer",
-                    value=name,
-                )
-        known = {k: v for k, v in settings.items() if k not in ("decay", "l2_penalty")}
-        return OPTIMIZERS[self.name.lower()][0], known
 
     def structure(self) -> dict[str, Any]:
         added = sorted(setting for setting in SLOT_SETTINGS if self.settings.get(setting))

@@ -5,7 +5,6 @@ from tfdistribute.training.export import (
     as_keras_model,
     export_keras_model,
     export_savedmodel,
-    keras_code,
 )
 from tfdistribute.training.history import History, read_history
 from tfdistribute.training.model_directory import (

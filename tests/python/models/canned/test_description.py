@@ -20,7 +20,7 @@ from support.canned_models import (
 
 from tfdistribute.callbacks import Callback
 from tfdistribute.columns import ColumnFacts, InputFacts
-from tfdistribute.errors import ArgumentError, InputError, ModelError
+from tfdistribute.errors import ArgumentError, InputError, ModelError, TfdistributeError
 from tfdistribute.models.canned.activations import find_activation
 from tfdistribute.models.canned.parts import ActivationName
 
@@ -144,6 +144,30 @@ def test_an_unknown_kind_is_refused_by_name() -> None:
         ArgumentError, match="'boosted_trees_regressor', which is not a kind of Model"
     ):
         model("boosted_trees_regressor")
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "message"),
+    [
+        ("linear_regressor", {"feature_columns": []}, "`feature_columns` is empty"),
+        ("dnn_regressor", {"feature_columns": [WORD]}, '"word", which layers cannot read directly'),
+        (
+            "dnn_linear_combined_regressor",
+            {"linear_feature_columns": [], "dnn_feature_columns": []},
+            "Both `linear_feature_columns` and `dnn_feature_columns` are empty",
+        ),
+        (
+            "dnn_linear_combined_regressor",
+            {"dnn_feature_columns": [NUMBER], "dnn_hidden_units": []},
+            "`dnn_hidden_units` must be whole numbers of at least 1, one per layer",
+        ),
+    ],
+)
+def test_columns_that_no_data_could_make_right_are_refused_by_name(
+    kind: str, fields: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(TfdistributeError, match=message):
+        model(kind, **fields)
 
 
 def test_every_name_of_an_activation_is_a_function(tensorflow: Any) -> None:

@@ -32,7 +32,7 @@ from support.converted_models import (
 from support.sampling import sampled
 
 from tfdistribute.errors import UnsupportedError
-from tfdistribute.training import as_keras_model, keras_code
+from tfdistribute.training import as_keras_model
 from tfdistribute.training.export import export_keras_model
 
 COLUMNS = NUMBERS | CATEGORIES
@@ -205,49 +205,3 @@ assert losses[1] < losses[0]
 model.save("{folder}/again.keras")
 assert "tfdistribute" not in sys.modules
 """
-
-
-# fit() converts arrays to 32 bits.
-NARROW = [each for each in DEEP if each is not COLUMNS["wide"]]
-CODED: dict[str, dict[str, Any]] = {
-    "linear, of categories": {
-        "feature_columns": [COLUMNS["hashed words"]],
-        "loss_reduction": "sum",
-        "optimizer": {**SGD, "settings": {"learning_rate": 0.0002}},
-    },
-    "deep, of two numbers": {"feature_columns": NARROW, "standardize_response": True},
-    "linear, of two classes": {"feature_columns": WIDE[:3]},
-    "deep, of three classes": {"activation_fn": "tanh", "feature_columns": NARROW},
-    "both, of numbers": {
-        "dnn_feature_columns": NARROW,
-        "dnn_dropout": None,
-        "batch_norm": False,
-        "standardize_response": True,
-    },
-}
-
-
-@sampled("name", CODED, check=["both, of numbers"])
-def test_the_code_trains_the_same_weights(tensorflow: Any, tmp_path: Path, name: str) -> None:
-    described, response = MODELS[name]
-    described = {"optimizer": SGD, **described, **CODED[name]}
-    if "both" in name:
-        del described["optimizer"]
-    model = trained(tmp_path, described, response)
-    first = as_keras_model(model, f"{model.model_dir}/model.ckpt-0")
-    code = keras_code(model)
-    lines = code.splitlines()
-    variables: dict[str, Any] = {}
-    exec("\n".join(lines[:-1]), variables)
-    rebuilt = variables["model"]
-    rebuilt.set_weights(first.get_weights())
-    features = tensors(tensorflow, rebuilt.input)
-
-    for batch in np.split(np.arange(ROWS), 4):
-        rows = {name: tensorflow.gather(each, batch) for name, each in features.items()}
-        variables.update(features=rows, labels=np.asarray(response)[batch].reshape(250, -1))
-        exec(lines[-1].removesuffix(")") + ", batch_size=250, verbose=0)", variables)
-    wanted = as_keras_model(model).get_weights()
-    assert any(np.abs(a - b).max() > 1e-3 for a, b in zip(first.get_weights(), wanted, strict=True))
-    for found, known in zip(rebuilt.get_weights(), wanted, strict=True):
-        np.testing.assert_allclose(found, known, rtol=1e-5, atol=1e-5)

@@ -13,7 +13,6 @@ from support.models import model
 from support.onnx_runtime import computed, needs_onnx
 from support.sampling import sampled
 
-from tfdistribute.errors import UnsupportedError
 from tfdistribute.inputs import Input
 from tfdistribute.models.canned import table
 from tfdistribute.run_config import RunSettings
@@ -21,7 +20,6 @@ from tfdistribute.training import (
     as_keras_model,
     concatenate,
     export_savedmodel,
-    keras_code,
     predict,
 )
 from tfdistribute.training.model_directory import ModelDirectory
@@ -107,8 +105,6 @@ def test_keras_predicts_what_a_tabular_model_predicts(
     keras_model = as_keras_model(described)
     found = keras_model(tensors(tensorflow, keras_model.input, FEATURES))
     check_predictions(found, described, name)
-    with pytest.raises(UnsupportedError, match="an optimizer that Keras lacks"):
-        keras_code(described)
 
 
 @needs_onnx

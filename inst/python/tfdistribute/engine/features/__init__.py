@@ -1,7 +1,6 @@
 """Packed features, and the feature columns that read several of them."""
 
 from tfdistribute.engine.features.coded_columns import as_categories, with_codes
-from tfdistribute.engine.features.described_columns import describe_column
 from tfdistribute.engine.features.named_matrix import named_matrix
 from tfdistribute.engine.features.numeric_columns import join_numeric_columns
 from tfdistribute.engine.features.packed_features import (

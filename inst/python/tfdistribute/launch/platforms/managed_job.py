@@ -50,7 +50,7 @@ def check_model_dir(cluster: ManagedCluster, model_dir: str | None) -> None:
     if model_dir is not None and not cluster.keeps(model_dir):
         raise ClusterError(
             f'`model_dir` "{model_dir}" is inside the containers, and is lost with them.',
-            cluster.keeping,
+            cluster.how_to_keep,
             value=model_dir,
         )
 

@@ -33,7 +33,7 @@ class Baseline(Canned):
         return {}
 
     def arguments(self) -> dict[str, Any]:
-        return {"optimizer": self.optimizer.factory(LEARNING_RATE)}
+        return self.made_optimizers()
 
     def serving_input_receiver_fn(
         self, features: Mapping[str, ColumnFacts] | None = None
@@ -43,8 +43,8 @@ class Baseline(Canned):
     def estimator_options(self) -> dict[str, Any]:
         return {**super().estimator_options(), "only_row_count": True}
 
-    def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
-        return self.optimizer.in_keras(LEARNING_RATE)
+    def optimizers(self) -> dict[str, tuple[Optimizer, float | None]]:
+        return {"optimizer": (self.optimizer, LEARNING_RATE)}
 
     def logits(self, features: Features) -> Result:
         if not features.facts:

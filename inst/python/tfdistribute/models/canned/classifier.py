@@ -57,10 +57,6 @@ class Classifier(Canned):
     def outputs(self, program: Program, logits: Result) -> dict[str, Result]:
         return class_outputs(program, logits, self.n_classes)
 
-    def loss_in_keras(self) -> dict[str, Any]:
-        kind = "Binary" if self.n_classes == 2 else "SparseCategorical"
-        return {"output": "logits", "loss": (f"{kind}Crossentropy", {"from_logits": True})}
-
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         super().check(facts, needs_label)
         if needs_label:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfdistribute.descriptions.constraints import Count
-from tfdistribute.errors import ModelError, UnsupportedError
+from tfdistribute.errors import ModelError
 from tfdistribute.models.canned.activations import (
     activation_name,
     find_activation,
@@ -84,9 +84,8 @@ class Combined(Canned):
                 self.linear_feature_columns, self.linear_sparse_combiner
             )
             or None,
-            "linear_optimizer": self.linear_optimizer.factory(self._linear_rate),
             "dnn_feature_columns": build_columns(self.dnn_feature_columns) or None,
-            "dnn_optimizer": self.dnn_optimizer.factory(DNN_LEARNING_RATE),
+            **self.made_optimizers(),
             "dnn_hidden_units": list(self.dnn_hidden_units),
             "dnn_activation_fn": find_activation(self.dnn_activation_fn),
             "dnn_dropout": self.dnn_dropout,
@@ -94,26 +93,14 @@ class Combined(Canned):
             "linear_sparse_combiner": self.linear_sparse_combiner,
         }
 
-    @property
-    def _linear_rate(self) -> float:
-        # Without columns there is no linear part, and the rate is unused.
-        width = max(1, len(self.linear_feature_columns))
-        return min(LINEAR_LEARNING_RATE, 1 / math.sqrt(width))
-
-    def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
-        linear = self.linear_optimizer.in_keras(self._linear_rate)
-        deep = self.dnn_optimizer.in_keras(DNN_LEARNING_RATE)
-        if not self.dnn_feature_columns or not self.linear_feature_columns:
-            return deep if self.dnn_feature_columns else linear
-        if linear != deep:
-            raise UnsupportedError(
-                f"Keras trains all layers with one optimizer, but `linear_optimizer` is {linear[0]} and "
-                f"`dnn_optimizer` is {deep[0]}, or their settings differ.",
-                "Give both the same optimizer and settings.",
-                argument="linear_optimizer",
-                value=linear[0],
-            )
-        return deep
+    def optimizers(self) -> dict[str, tuple[Optimizer, float | None]]:
+        found: dict[str, tuple[Optimizer, float | None]] = {}
+        if self.linear_feature_columns:
+            rate = min(LINEAR_LEARNING_RATE, 1 / math.sqrt(len(self.linear_feature_columns)))
+            found["linear_optimizer"] = (self.linear_optimizer, rate)
+        if self.dnn_feature_columns:
+            found["dnn_optimizer"] = (self.dnn_optimizer, DNN_LEARNING_RATE)
+        return found
 
     def logits(self, features: Features) -> Result:
         parts: list[Result] = []

@@ -9,7 +9,6 @@ import numpy as np
 from tfdistribute import engine
 from tfdistribute.columns import ColumnFacts, InputFacts, ReadTypes
 from tfdistribute.descriptions.constraints import Count, Fact, Text
-from tfdistribute.models.conversion.code import write_code
 from tfdistribute.models.conversion.features import Features
 from tfdistribute.models.conversion.program import Program, Result
 from tfdistribute.models.description import (
@@ -33,6 +32,7 @@ from tfdistribute.models.labels import (
     check_regression_label,
     response_scale,
 )
+from tfdistribute.models.optimizers import Optimizer
 from tfdistribute.models.serving import examples_receiver
 from tfdistribute.models.warm_start import WarmStart
 
@@ -101,12 +101,12 @@ class Canned(Model):
     def outputs(self, program: Program, logits: Result) -> dict[str, Result]:
         raise NotImplementedError
 
-    def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
-        raise NotImplementedError
+    def optimizers(self) -> dict[str, tuple[Optimizer, float | None]]:
+        """Return the optimizers of the parts by their arguments, and their usual learning rates."""
+        return {}
 
-    def loss_in_keras(self) -> dict[str, Any]:
-        """Return the ``output`` (new ones are the logits), the ``loss`` and more for ``conversion.code.write_code``."""
-        raise NotImplementedError
+    def made_optimizers(self) -> dict[str, Callable[[], Any]]:
+        return {name: each.factory(rate) for name, (each, rate) in self.optimizers().items()}
 
     def head_arguments(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -115,8 +115,8 @@ class Canned(Model):
         required = self.required_features()
         names = {*(each.feature for each in required), *(known.facts or ())}
         program = Program(known.is_portable, names)
-        program.logits = self.logits(Features(program, required, *known[:3]))
-        program.outputs.update(self.outputs(program, program.logits))
+        logits = self.logits(Features(program, required, *known[:3]))
+        program.outputs.update(self.outputs(program, logits))
         return program
 
     def as_keras_model(self, known: TrainedFeatures, read: Callable[[str], Any]) -> Any:
@@ -126,15 +126,6 @@ class Canned(Model):
             model = program.make_model(keras)
         program.set_weights(model, read)
         return model
-
-    def keras_code(self, known: TrainedFeatures, language: str) -> str:
-        program, training = self.keras_program(known), self.loss_in_keras()
-        training["optimizer"] = self.optimizer_in_keras()
-        training["weights"] = self.weight_column is not None
-        if self.loss_reduction != LOSS_REDUCTIONS[0]:
-            training["loss"][1]["reduction"] = self.loss_reduction
-        program.outputs.setdefault(training["output"], program.logits)
-        return write_code(program, training, language)
 
     def encoders(self, known: TrainedFeatures) -> Mapping[str, Any]:
         return self.keras_program(known).encoders
@@ -297,16 +288,6 @@ class Regressor(Canned):
             settings = {"scale": spreads, "offset": means, "dtype": "float64"}
             logits = program.layer("Rescaling", logits, **settings, name="unit")
         return {"predictions": logits}
-
-    def loss_in_keras(self) -> dict[str, Any]:
-        training: dict[str, Any] = {"output": "predictions", "loss": ("MeanSquaredError", {})}
-        if self.response_scale is not None:
-            scale = [np.array(each) for each in zip(*self.response_scale, strict=True)]
-            training |= {"output": "standardized", "scale": scale}
-        if self.loss_reduction != LOSS_REDUCTIONS[0]:
-            # Keras takes the mean over the numbers of a row.
-            training["factor"] = self.label_dimension
-        return training
 
     def check(self, facts: InputFacts, needs_label: bool = True) -> None:
         super().check(facts, needs_label)

@@ -57,15 +57,15 @@ class Deep(Canned):
         return {
             "hidden_units": list(self.hidden_units),
             "feature_columns": build_columns(self.feature_columns),
-            # TensorFlow 2's deep models use Keras's default learning rate.
-            "optimizer": self.optimizer.factory(None),
+            **self.made_optimizers(),
             "activation_fn": find_activation(self.activation_fn),
             "dropout": self.dropout,
             "batch_norm": self.batch_norm,
         }
 
-    def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
-        return self.optimizer.in_keras(None)
+    def optimizers(self) -> dict[str, tuple[Optimizer, float | None]]:
+        # TensorFlow 2's deep models use Keras's default learning rate.
+        return {"optimizer": (self.optimizer, None)}
 
     def logits(self, features: Features) -> Result:
         activation = keras_activation(self.activation_fn)

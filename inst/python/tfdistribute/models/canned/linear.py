@@ -40,12 +40,12 @@ class Linear(Canned):
     def arguments(self) -> dict[str, Any]:
         return {
             "feature_columns": build_linear_columns(self.feature_columns, self.sparse_combiner),
-            "optimizer": self.optimizer.factory(LEARNING_RATE),
+            **self.made_optimizers(),
             "sparse_combiner": self.sparse_combiner,
         }
 
-    def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
-        return self.optimizer.in_keras(LEARNING_RATE)
+    def optimizers(self) -> dict[str, tuple[Optimizer, float | None]]:
+        return {"optimizer": (self.optimizer, LEARNING_RATE)}
 
     def logits(self, features: Features) -> Result:
         return linear(features, self.feature_columns, self.units, self.sparse_combiner)

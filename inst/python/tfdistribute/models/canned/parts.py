@@ -57,12 +57,7 @@ def check_columns(columns: Sequence[FeatureColumn], argument: str) -> None:
         raise ModelError(f"`{argument}` is empty.", "Give at least one column.")
 
 
-def check_layers(
-    columns: Sequence[FeatureColumn],
-    hidden_units: Sequence[int],
-    prefix: str = "",
-) -> None:
-    argument = f"{prefix}feature_columns"
+def check_dense(columns: Sequence[FeatureColumn], argument: str) -> None:
     check_columns(columns, argument)
     for column in columns:
         if not column.is_dense:
@@ -71,6 +66,14 @@ def check_layers(
                 "Wrap it in column_indicator() or column_embedding().",
                 value=column.name,
             )
+
+
+def check_layers(
+    columns: Sequence[FeatureColumn],
+    hidden_units: Sequence[int],
+    prefix: str = "",
+) -> None:
+    check_dense(columns, f"{prefix}feature_columns")
     if not hidden_units:
         raise ArgumentError(
             f"`{prefix}hidden_units` must be whole numbers of at least 1, one per layer, not {list(hidden_units)}.",

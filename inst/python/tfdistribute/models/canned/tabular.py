@@ -11,7 +11,7 @@ import numpy as np
 from tfdistribute import engine
 from tfdistribute.columns import InputFacts, ReadTypes
 from tfdistribute.descriptions.constraints import Count, Expected, Fact, Ge, Gt, Len, Lt
-from tfdistribute.errors import InputError, UnsupportedError
+from tfdistribute.errors import InputError
 from tfdistribute.inputs import Input
 from tfdistribute.models.canned.activations import keras_activation
 from tfdistribute.models.canned.description import Canned, Regressor
@@ -134,14 +134,6 @@ class Tabular(Canned):
         source = self.reading(source)
         source = source.in_memory() if in_memory else source
         return weighted_rows(source, self.weights_of(source.facts()))
-
-    def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
-        raise UnsupportedError(
-            "A tabular model trains with an optimizer that Keras lacks.",
-            "Use as_keras_model() or export_keras_model(), or train a dnn_regressor() or dnn_classifier().",
-            argument="object",
-            value=self.kind,
-        )
 
     def logits(self, features: Features) -> Result:
         table, parts = self.table, self._parts()

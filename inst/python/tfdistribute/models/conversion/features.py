@@ -156,7 +156,9 @@ class Features:
             return [np.concatenate([np.zeros_like(known[:1]), known])[-categories.rows :]]
 
         vectors = program.layer(
-            *("Embedding", categories.ids, table),
+            "Embedding",
+            categories.ids,
+            table,
             input_dim=categories.rows,
             output_dim=units,
             name=name,

@@ -30,7 +30,9 @@ def linear(
         numbers = [each.numbers(features, "linear", scope) for each in dense]
         parts.append(
             program.layer(
-                *("Dense", program.concatenate(numbers), lambda read: _kernel(read, scope, names)),
+                "Dense",
+                program.concatenate(numbers),
+                lambda read: _kernel(read, scope, names),
                 units=units,
                 kernel_initializer="zeros",
                 name="linear",
@@ -40,7 +42,9 @@ def linear(
         variable = f"{scope}/{column.scope}/weights"
         parts.append(
             features.combine(
-                *(f"linear_{column.scope}", column, units),
+                f"linear_{column.scope}",
+                column,
+                units,
                 lambda read, variable=variable: read(variable),
                 combiner,
                 embeddings_initializer="zeros",
@@ -61,7 +65,9 @@ def bias(program: Program, tensor: Result, units: int, variable: str) -> Result:
     """Make a bias alone, which is the only row of an embedding in Keras."""
     zeros = program.op("zeros_like", tensor, dtype="int32")
     vectors = program.layer(
-        *("Embedding", zeros, lambda read: [read(variable)]),
+        "Embedding",
+        zeros,
+        lambda read: [read(variable)],
         input_dim=1,
         output_dim=units,
         embeddings_initializer="zeros",

@@ -55,8 +55,6 @@ class Program:
         names: Names of features, other inputs and layers, each of which Keras and ONNX need once.
     """
 
-    logits: Result
-
     def __init__(self, is_portable: bool = False, features: Collection[str] = ()) -> None:
         self.is_portable = is_portable
         self.names = set(features)

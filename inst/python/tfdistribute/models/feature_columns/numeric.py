@@ -54,6 +54,7 @@ class Numeric(FeatureColumn, kind="numeric"):
             all values, or one number per value of a row, or NULL. Not together with `normalizer_fn`.
     """
 
+    in_words: ClassVar[str] = "a column_numeric()"
     rules: ClassVar[tuple[Never, ...]] = tuple(
         Never(
             {"normalizer_fn": Given, name: Given},

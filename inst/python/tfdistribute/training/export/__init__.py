@@ -3,6 +3,5 @@
 from tfdistribute.training.export.keras_model import (
     as_keras_model,
     export_keras_model,
-    keras_code,
 )
 from tfdistribute.training.export.savedmodel import export_savedmodel

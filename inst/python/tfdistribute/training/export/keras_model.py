@@ -8,11 +8,9 @@ from typing import Any
 
 from tfdistribute import engine, storage
 from tfdistribute.checkpoints.mirror import local_checkpoint
-from tfdistribute.descriptions import check_choice
 from tfdistribute.errors import ArgumentError
 from tfdistribute.files import absolute_path, is_remote
 from tfdistribute.models import Model, TrainedFeatures
-from tfdistribute.models.conversion.code import LANGUAGES
 from tfdistribute.training.model_directory import ModelDirectory, require_checkpoint
 from tfdistribute.training.remote.lease import access_error
 
@@ -31,17 +29,6 @@ def as_keras_model(
     """
     model, known, read = read_trained(model, checkpoint_path, verb)
     return engine.keras.outside_graphs(model.as_keras_model, known, read)
-
-
-def keras_code(model: Model, language: str = "Python") -> str:
-    """Return the program, in "R" or "Python", that makes the model in Keras and trains it.
-
-    It reads ``features`` (arrays by name), ``labels`` (classes as numbers from 0) and, if rows have them, ``weights``.
-    It raises the same errors as ``as_keras_model()``.
-    """
-    check_choice("language", language, LANGUAGES)
-    model, known, _ = read_trained(model, None, "keras_code")
-    return engine.keras.outside_graphs(model.keras_code, known, language)
 
 
 def read_trained(

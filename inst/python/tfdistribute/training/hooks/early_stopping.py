@@ -105,7 +105,7 @@ class EarlyStopping(Hook, kind="early_stopping"):
     may_end: ClassVar[bool] = True
     rules: ClassVar[tuple[Never, ...]] = (
         Never(
-            {"monitor": Annotated[str, Not(Literal["loss"])], "data": Literal["training"]},
+            {"monitor": Annotated[str, Not("loss")], "data": Literal["training"]},
             '`monitor` must be "loss" with `data` = {data}, not {monitor}.',
             'Use data = "evaluation" for a metric of evaluations.',
         ),

@@ -3,52 +3,36 @@
 from collections.abc import Mapping
 from typing import Any
 
-import tensorflow as tf
-
+from tfdistribute import engine
+from tfdistribute.descriptions.fields import fields_of
 from tfdistribute.errors import ArgumentError, UnsupportedError
+from tfdistribute.models.feature_columns.description import FeatureColumn
 
-# R's function and the arguments that it shares with TensorFlow's class, by the name of that.
-_DESCRIBED: Mapping[str, tuple[str, str]] = {
-    "NumericColumn": ("column_numeric", "key shape default_value dtype normalizer_fn"),
-    "BucketizedColumn": ("column_bucketized", "source_column boundaries"),
-    "VocabularyListCategoricalColumn": (
-        "column_categorical_with_vocabulary_list",
-        "key vocabulary_list dtype default_value num_oov_buckets",
-    ),
-    "VocabularyFileCategoricalColumn": (
-        "column_categorical_with_vocabulary_file",
-        "key vocabulary_file vocabulary_size num_oov_buckets default_value dtype",
-    ),
-    "HashedCategoricalColumn": (
-        "column_categorical_with_hash_bucket",
-        "key hash_bucket_size dtype",
-    ),
-    "IdentityCategoricalColumn": (
-        "column_categorical_with_identity",
-        "key num_buckets default_value",
-    ),
-    "WeightedCategoricalColumn": (
-        "column_categorical_weighted",
-        "categorical_column weight_feature_key dtype",
-    ),
-    "CrossedColumn": ("column_crossed", "keys hash_bucket_size hash_key"),
-    "IndicatorColumn": ("column_indicator", "categorical_column"),
-    "EmbeddingColumn": (
-        "column_embedding",
-        "categorical_column dimension combiner ckpt_to_load_from tensor_name_in_ckpt max_norm trainable",
-    ),
+# Kinds of columns by the names of TensorFlow's classes, which have the same fields.
+_KINDS: Mapping[str, str] = {
+    "NumericColumn": "numeric",
+    "BucketizedColumn": "bucketized",
+    "VocabularyListCategoricalColumn": "categorical_with_vocabulary_list",
+    "VocabularyFileCategoricalColumn": "categorical_with_vocabulary_file",
+    "HashedCategoricalColumn": "categorical_with_hash_bucket",
+    "IdentityCategoricalColumn": "categorical_with_identity",
+    "WeightedCategoricalColumn": "categorical_weighted",
+    "CrossedColumn": "crossed",
+    "IndicatorColumn": "indicator",
+    "EmbeddingColumn": "embedding",
 }
 
 
 def describe_column(column: Any) -> dict[str, Any]:
     """Describe a ``tf.feature_column`` by ``verb``, R's function, and ``arguments``; UnsupportedError without one."""
     name = type(column).__name__
-    if name in _DESCRIBED:
-        verb, names = _DESCRIBED[name]
+    if name in _KINDS:
         fields = {**column._asdict(), **_settings(name, column)}
-        plain = {each: _plain(fields[each]) for each in names.split()}
+        plain = {
+            each: _plain(fields.get(each)) for each in fields_of(FeatureColumn.kinds[_KINDS[name]])
+        }
         arguments = {each: value for each, value in plain.items() if value is not None}
-        return {"verb": verb, "arguments": arguments}
+        return {"verb": f"column_{_KINDS[name]}", "arguments": arguments}
     if not hasattr(column, "parse_example_spec"):
         raise ArgumentError(
             f"An object of class {name} is not a feature column.",
@@ -76,12 +60,13 @@ def _settings(name: str, column: Any) -> dict[str, Any]:
                 argument="initializer",
                 value=type(column.initializer).__name__,
             )
+        return {"initializer": None}
     return {}
 
 
 def _plain(value: Any) -> Any:
     if hasattr(value, "parse_example_spec"):
         return describe_column(value)
-    if isinstance(value, tf.DType):
+    if isinstance(value, engine.tf.DType):
         return value.name
     return [_plain(each) for each in value] if isinstance(value, tuple) else value
