@@ -79,6 +79,7 @@
 #' | `flag_numeric()`, `flag_string()` | tfruns, tensorflow, keras, keras3 | either order works |
 #' | `starts_with()` and other helpers, `%>%`, `glimpse()` | tidyselect, dplyr, magrittr | the same functions |
 #' | `matches()` | testthat | use `::` |
+#' | `importance()`, `calibration()` | randomForest, ranger, caret | use `::` |
 #'
 #' tfestimators has almost all names of this package. See `vignette("coming-from-tfestimators")`. `predict()`, `plot()`,
 #' `summary()` and `coef()` are R's own generic functions and never clash.
