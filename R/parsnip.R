@@ -271,7 +271,7 @@ predict.tfdistribute_fit <- function(object, new_data, type = NULL, ...) {
   types <- if (is.null(object$levels)) of_numbers else c("class", "prob")
   type <- if (is.null(type)) types[[1]] else check_choice(type, types)
   new_data <- check_predictors(new_data, "new_data", object$sparse %||% character())
-  if (!object$tabular) {
+  if (!isTRUE(object$tabular)) {
     check_complete(new_data[intersect(object$predictors, names(new_data))])
   }
   found <- stats::predict(
@@ -279,7 +279,7 @@ predict.tfdistribute_fit <- function(object, new_data, type = NULL, ...) {
     input_fn(
       as.list(new_data),
       features = tidyselect::all_of(object$predictors),
-      impute = if (object$tabular) keep_missing
+      impute = if (isTRUE(object$tabular)) keep_missing
     ),
     type = if (type == "numeric") "response" else type
   )
