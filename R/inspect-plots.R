@@ -127,7 +127,7 @@ plot.tfdistribute_explanation <- function(x, y = NULL, most = 10, ...) {
     ggplot2::geom_col(width = 0.7) +
     ggplot2::scale_fill_manual(values = unname(series_colours), guide = "none") +
     ggplot2::scale_x_continuous(labels = plain_labels) +
-    ggplot2::scale_y_discrete(labels = drawn$label) +
+    ggplot2::scale_y_discrete(labels = rlang::set_names(drawn$label, drawn$place)) +
     ggplot2::facet_wrap(ggplot2::vars(by), scales = "free_y", ncol = 2) +
     ggplot2::labs(x = shorten(paste("change of the", attr(x, "output")), 60), y = NULL)
 }

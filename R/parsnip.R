@@ -283,15 +283,7 @@ predict.tfdistribute_fit <- function(object, new_data, type = NULL, ...) {
     ),
     type = if (type == "numeric") "response" else type
   )
-  if (is.null(object$levels)) {
-    return(unname(found) * object$scale + object$center)
-  }
-  # A tabular model has only the classes that occurred.
-  if (type == "class") {
-    return(factor(as.character(found), object$levels))
-  }
-  found[setdiff(object$levels, names(found))] <- 0
-  found[object$levels]
+  if (is.null(object$levels)) unname(found) * object$scale + object$center else found
 }
 
 # The model of a fit. The last model stays restored, because one fit often predicts several times, and tuning creates

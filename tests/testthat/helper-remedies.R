@@ -59,7 +59,11 @@ read_by_python <- function(value) {
 # Code that defines read_description() for each family. The bridge reads arguments by their types. An estimator also
 # contains its configuration.
 reads_type <- function(module, class) {
-  sprintf("from tfdistribute.%s import %s as Family\ndef read_description(value: Family): pass", module, class)
+  sprintf(
+    "from tfdistribute.%s import %s as Family\ndef read_description(value: Family): pass",
+    module,
+    class
+  )
 }
 description_readers <- list(
   strategy = reads_type("strategies", "Strategy"),
