@@ -61,7 +61,7 @@ plot.tfdistribute_effects <- function(x, y = NULL, ...) {
     # Labels have room at the side.
     (if (!is_line) ggplot2::scale_x_discrete(labels = short_labels)) +
     (if (!is_line) ggplot2::coord_flip()) +
-    (if (nlevels(drawn$by) > 0) ggplot2::facet_wrap(ggplot2::vars(by))) +
+    (if (nlevels(drawn$by) > 0) ggplot2::facet_wrap(ggplot2::vars(by), ncol = 2)) +
     ggplot2::guides(x = ggplot2::guide_axis(check.overlap = TRUE)) +
     ggplot2::labs(x = names[[1]], y = shorten(attr(x, "output"), 40), colour = names[-1])
 }
