@@ -3,9 +3,9 @@
 #' Compares the probabilities that a trained model predicts with shares of rows of data that it did not learn from.
 #'
 #' * Of a classifier, the reliability curve: rows are divided by the predicted probability into bins of equal width, and
-#'   the mean probability of a bin is compared with the share of rows in which the event happens. The event is the second
-#'   of two classes, or the most probable one of more. A [tabular_classifier()] divides its logits by a temperature, and
-#'   is also compared without it.
+#'   the mean probability of a bin is compared with the share of rows in which the event happens. The event is the
+#'   second of two classes, or the most probable one of more. A [tabular_classifier()] divides its logits by a
+#'   temperature, and is also compared without it.
 #' * Of a [tabular_regressor()], the shares of responses in its [intervals][predict.tfdistribute_estimator] of several
 #'   levels, or the shares that are not above its `quantiles`.
 #'
@@ -15,9 +15,9 @@
 #' @param x A result of `calibration()`.
 #' @returns A tibble of class `tfdistribute_calibration` with a row per bin, level or quantile: `curve` (`"model"` or
 #'   `"without temperature"`), `predicted` and `observed` (shares), `lower` and `upper` (the interval of Clopper and
-#'   Pearson for `observed`), and `rows`, a count. The attribute `error` is the expected calibration error of each curve,
-#'   the mean difference of `predicted` and `observed`, in which bins count by their rows. `plot()` returns a ggplot
-#'   object.
+#'   Pearson for `observed`), and `rows`, a count. The attribute `error` is the expected calibration error of each
+#'   curve, the mean difference of `predicted` and `observed`, in which bins count by their rows. `plot()` returns a
+#'   ggplot object.
 #' @section Errors:
 #' * `tfdistribute_unsupported_error` if a regressor has no intervals.
 #' * The errors of [importance()].

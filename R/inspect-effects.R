@@ -1,7 +1,7 @@
 #' Effects of columns on predictions
 #'
-#' The mean prediction of a trained model by the values of one or two columns, in the units of the data. This is a method
-#' of R's own generic function [stats::effects()].
+#' The mean prediction of a trained model by the values of one or two columns, in the units of the data. This is a
+#' method of R's own generic function [stats::effects()].
 #'
 #' @inheritParams importance
 #' @param variables Names of one or two columns of the formula's data, strings.
@@ -17,9 +17,9 @@
 #' @param individual Rows whose own predictions are kept with partial dependence on one column, a count or 0.
 #' @param x A result of `effects()`.
 #' @returns A tibble of class `tfdistribute_effects` with the `variables`, in their types, and `effect`, the mean
-#'   prediction. This is a probability for a classifier: of the second of two classes, or of each `class` of more. A model
-#'   of quantiles has a column `quantile`. Its attributes are `method`, and `individual`, a tibble with `row`, the value
-#'   and `prediction`, or NULL. `plot()` returns a ggplot object, with the frequencies of the data below.
+#'   prediction. This is a probability for a classifier: of the second of two classes, or of each `class` of more. A
+#'   model of quantiles has a column `quantile`. Its attributes are `method`, and `individual`, a tibble with `row`, the
+#'   value and `prediction`, or NULL. `plot()` returns a ggplot object, with the frequencies of the data below.
 #' @inheritSection importance Errors
 #' @references Apley and Zhu (2020), Visualizing the Effects of Predictor Variables in Black Box Supervised Learning
 #'   Models, <https://doi.org/10.1111/rssb.12377>. Goldstein and others (2015), Peeking Inside the Black Box,

@@ -11,8 +11,8 @@
 #' @param object A trained canned model, such as a [tabular_regressor()], whose training had a formula and data.
 #' @param data Rows with the columns of the formula's data, and the response: a data frame, or a matrix with column
 #'   names.
-#' @param groups Names of columns that are permuted together, a list of strings with a name for each group, or NULL. Each
-#'   column that is in no group is permuted alone.
+#' @param groups Names of columns that are permuted together, a list of strings with a name for each group, or NULL.
+#'   Each column that is in no group is permuted alone.
 #' @param repeats Permutations of each column, a count.
 #' @param rows The largest number of rows that are drawn from the data, a count. NULL for all rows.
 #' @param x A result of `importance()`.

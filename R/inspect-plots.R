@@ -106,32 +106,6 @@ frequencies <- function(values, drawn, range) {
   )
 }
 
-#' @rdname explain_rows
-#' @export
-plot.tfdistribute_explanation <- function(x, y = NULL, most = 10, ...) {
-  check_call(...)
-  shap <- by <- place <- NULL # columns of the data, for R CMD check
-  most <- check_count(most)
-  output <- setdiff(names(x), c("row", "variable", "value", "shap"))
-  drawn <- data.frame(
-    by = paste0("row ", x$row, if (length(output) > 0) paste0(", ", x[[output]])),
-    label = paste(short_labels(x$variable), "=", short_labels(x$value, 16)),
-    shap = x$shap
-  )
-  drawn$by <- factor(drawn$by, unique(drawn$by))
-  drawn <- drawn[stats::ave(-abs(drawn$shap), drawn$by, FUN = rank) <= most, ]
-  # A label may be in several panels, in another place in each.
-  drawn <- drawn[order(drawn$by, abs(drawn$shap)), ]
-  drawn$place <- factor(seq_len(nrow(drawn)))
-  plot_of_inspection(drawn, ggplot2::aes(x = shap, y = place, fill = shap > 0)) +
-    ggplot2::geom_col(width = 0.7) +
-    ggplot2::scale_fill_manual(values = unname(series_colours), guide = "none") +
-    ggplot2::scale_x_continuous(labels = plain_labels) +
-    ggplot2::scale_y_discrete(labels = rlang::set_names(drawn$label, drawn$place)) +
-    ggplot2::facet_wrap(ggplot2::vars(by), scales = "free_y", ncol = 2) +
-    ggplot2::labs(x = shorten(paste("change of the", attr(x, "output")), 60), y = NULL)
-}
-
 #' @rdname calibration
 #' @export
 plot.tfdistribute_calibration <- function(x, y = NULL, ...) {

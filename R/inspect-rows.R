@@ -10,12 +10,10 @@
 #' @inheritParams importance
 #' @param rows Rows to explain, a data frame.
 #' @param background The largest number of rows that are drawn from `data`, a count.
-#' @param x A result of `explain_rows()`.
-#' @param most The largest number of columns in the plot of each row, a count.
 #' @returns A tibble of class `tfdistribute_explanation`: `row` (the number of the row), `variable`, `value` (a string)
 #'   and `shap`, in the unit of the prediction, which is a probability for a classifier. More than two classes add a
-#'   column `class`, and quantiles a column `quantile`. The attribute `base` is the mean prediction of the data, a number
-#'   for each output. `plot()` returns a ggplot object.
+#'   column `class`, and quantiles a column `quantile`. The attribute `base` is the mean prediction of the data, a
+#'   number for each output.
 #' @section Errors:
 #' * `tfdistribute_backend_error` if shap is not installed.
 #' * The errors of [importance()].
@@ -62,7 +60,6 @@ explain_rows <- function(object, rows, data, background = 100, ...) {
     long[order(long$row), ],
     "explanation",
     paste0("<explanation> of the ", output, ", whose mean is ", toString(shown)),
-    base = base,
-    output = output
+    base = base
   )
 }

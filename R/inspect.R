@@ -68,10 +68,9 @@ columns_of_training <- function(object, verb, needs_response) {
 check_truth <- function(values, classes, name) {
   truth <- if (is.null(classes)) values + 0 else match(as.character(values), classes)
   if (anyNA(truth)) {
-    wrong <- which(is.na(truth))[[1]]
     abort_tfdistribute(
       "input",
-      problem = "The response `{name}` is {show_value(as.character(values[[wrong]]))} in row {wrong}.",
+      problem = "The response `{name}` is {show_value(as.character(values[is.na(truth)][[1]]))} in a row.",
       remedy = if (is.null(classes)) {
         "Remove rows without a response."
       } else {

@@ -49,3 +49,13 @@ tabular_engine_model <- function(levels, ...) {
   make <- if (is.null(levels)) tabular_regressor else tabular_classifier
   do.call(make, Filter(Negate(is.null), list(...)))
 }
+
+# Check that arguments of other models are missing.
+check_without_settings <- function(...) {
+  given <- names(Filter(isFALSE, list(...)))
+  rlang::inject(check_left_out(
+    !!!rlang::set_names(given, given),
+    .with = "a tabular model, which chooses its end and its layers itself",
+    .or = "`tabular`"
+  ))
+}

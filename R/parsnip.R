@@ -31,9 +31,9 @@
 #' @param stop_iter Epochs without an improvement of the loss on the validation rows, a count.
 #' @param quantile_levels Quantiles in place of the mean, for the mode "quantile regression" of `mlp()`; or NULL. The
 #'   model is then `tabular`.
-#' @param tabular TRUE for a [tabular_regressor()] or [tabular_classifier()]. It accepts missing values, and without
-#'   `epochs`, the rows of `validation` (0.2 of all unless it is given) choose the end of the training and whether a
-#'   linear model is better. It has no `penalty`, `activation` and `stop_iter`.
+#' @param tabular TRUE trains a [tabular_regressor()] or [tabular_classifier()], which accepts missing values. Without
+#'   `epochs`, its `validation` rows (a share of 0.2 unless you give it) choose the end. It has no `penalty`,
+#'   `activation` and `stop_iter`.
 #' @param batch_size Global batch: rows of one training step over all devices and workers, a count. NULL uses 128 rows,
 #'   or all rows if there are fewer, and the batch of a tabular model with `tabular`.
 #' @param strategy,cluster Devices and processes that train: a strategy such as [strategy_mirrored()], and a cluster
@@ -86,12 +86,10 @@ tfdistribute_fit <- function(
   x <- check_predictors(x)
   tabular <- check_flag(tabular) || !is.null(quantile_levels)
   if (tabular) {
-    check_left_out(
-      penalty = if (!missing(penalty)) penalty,
-      activation = if (!missing(activation)) activation,
-      stop_iter = if (!missing(stop_iter)) stop_iter,
-      .with = "a tabular model, which chooses its end and its layers itself",
-      .or = "`tabular`"
+    check_without_settings(
+      penalty = missing(penalty),
+      activation = missing(activation),
+      stop_iter = missing(stop_iter)
     )
     hidden_units <- hidden_units %||% c(128L, 128L, 128L)
   } else {

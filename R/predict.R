@@ -42,18 +42,18 @@
 #' | `"quantile"` | a matrix with a column for each of the model's `quantiles`, which have no other type | |
 #'
 #' All numbers are in the unit of the response.
-#' @section Intervals:
-#' A response is within its interval with the probability `interval`, on average over rows like the rows of the training.
-#' These are split conformal intervals: the first training keeps the sizes of the residuals of its validation rows, whose
-#' quantile is the width to both sides. All intervals have the same width, but with `loss = "poisson"` the width is
-#' proportional to the root of the prediction. The residuals are of a model that has not seen the validation rows, and
-#' the final model learns from these rows, too, so intervals are rather too wide than too narrow. For intervals that
-#' differ between rows, use `quantiles`. [calibration()] checks the probability on other data.
-#' @returns With `interval`, a matrix with the columns `fit`, `lwr` and `upr`, as [predict.lm()] has them. With `type`, see "Types of predictions". Otherwise a tibble that has one column per output. An output with
-#'   one value per row is a vector (`predictions` of a regressor with one response, `logits` and `logistic` of a binary
-#'   classifier), any other a list of vectors (`probabilities`, which have the names of the classes). `class_ids` are
-#'   integers from 0. `classes` are strings, or numbers if a tabular model learned numbers. Data in memory without rows
-#'   gives the same columns without rows. A Spark DataFrame gives a Spark DataFrame.
+#' @section Intervals: A response is within its interval with the probability `interval`, on average over rows like
+#' those of the training. The width of these split conformal intervals to both sides is a quantile of the absolute
+#' residuals of the validation rows, which the first training keeps. It is the same for all rows, but with a Poisson
+#' loss proportional to the root of the prediction. The model of these residuals has not learned from the validation
+#' rows, and the final model has, so intervals are rather too wide than too narrow. For widths that differ between rows,
+#' use `quantiles`. [calibration()] checks the probability on other data.
+#' @returns With `interval`, a matrix with the columns `fit`, `lwr` and `upr`, as [predict.lm()] has them. With `type`,
+#'   see "Types of predictions". Otherwise a tibble that has one column per output. An output with one value per row is
+#'   a vector (`predictions` of a regressor with one response, `logits` and `logistic` of a binary classifier), any
+#'   other a list of vectors (`probabilities`, which have the names of the classes). `class_ids` are integers from 0.
+#'   `classes` are strings, or numbers if a tabular model learned numbers. Data in memory without rows gives the same
+#'   columns without rows. A Spark DataFrame gives a Spark DataFrame.
 #' @section Errors:
 #' * `tfdistribute_model_directory_error` if the model has not been trained.
 #' * `tfdistribute_argument_error` if the model has none of `predict_keys`, or lacks the `type`.

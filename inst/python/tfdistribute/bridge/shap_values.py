@@ -19,8 +19,8 @@ def shap_values(
 
     Args:
         predict: Returns predictions by row and output of a matrix of numbers.
-        rows, background: Matrices with a row per row; the numbers may be codes of other values.
-        seed: Chooses the permutations of more than ten columns; of fewer, all subsets are computed.
+        rows, background: Matrices of numbers, which may be codes of other values.
+        seed: Seed of the orders in which more than ten columns are added.
 
     Raises:
         BackendError: shap is not installed.

@@ -1,4 +1,4 @@
-"""What a trained model reports of its training, read without TensorFlow."""
+"""Facts about the training of a model, read without TensorFlow."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the validation rows show of a model: losses of constant predictions, and sizes of residuals."""
+"""Results of a tabular model on its validation rows: the loss of a constant, and sizes of residuals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Validation:
 def constant_loss(
     loss: str, shares: Sequence[float] | None, learned: Weighted, judged: Weighted
 ) -> float:
-    """Return the mean loss of rows with a constant prediction; ``shares`` are those of quantiles."""
+    """Return the mean loss of rows with a constant prediction; ``shares`` belong to quantiles."""
     (values, weights), (held, held_weights) = learned, judged
     if loss == "log_loss":
         names, codes = np.unique(values, return_inverse=True)
