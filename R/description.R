@@ -92,3 +92,11 @@ set_field <- function(x, name, value) {
   constructor <- c(hook = "hook_", strategy = "strategy_", tracker = "track_")[[family_of(x)]]
   change_field(unclass_list(x), name, value, paste0(constructor, x$kind))
 }
+
+format_number <- function(x) {
+  format(signif(x, 4), trim = TRUE)
+}
+
+format_count <- function(x) {
+  format(round(x), big.mark = ",", scientific = FALSE, trim = TRUE)
+}

@@ -162,7 +162,7 @@ check_estimator <- function(object, argument = rlang::caller_arg(object)) {
 
 #' @export
 format.tfdistribute_estimator <- function(x, ...) {
-  shown <- describe_fields(x)
+  shown <- c(describe_training(x, facts_of_trained(x$model_dir)), describe_fields(x))
   labels <- format(names(shown))
   width <- nchar(labels[[1]]) + 4L
   lines <- Map(

@@ -180,11 +180,3 @@ history_rows <- function(step, metric, value, data) {
     stringsAsFactors = FALSE
   )
 }
-
-format_number <- function(x) {
-  format(signif(x, 4), trim = TRUE)
-}
-
-format_count <- function(x) {
-  format(round(x), big.mark = ",", scientific = FALSE, trim = TRUE)
-}

@@ -199,13 +199,19 @@ root_message <- function(error) {
   conditionMessage(error)
 }
 
-abort_unknown_column <- function(unknown, names, argument, subject = "`{argument}`") {
+abort_unknown_column <- function(
+  unknown,
+  names,
+  argument,
+  subject = "`{argument}`",
+  of = "data"
+) {
   abort_tfdistribute(
     "input",
     problem = c(
       subject,
       " names {backquoted(unknown)}, ",
-      "but the data has no such column{cli::qty(length(unknown))}{?s}."
+      "but the {of} has no such column{cli::qty(length(unknown))}{?s}."
     ),
     remedy = c(
       "{did_you_mean(unknown[[1]], names)}The columns are ",

@@ -14,7 +14,8 @@
 #' @param y Outcome: numbers for regression (standardized while training), or a factor for classification.
 #' @param weights A weight for each row, numbers. Rows of weight 0 are left out. NULL for equal weights.
 #' @param hidden_units Units of the hidden layers, counts. `tfdistribute_mlp()` has one layer of 5 units by default,
-#'   like parsnip's other engines for `mlp()`. NULL (default of `tfdistribute_fit()`) for a linear model.
+#'   like parsnip's other engines for `mlp()`, and three layers of 128 units with `tabular`. NULL (default of
+#'   `tfdistribute_fit()`) for a linear model.
 #' @param epochs Passes over the data, a count. NULL (default) uses at least 20 epochs, and enough epochs for 2000 steps
 #'   in a linear model and 500 steps in other models.
 #' @param dropout Share of units that are dropped while training, a number below 1, or NULL.
@@ -28,11 +29,13 @@
 #' @param validation Share of the rows that is set apart, a number below 1. Training ends if the loss on these rows does
 #'   not improve for `stop_iter` epochs, and the best weights are kept. 0 trains all epochs on all rows.
 #' @param stop_iter Epochs without an improvement of the loss on the validation rows, a count.
-#' @param quantile_levels Quantiles for a [tabular_regressor()] in place of the mean, for the mode "quantile regression"
-#'   of `mlp()`; or NULL. `penalty`, `activation` and `stop_iter` then have no effect, and without `epochs` the
-#'   validation part of that model chooses the end.
+#' @param quantile_levels Quantiles in place of the mean, for the mode "quantile regression" of `mlp()`; or NULL. The
+#'   model is then `tabular`.
+#' @param tabular TRUE trains a [tabular_regressor()] or [tabular_classifier()], which accepts missing values. Without
+#'   `epochs`, its `validation` rows (a share of 0.2 unless you give it) choose the end. It has no `penalty`,
+#'   `activation` and `stop_iter`.
 #' @param batch_size Global batch: rows of one training step over all devices and workers, a count. NULL uses 128 rows,
-#'   or all rows if there are fewer.
+#'   or all rows if there are fewer, and the batch of a tabular model with `tabular`.
 #' @param strategy,cluster Devices and processes that train: a strategy such as [strategy_mirrored()], and a cluster
 #'   such as [local_cluster()], or NULL. See [run_config()].
 #' @param model_dir Directory in which every fit creates its own directory, for TensorBoard. NULL keeps no directory.
@@ -71,6 +74,7 @@ tfdistribute_fit <- function(
   validation = 0,
   stop_iter = 5L,
   quantile_levels = NULL,
+  tabular = FALSE,
   batch_size = NULL,
   strategy = NULL,
   cluster = NULL,
@@ -80,7 +84,17 @@ tfdistribute_fit <- function(
 ) {
   check_call(...)
   x <- check_predictors(x)
-  check_complete(x)
+  tabular <- check_flag(tabular) || !is.null(quantile_levels)
+  if (tabular) {
+    check_without_settings(
+      penalty = missing(penalty),
+      activation = missing(activation),
+      stop_iter = missing(stop_iter)
+    )
+    hidden_units <- hidden_units %||% c(128L, 128L, 128L)
+  } else {
+    check_complete(x)
+  }
   y <- check_outcome(y, nrow(x))
   weights <- with_class_weights(check_row_weights(weights, nrow(x)), class_weights, y)
   counts <- which(rep_len(weights %||% 1, nrow(x)) > 0)
@@ -100,12 +114,18 @@ tfdistribute_fit <- function(
   dropout <- check_field(dropout, deep$dropout, "dropout")
   activation <- check_field(activation, deep$activation_fn, "activation")
   trained <- nrow(x) - round(nrow(x) * validation)
-  batch_size <- check_count(batch_size, null = TRUE) %||% min(128L, trained)
+  wanted_batch <- check_count(batch_size, null = TRUE)
+  batch_size <- wanted_batch %||% min(128L, trained)
   steps_per_epoch <- ceiling(trained / batch_size)
   wanted_steps <- if (is.null(hidden_units)) 2000 else 500
   epochs <- wanted_epochs %||%
     max(20L, as.integer(ceiling(wanted_steps / steps_per_epoch)))
-  outcome <- outcome_values(y)
+  # A tabular model scales its response itself.
+  outcome <- if (tabular && !is.factor(y)) {
+    list(values = y, center = 0, scale = 1)
+  } else {
+    outcome_values(y)
+  }
   directory <- fit_directory(check_path(model_dir))
   if (is.null(model_dir)) {
     on.exit(unlink(directory, recursive = TRUE))
@@ -119,16 +139,16 @@ tfdistribute_fit <- function(
     }
   )
   stop_iter <- check_count(stop_iter)
-  is_quantile <- !is.null(quantile_levels)
-  model <- if (is_quantile) {
-    tabular_regressor(
-      hidden_units = hidden_units %||% c(128L, 128L, 128L),
+  model <- if (tabular) {
+    tabular_engine_model(
+      levels = outcome$levels,
+      hidden_units = hidden_units,
       quantiles = quantile_levels,
-      dropout = dropout %||% 0,
+      dropout = dropout,
       learning_rate = learn_rate,
-      batch_size = batch_size,
+      batch_size = wanted_batch,
       epochs = wanted_epochs,
-      validation = if (validation > 0) validation else 0.2,
+      validation = if (validation > 0) validation,
       model_dir = directory,
       config = config
     )
@@ -157,11 +177,12 @@ tfdistribute_fit <- function(
       features = tidyselect::all_of(names(x)),
       response = tidyselect::all_of(outcome_name),
       weights = tidyselect::all_of(if (!is.null(weights)) weights_name),
+      impute = if (tabular) keep_missing,
       batch_size = batch_size,
       epochs = epochs
     )
   }
-  history <- if (validation > 0 && !is_quantile) {
+  history <- if (validation > 0 && !tabular) {
     patience <- stop_iter * steps_per_epoch
     train_with_validation(model, rows, nrow(x) - trained, input, steps_per_epoch * epochs, patience)
   } else {
@@ -174,6 +195,7 @@ tfdistribute_fit <- function(
       center = outcome$center,
       scale = outcome$scale,
       quantile_levels = quantile_levels,
+      tabular = tabular,
       predictors = names(x),
       sparse = colnames(x[[sparse_name]]),
       history = as.data.frame(history)
@@ -184,9 +206,23 @@ tfdistribute_fit <- function(
 
 #' @rdname tfdistribute_fit
 #' @export
-tfdistribute_mlp <- function(x, y, ..., hidden_units = 5L) {
-  units <- schema$estimator$dnn_regressor$hidden_units
-  tfdistribute_fit(x, y, ..., hidden_units = check_field(hidden_units, units, "hidden_units"))
+tfdistribute_mlp <- function(
+  x,
+  y,
+  ...,
+  hidden_units = NULL,
+  quantile_levels = NULL,
+  tabular = FALSE
+) {
+  tabular <- check_flag(tabular) || !is.null(quantile_levels)
+  tfdistribute_fit(
+    x,
+    y,
+    ...,
+    hidden_units = if (tabular) hidden_units else hidden_units %||% 5L,
+    quantile_levels = quantile_levels,
+    tabular = tabular
+  )
 }
 
 # An evaluation takes longer than an epoch of a small table.
@@ -227,60 +263,22 @@ fit_directory <- function(parent) {
   file.path(absolute_path(parent), basename(tempfile("fit-")))
 }
 
-engine_optimizer <- function(learn_rate, penalty, decay_steps) {
-  rate <- learn_rate %||% if (is.null(decay_steps)) 0.01 else 0.05
-  if (!is.null(decay_steps)) {
-    rate <- list("cosine_decay", initial_learning_rate = rate, decay_steps = decay_steps)
-  }
-  list("adam", learning_rate = rate, l2_penalty = penalty)
-}
-
-engine_model <- function(
-  x,
-  levels,
-  hidden_units,
-  dropout,
-  activation,
-  optimizer,
-  model_dir,
-  config
-) {
-  columns <- lapply(names(x), function(name) {
-    values <- x[[name]]
-    if (is_sparse(values)) {
-      return(column_of_sparse(values, name))
-    }
-    column <- describe_column(values, name, "labels", is_response = FALSE)
-    column_for(column, values, standardize = TRUE)
-  })
-  common <- list(
-    feature_columns = new_feature_columns(columns),
-    optimizer = optimizer,
-    model_dir = model_dir,
-    config = config
-  )
-  classes <- if (!is.null(levels)) list(n_classes = length(levels), label_vocabulary = levels)
-  layers <- if (!is.null(hidden_units)) {
-    list(hidden_units = hidden_units, activation_fn = activation, dropout = dropout)
-  }
-  make <- if (is.null(layers)) {
-    if (is.null(classes)) linear_regressor else linear_classifier
-  } else {
-    if (is.null(classes)) dnn_regressor else dnn_classifier
-  }
-  do.call(make, c(common, classes, layers))
-}
-
 #' @export
 predict.tfdistribute_fit <- function(object, new_data, type = NULL, ...) {
   of_numbers <- if (is.null(object$quantile_levels)) "numeric" else "quantile"
   types <- if (is.null(object$levels)) of_numbers else c("class", "prob")
   type <- if (is.null(type)) types[[1]] else check_choice(type, types)
   new_data <- check_predictors(new_data, "new_data", object$sparse %||% character())
-  check_complete(new_data[intersect(object$predictors, names(new_data))])
+  if (!isTRUE(object$tabular)) {
+    check_complete(new_data[intersect(object$predictors, names(new_data))])
+  }
   found <- stats::predict(
     restored_model(object),
-    input_fn(as.list(new_data), features = tidyselect::all_of(object$predictors)),
+    input_fn(
+      as.list(new_data),
+      features = tidyselect::all_of(object$predictors),
+      impute = if (isTRUE(object$tabular)) keep_missing
+    ),
     type = if (type == "numeric") "response" else type
   )
   if (is.null(object$levels)) unname(found) * object$scale + object$center else found

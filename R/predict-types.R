@@ -80,3 +80,38 @@ rows_as_matrix <- function(values, columns, names) {
   dimnames <- if (!is.null(names)) list(NULL, names)
   matrix(as.double(unlist(values)), ncol = columns, byrow = TRUE, dimnames = dimnames)
 }
+
+# Intervals ---------------------------------------------------------------------------------------
+
+sizes_of_residuals <- function(object) {
+  facts <- call_backend("trained_facts", model_dir = object$model_dir)
+  as.double(unlist(facts$learned$validation$residuals))
+}
+
+# Predictions and the bounds of their intervals, in the form of predict.lm(). A new residual exceeds the size at k of n
+# with the probability 1 - k / (n + 1).
+interval_matrix <- function(object, fitted, level, sizes = sizes_of_residuals(object)) {
+  place <- ceiling((length(sizes) + 1) * level - 1e-9)
+  if (place > length(sizes)) {
+    abort_tfdistribute(
+      "unsupported",
+      problem = c(
+        "Intervals of the level {level} need residuals of {ceiling(level / (1 - level) - 1e-9)} validation rows, ",
+        "and this {object$kind} has {length(sizes)}."
+      ),
+      remedy = if (endsWith(object$kind, "_classifier")) {
+        "Use type = \"prob\" for probabilities of classes."
+      } else if (!is.null(object$quantiles)) {
+        "Use type = \"quantile\"."
+      } else {
+        "Train a tabular_regressor() without `epochs` on more rows, or use its `quantiles`."
+      },
+      argument = "interval",
+      value = show_value(level)
+    )
+  }
+  is_count <- identical(object$loss, "poisson")
+  width <- sizes[[place]] * if (is_count) sqrt(fitted) else 1
+  lower <- if (is_count) pmax(fitted - width, 0) else fitted - width
+  cbind(fit = fitted, lwr = lower, upr = fitted + width)
+}

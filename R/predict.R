@@ -28,6 +28,8 @@
 #' @param type Form of the predictions of a canned model, as R's own models have it, in place of a tibble with all
 #'   outputs: `"response"`, `"link"`, `"class"`, `"prob"` or `"quantile"`. See "Types of predictions". NULL (default)
 #'   returns the tibble. Not together with `predict_keys` and `as_iterable`.
+#' @param interval Level of prediction intervals of a [tabular_regressor()], such as 0.9, a number between 0 and 1. See
+#'   "Intervals". NULL (default) returns no intervals.
 #' @section Types of predictions:
 #' | `type` | Regressors | Classifiers |
 #' |---|---|---|
@@ -40,20 +42,30 @@
 #' | `"quantile"` | a matrix with a column for each of the model's `quantiles`, which have no other type | |
 #'
 #' All numbers are in the unit of the response.
-#' @returns With `type`, see "Types of predictions". Otherwise a tibble that has one column per output. An output with
-#'   one value per row is a vector (`predictions` of a regressor with one response, `logits` and `logistic` of a binary
-#'   classifier), any other a list of vectors (`probabilities`, which have the names of the classes). `class_ids` are
-#'   integers from 0. `classes` are strings, or numbers if a tabular model learned numbers. Data in memory without rows
-#'   gives the same columns without rows. A Spark DataFrame gives a Spark DataFrame.
+#' @section Intervals: A response is within its interval with the probability `interval`, on average over rows like
+#' those of the training. The width of these split conformal intervals to both sides is a quantile of the absolute
+#' residuals of the validation rows, which the first training keeps. It is the same for all rows, but with a Poisson
+#' loss proportional to the root of the prediction. The model of these residuals has not learned from the validation
+#' rows, and the final model has, so intervals are rather too wide than too narrow. For widths that differ between rows,
+#' use `quantiles`. [calibration()] checks the probability on other data.
+#' @returns With `interval`, a matrix with the columns `fit`, `lwr` and `upr`, as [predict.lm()] has them. With `type`,
+#'   see "Types of predictions". Otherwise a tibble that has one column per output. An output with one value per row is
+#'   a vector (`predictions` of a regressor with one response, `logits` and `logistic` of a binary classifier), any
+#'   other a list of vectors (`probabilities`, which have the names of the classes). `class_ids` are integers from 0.
+#'   `classes` are strings, or numbers if a tabular model learned numbers. Data in memory without rows gives the same
+#'   columns without rows. A Spark DataFrame gives a Spark DataFrame.
 #' @section Errors:
 #' * `tfdistribute_model_directory_error` if the model has not been trained.
 #' * `tfdistribute_argument_error` if the model has none of `predict_keys`, or lacks the `type`.
+#' * `tfdistribute_unsupported_error` if `interval` is given, and the training had no validation rows.
 #' * `tfdistribute_model_error` if an output of a model function does not have one row per row of the input.
 #' * `tfdistribute_input_error`, with a cluster, if the order of the rows is not known.
 #' * `tfdistribute_cluster_error` if this process is already a task of a cluster.
 #' * `tfdistribute_backend_error` if executors of Spark lack TensorFlow.
 #' * The errors of [train()] and, with a cluster, of [launch()].
-#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#predict>
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#predict>. Lei, G'Sell, Rinaldo,
+#'   Tibshirani and Wasserman (2018), Distribution-Free Predictive Inference for Regression,
+#'   <https://doi.org/10.1080/01621459.2017.1307116>
 #' @examplesIf tfdistribute_available()
 #' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
 #' train(model, mpg ~ wt + hp, data = mtcars, epochs = 10)
@@ -83,6 +95,7 @@ predict.tfdistribute_estimator <- function(
   newdata = NULL,
   cluster = NULL,
   type = NULL,
+  interval = NULL,
   ...
 ) {
   rows <- data_by_position() %||% newdata
@@ -100,8 +113,21 @@ predict.tfdistribute_estimator <- function(
   keys <- if (!missing(predict_keys)) predict_keys
   if (is_spark_table(input_fn)) {
     iterable <- if (as_iterable) TRUE
-    check_not_in_spark(hooks = hooks, as_iterable = iterable, cluster = cluster, type = type)
+    check_not_in_spark(
+      hooks = hooks,
+      as_iterable = iterable,
+      cluster = cluster,
+      type = type,
+      interval = interval
+    )
     return(predict_in_spark(object, input_fn, checkpoint_path, keys))
+  }
+  if (!is.null(interval)) {
+    check_share(interval)
+    check_left_out(type = type, .with = "`interval`, whose form is its own", .or = "`interval`")
+    # Before the rows are predicted.
+    interval_matrix(object, double(), interval)
+    type <- "response"
   }
   asked <- asked_outputs(keys, type, object, as_iterable)
   arguments <- list(
@@ -119,7 +145,8 @@ predict.tfdistribute_estimator <- function(
     return(next_prediction(answer, check_flag(yield_single_examples), classes))
   }
   if (!is.null(type)) {
-    return(typed_predictions(prediction_tibble(answer), type, object, classes$names))
+    typed <- typed_predictions(prediction_tibble(answer), type, object, classes$names)
+    return(if (is.null(interval)) typed else interval_matrix(object, typed, interval))
   }
   predictions <- prediction_tibble(answer, classes)
   if (simplify) predictions else rows_of(predictions)

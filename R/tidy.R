@@ -10,6 +10,8 @@
 #'   [tfdistribute_fit()]. `parsnip::tidy()`, `glance()` and `augment()` accept the fitted model or workflow.
 #' @param data,newdata Rows with the model's training features: a data frame, or a matrix with column names. Use one of
 #'   the two arguments. A model does not keep its training data.
+#' @param interval Level of prediction intervals, which `.lower` and `.upper` are, or NULL. See
+#'   [predict.tfdistribute_estimator()].
 #' @param ... For `autoplot()`, arguments of [plot.tfdistribute_history()], such as `metrics`. For `augment()`,
 #'   arguments of [predict.tfdistribute_estimator()]. Otherwise must be empty.
 #' @returns Tibbles, and a ggplot object from `autoplot()`.
@@ -142,8 +144,16 @@ evaluation_columns <- function(metrics) {
 
 #' @rdname tidiers
 #' @exportS3Method generics::augment
-augment.tfdistribute_estimator <- function(x, data = NULL, newdata = NULL, ...) {
+augment.tfdistribute_estimator <- function(x, data = NULL, newdata = NULL, interval = NULL, ...) {
   rows <- check_augmented(data %||% newdata)
+  if (!is.null(interval)) {
+    bounds <- stats::predict(x, newdata = rows, interval = interval, ...)
+    columns <- rlang::set_names(
+      as.data.frame(bounds[, c("lwr", "upr"), drop = FALSE]),
+      c(".lower", ".upper")
+    )
+    return(tibble::as_tibble(c(augment.tfdistribute_estimator(x, rows, ...), columns)))
+  }
   is_classifier <- endsWith(x$kind, "_classifier")
   outputs <- if (is_classifier) c("classes", "probabilities")
   predictions <- stats::predict(x, newdata = rows, predict_keys = outputs, ...)

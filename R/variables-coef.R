@@ -51,11 +51,6 @@ fitted.tfdistribute_estimator <- function(object, ...) {
 }
 
 #' @export
-residuals.tfdistribute_estimator <- function(object, ...) {
-  abort_no_data("residuals", "data$y - predict(model, newdata = data)$predictions")
-}
-
-#' @export
 nobs.tfdistribute_estimator <- function(object, ...) {
   abort_no_data("nobs", "nrow(data)")
 }

@@ -1,7 +1,8 @@
 #' Summarize a model
 #'
-#' Returns the columns or layers of a model, the number of its parameters, the global step, and its last evaluation.
-#' Sizes and results refer to its newest checkpoint.
+#' Returns what a model learned from: rows, columns and the response. Of a tabular model, it also returns the part that
+#' was chosen, and its loss on the validation rows beside the losses of the linear model and of a constant. Sizes and
+#' results refer to the newest checkpoint. [variable_names()] lists the variables.
 #'
 #' @param object An estimator, such as a [dnn_regressor()].
 #' @param ... Not used.
@@ -11,6 +12,12 @@
 #'   variables.
 #' * `global_step`: a count, 0 before the training.
 #' * `classes`: the names of a trained classifier's classes, strings. Of two, the last is the positive class.
+#' * `rows`: the number of rows of the last training, and `response`: the name of its response. NULL if they are not
+#'   known.
+#' * `range`: the least and the largest response of the last training, numbers. NULL if it was not in memory.
+#' * `scores`: of a tabular model that chose its end, losses on the validation rows, numbers: `model`, `linear`, and
+#'   `constant`, which is the loss of the mean, of the quantiles or of the shares of the classes. `loss` names them.
+#' * `seconds`: duration of the training, a number, and `began`: its begin, a [POSIXct]. NULL if they are not known.
 #' * `length`: of a tabular model, a list with `end` (the last step), `batch_size`, `losses` of the validation part at
 #'   the ends of a linear model and of cycles, and `temperature`, which divides the logits of classes. NULL for other
 #'   models.
@@ -39,12 +46,20 @@ summary.tfdistribute_estimator <- function(object, ...) {
         parameters = vapply(shapes, prod, 0)
       ),
       global_step = as.integer(facts$global_step),
+      rows = facts$rows,
+      response = facts$response,
+      range = unlist(facts$range),
+      scores = scores_of(object, facts$learned),
+      loss = if (!is.null(facts$learned)) loss_of(object)$name,
+      seconds = seconds_of(facts),
+      began = time_of(facts$began),
       evaluation = lapply(facts$evaluation, function(value) value %||% NaN),
       classes = as.character(facts$classes),
       length = facts$learned[c("end", "batch_size", "losses", "temperature")],
       limits = if (isTRUE(object$clip)) unlist(facts$learned$limits),
       model_dir = object$model_dir
     ),
+    training = describe_training(object, facts),
     class = "tfdistribute_model_summary"
   )
 }
@@ -52,46 +67,25 @@ summary.tfdistribute_estimator <- function(object, ...) {
 #' @export
 format.tfdistribute_model_summary <- function(x, ...) {
   weights <- x$weights
+  training <- attr(x, "training")
   metrics <- x$evaluation[setdiff(names(x$evaluation), "global_step")]
   c(
     interpolate(
       "<{x$kind}> {if (x$global_step == 0) 'not trained' else paste('step', x$global_step)}"
     ),
-    if (length(x$columns) > 0) {
-      strwrap(
-        toString(first_of(x$columns)),
-        width = 78,
-        initial = "  columns: ",
-        prefix = "    "
-      )
-    },
+    wrapped_line("columns", toString(first_of(x$columns))),
+    unlist(Map(wrapped_line, names(training), training), use.names = FALSE),
     if (nrow(weights) > 0) {
-      counts <- format(vapply(weights$parameters, format_count, ""), justify = "right")
-      lines <- paste0(format(weights$variable), "  ", format(weights$shape), "  ", counts)
-      c(
-        interpolate(
-          "  parameters: {format_count(sum(weights$parameters))} in {nrow(weights)} variable{?s}"
-        ),
-        paste0("    ", first_of(lines))
+      interpolate(
+        "  parameters: {format_count(sum(weights$parameters))} in {nrow(weights)} variable{?s}"
       )
     },
-    if (!is.null(x$length)) {
-      losses <- vapply(unlist(x$length$losses), format_number, "")
-      paste0(
-        interpolate("  trained: {x$length$end} step{?s} of {x$length$batch_size} rows"),
-        if (length(losses) > 0) paste0(", losses of the validation: ", toString(losses)),
-        if (!is.null(x$length$temperature)) {
-          paste0(", temperature: ", format_number(x$length$temperature))
-        }
-      )
+    if (!is.null(x$length$temperature)) {
+      paste("  temperature:", format_number(x$length$temperature))
     },
     if (length(x$limits) > 0) {
       bounds <- paste(vapply(x$limits, format_number, ""), collapse = " to ")
       paste0("  predictions: ", bounds, ", the responses of the training")
-    },
-    if (length(x$classes) > 0) {
-      positive <- if (length(x$classes) == 2) paste0(" (positive: ", x$classes[[2]], ")")
-      paste0("  classes: ", toString(first_of(x$classes)), positive)
     },
     if (length(metrics) > 0) {
       values <- toString(paste(names(metrics), "=", vapply(metrics, format_number, "")))
@@ -99,4 +93,10 @@ format.tfdistribute_model_summary <- function(x, ...) {
     },
     paste("  model_dir:", x$model_dir)
   )
+}
+
+wrapped_line <- function(label, text) {
+  if (nzchar(text)) {
+    strwrap(text, width = 98, initial = paste0("  ", label, ": "), prefix = "    ")
+  }
 }

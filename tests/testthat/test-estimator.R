@@ -305,7 +305,7 @@ test_that("coef() names the weights of a linear model as lm() does", {
   expect_error(fitted(linear_regressor(columns)), class = "tfdistribute_unsupported_error")
   expect_error(
     residuals(linear_regressor(columns)),
-    "data$y - predict(model, newdata = data)",
+    "residuals(model, data)",
     fixed = TRUE,
     class = "tfdistribute_unsupported_error"
   )
@@ -353,7 +353,7 @@ test_that("summary() of a classifier names the positive class", {
     classes <- levels %||% c("FALSE", "TRUE")
     model <- linear_classifier(feature_columns(column_numeric("x")))
     train(model, c ~ x, data = data)
-    line <- sprintf("  classes: %s (positive: %s)", toString(classes), classes[[2]])
+    line <- sprintf("  response: c: %s (positive: %s)", toString(classes), classes[[2]])
     expect_true(line %in% format(summary(model)))
     expect_true(all(predict(model, newdata = data)$classes %in% classes))
   }

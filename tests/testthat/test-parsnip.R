@@ -370,3 +370,40 @@ test_that("what sparse predictors cannot do has a remedy", {
   fitted <- structure(list(sparse = letters[1:6]), class = "tfdistribute_fit")
   expect_snapshot(predict(fitted, rows$x[, -2]), error = TRUE)
 })
+
+test_that("a tabular model accepts missing values, keeps all levels, and has no settings of other models", {
+  skip_if_no_tensorflow()
+  cars <- mtcars[c("wt", "hp", "gear")]
+  cars$hp[1:3] <- NA
+  cars$gear <- factor(cars$gear)
+  fitted <- tfdistribute_mlp(
+    cars,
+    mtcars$mpg,
+    tabular = TRUE,
+    hidden_units = 8L,
+    epochs = 20,
+    seed = 1
+  )
+  expect_gt(cor(predict(fitted, cars), mtcars$mpg), 0.7)
+  # The same model by the verbs.
+  model <- tabular_regressor(8, epochs = 20, config = run_config(seed = 1))
+  train(model, mpg ~ ., data = cbind(cars, mpg = mtcars$mpg))
+  expect_equal(predict(fitted, cars), predict(model, cars, type = "response"), tolerance = 1e-4)
+  cylinders <- factor(mtcars$cyl, c("4", "5", "6", "8"))
+  weights <- c(`4` = 1, `5` = 1, `6` = 50, `8` = 1)
+  fitted <- tfdistribute_mlp(
+    cars,
+    cylinders,
+    tabular = TRUE,
+    hidden_units = 8L,
+    epochs = 20,
+    class_weights = weights
+  )
+  shares <- predict(fitted, cars, "prob")
+  expect_named(shares, levels(cylinders))
+  expect_lt(max(shares$`5`), 0.2)
+  expect_equal(rowSums(shares), rep(1, nrow(cars)), tolerance = 1e-5)
+  expect_identical(levels(predict(fitted, cars)), levels(cylinders))
+  expect_gt(mean(predict(fitted, cars) == "6"), mean(cylinders == "6"))
+  expect_snapshot(error = TRUE, tfdistribute_mlp(cars, mtcars$mpg, tabular = TRUE, penalty = 0.1))
+})

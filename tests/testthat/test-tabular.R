@@ -73,7 +73,7 @@ test_that("the processes of a cluster train to the end that the session chooses"
   found <- summary(chosen)
   expect_identical(found$global_step, as.integer(found$length$end))
   expect_gt(length(found$length$losses), 1)
-  expect_match(format(found), "steps of 16 rows, losses of the validation: ", all = FALSE)
+  expect_match(format(found), "trained: [0-9,]+ steps of 16 rows in ", all = FALSE)
   expect_equal(found$limits, range(mtcars$mpg), tolerance = 1e-6)
   expect_match(format(found), "predictions: 10.4 to 33.9, the responses", all = FALSE)
 })

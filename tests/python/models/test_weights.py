@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,11 @@ def values_of(source: Input) -> Any:
     return source.facts().values_of("x")
 
 
+def timeless(completed: Any) -> Any:
+    validation = replace(completed.table.validation, seconds=0.0)
+    return replace(completed.table, validation=validation)
+
+
 def number(name: str, field: str) -> Callable[[Any], Any]:
     return lambda model: next(
         getattr(each, field) for each in model.table.numbers if each.name == name
@@ -198,7 +204,7 @@ def test_rows_of_weight_0_in_files_are_no_rows(tmp_path: Path, way: str) -> None
     found, seen = learn("tabular_regressor", files(tmp_path, MIXED, way), way)
     source = files(tmp_path / "tame", TAME, way)
     expected, seen_tame = learn("tabular_regressor", source, way)
-    assert found.learned == expected.learned
+    assert timeless(found) == timeless(expected)
     assert found.response_scale == expected.response_scale
     for each, tame in zip(seen, seen_tame, strict=True):
         np.testing.assert_array_equal(each, tame)

@@ -10,6 +10,7 @@ from tfdistribute import engine, history_file, training, versions
 from tfdistribute.bridge import clusters, jobs, model_files, rows
 from tfdistribute.bridge.doctor import report
 from tfdistribute.bridge.live_metrics import show_live, view_history, view_job
+from tfdistribute.bridge.shap_values import shap_values
 from tfdistribute.checkpoints.newest import newest_checkpoint
 from tfdistribute.cluster.engines.spark import address_of
 from tfdistribute.cluster.ports import free_ports
@@ -76,8 +77,7 @@ def _model_facts(model_dir: str) -> dict[str, Any]:
         "weights": [{"name": name, "shape": list(shapes[name])} for name in sorted(shapes)],
         "global_step": training.global_step(model_dir),
         "evaluation": evaluations[-1] if evaluations else {},
-        "classes": training.class_names(model_dir),
-        **training.learned(model_dir),
+        **training.trained_facts(model_dir),
     }
 
 
@@ -293,6 +293,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "save_model": model_files.save_model,
     "serialize_dataset": serialized_dataset.serialize,
     "session_hook": lambda hook: next(iter(as_hooks([hook], HookContext("train"))), None),
+    "shap_values": shap_values,
     "spark_address": address_of,
     "spark_columns": spark.column_types,
     "spark_summary": spark.summarize,
@@ -311,6 +312,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "train": _train,
     "train_and_evaluate": _train_and_evaluate,
     "trained_columns": training.trained_columns,
+    "trained_facts": training.trained_facts,
     "trained_replacements": training.trained_replacements,
     "trained_terms": training.trained_terms,
     "training_history": lambda model_dir: _as_vectors(
@@ -332,7 +334,8 @@ take_new_labels = new_labels.take
 INTERRUPTIBLE = frozenset(
     (
         *("as_keras_model", "check_sharding", "compare_runs", "complete_tabular", "evaluate"),
-        *("export_savedmodel", "next_batch", "predict", "predict_spark", "spark_summary"),
-        *("train", "train_and_evaluate", "variable_value", "write_shards", "write_spark_rows"),
+        *("export_savedmodel", "next_batch", "predict", "predict_spark", "shap_values"),
+        *("spark_summary", "train", "train_and_evaluate", "variable_value", "write_shards"),
+        "write_spark_rows",
     )
 )

@@ -2,7 +2,7 @@
 
 # Importing a module registers its members with their family.
 from tfdistribute.models import canned, custom, feature_columns, keras, training_loop, wrapped
-from tfdistribute.models.canned.tabular import Tabular
+from tfdistribute.models.canned.tabular import Tabular, TabularRegressor
 from tfdistribute.models.description import Model, TrainedFeatures
 from tfdistribute.models.factors import FactorCodes
 from tfdistribute.models.feature_columns.description import FeatureColumn, safe_key

@@ -22,4 +22,5 @@ from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.train import complete_tabular, distribute, train
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
+from tfdistribute.training.trained_facts import trained_facts
 from tfdistribute.training.variables import variable_names, variable_value, weights

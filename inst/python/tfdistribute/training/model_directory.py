@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+import time
 import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -187,6 +188,11 @@ class ModelDirectory:
         return {"features": list(features), "types": types, **named, **learned}
 
     @property
+    def training(self) -> dict[str, Any]:
+        """Number of ``rows`` of the last training, the ``range`` of its response, and when it ``began``, if known."""
+        return dict(self._signed.get("training") or {})
+
+    @property
     def kinds(self) -> dict[str, str]:
         """Kinds of the training's features, as in ``columns.KINDS``, as far as they are known."""
         return dict(self._signed.get("kinds") or {})
@@ -262,6 +268,8 @@ class ModelDirectory:
             signed["response"] = facts.label and facts.label.name
             signed["weights"] = facts.weights and facts.weights.name
         signed |= self._learned(facts or InputFacts())
+        known = facts or InputFacts()
+        signed["training"] = {"rows": known.rows, "range": known.label_range, "began": time.time()}
         if codes is not None and codes != FactorCodes():
             signed["codes"] = codes.as_values()
         self._write(signed)

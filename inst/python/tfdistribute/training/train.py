@@ -7,13 +7,14 @@ from tfdistribute.cluster.member import enter_cluster
 from tfdistribute.errors import ArgumentError, UnsupportedError
 from tfdistribute.files import is_remote
 from tfdistribute.inputs import Input
-from tfdistribute.models import Model, Tabular, Wrapped
+from tfdistribute.models import Model, Tabular, TabularRegressor, Wrapped
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.model_directory import as_trained
 from tfdistribute.training.multi_worker.assignment import TaskAssignment
 from tfdistribute.training.multi_worker.perform import perform
+from tfdistribute.training.predict import concatenate, predict
 from tfdistribute.training.preparation import prepare_estimator, training_here
 from tfdistribute.training.specs import Training, TrainSpec
 from tfdistribute.training.tabular import choose_end, steps_note
@@ -95,7 +96,15 @@ def complete_tabular(
                 argument=name,
                 value=str(value),
             )
-    return choose_end(model, settings, source, _train_here, evaluate, listener, alone, validation)
+    known = listener, alone, validation
+    has_residuals = isinstance(model, TabularRegressor) and model.quantiles is None
+    predictions = _predictions if has_residuals else None
+    return choose_end(model, settings, source, _train_here, evaluate, *known, predictions)
+
+
+def _predictions(model: Model, settings: RunSettings, source: Input) -> Any:
+    batches = predict(model, settings, source, in_large_batches=True)
+    return concatenate(batches)["predictions"][:, 0]
 
 
 def _train_here(training: Training) -> History:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tfdistribute.columns import MISSING_LABEL, ColumnFacts, InputFacts
 from tfdistribute.errors import InputError
+from tfdistribute.models.canned.validation import Validation
 from tfdistribute.models.feature_columns.categorical import VocabularyList
 from tfdistribute.models.feature_columns.derived import Embedding, Indicator
 from tfdistribute.models.feature_columns.description import FeatureColumn, safe_key
@@ -126,6 +127,7 @@ class Table:
         n_classes, label_vocabulary: Classes; None for numbers.
         has_numbers_as_classes: Whether the response of the training held numbers.
         is_linear: Whether a linear model takes the place of the layers.
+        validation: The choice of the end; None if no rows were set apart for it.
     """
 
     numbers: tuple[Number, ...]
@@ -142,6 +144,7 @@ class Table:
     has_numbers_as_classes: bool = False
     is_linear: bool = False
     begin: int = 0
+    validation: Validation | None = None
 
     def as_text(self) -> str:
         return json.dumps(asdict(self))
@@ -172,7 +175,11 @@ class Table:
         plain = {
             name: tuple(each) if isinstance(each, list) else each for name, each in read.items()
         }
-        return cls(**{**plain, "numbers": tuple(numbers), "categories": tuple(categories)})
+        judged = read.get("validation")
+        if judged is not None:
+            judged = Validation(**{**judged, "residuals": tuple(judged["residuals"])})
+        parts = {"numbers": tuple(numbers), "categories": tuple(categories), "validation": judged}
+        return cls(**{**plain, **parts})
 
 
 def learn_columns(

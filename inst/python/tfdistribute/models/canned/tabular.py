@@ -103,6 +103,11 @@ class Tabular(Canned):
         """Least and largest prediction; None for classes, and if they have no limits."""
         return None
 
+    @property
+    def row_loss(self) -> tuple[str, tuple[float, ...] | None]:
+        """Name of the loss, and the shares of its quantiles."""
+        return "log_loss", None
+
     def trained_again(self, rows: int) -> "Tabular":
         """Return a model whose next training begins at the end of its last, and takes as many epochs or its own."""
         table, steps = self.table, self._steps(rows)
@@ -273,6 +278,10 @@ class TabularRegressor(Tabular, Regressor, kind="tabular_regressor"):
     @property
     def limits(self) -> tuple[float, float] | None:
         return self.table.limits if self.table is not None and self.clip else None
+
+    @property
+    def row_loss(self) -> tuple[str, tuple[float, ...] | None]:
+        return self.loss, self.quantiles
 
     @property
     def units(self) -> int:

@@ -11,8 +11,14 @@ from tfdistribute import engine
 from tfdistribute.checkpoints.newest import newest_step
 from tfdistribute.errors import ArgumentError, InputError, ModelError
 from tfdistribute.inputs import Input
-from tfdistribute.models import Tabular
+from tfdistribute.models import Tabular, row_weights
 from tfdistribute.models.canned.table import Table
+from tfdistribute.models.canned.validation import (
+    Validation,
+    Weighted,
+    constant_loss,
+    residual_sizes,
+)
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import Listener
 from tfdistribute.training.model_directory import as_trained
@@ -28,6 +34,7 @@ _RARELY_S = 86_400.0
 
 Train = Callable[..., Any]
 Evaluate = Callable[..., dict[str, float]]
+Predict = Callable[..., Any]
 
 
 def choose_end(
@@ -39,6 +46,7 @@ def choose_end(
     listener: Listener | None = None,
     alone: bool = True,
     validation: Input | None = None,
+    predict: Predict | None = None,
 ) -> Tabular:
     """Complete a model from its directory or from the rows, with the step at which its training ends.
 
@@ -48,7 +56,8 @@ def choose_end(
     A model in a temporary directory trains on a part of the rows, or with rows for ``validation`` on all of them, first
     as a linear model, then one cycle of the rate after the other, until a cycle ends hardly better than one before. A
     temperature of class probabilities is chosen with the end. A training that chooses no end gets fewer steps if its
-    time limit allows no more. ``alone`` is whether this process may do that.
+    time limit allows no more. ``alone`` is whether this process may do that. ``predict`` returns predictions of
+    numbers, whose residuals the model keeps.
 
     Raises InputError if the rows are not in memory or have other columns than the model, ArgumentError if the model
     does not choose its end by ``validation``, and ModelError if this process is a task of a cluster.
@@ -74,8 +83,7 @@ def choose_end(
     source = completed.reading(source)
     part, judges = _parts(completed, settings, source, validation)
     share = (part.facts().rows or 1) / (source.facts().rows or 1)
-    part = part.repeated(completed.table.batch_size)
-    trials = _Trials(_quiet(settings), part, judges, train, evaluate, listener)
+    trials = _Trials(_quiet(settings), part, judges, train, evaluate, listener, predict)
     return (_choose if completed.table.end is None else _in_time)(completed, trials, share)
 
 
@@ -99,7 +107,13 @@ def _parts(
 
 @dataclass(frozen=True)
 class _Trials:
-    """Trainings on a part of the rows, each judged by other rows. ``found`` holds losses, and their temperatures."""
+    """Trainings on a part of the rows, each judged by other rows.
+
+    Args:
+        predict: Returns predictions of numbers, whose residuals the best model has; None to keep none.
+        found: Losses, and their temperatures.
+        residuals: See ``residual_sizes``, at the least loss.
+    """
 
     settings: RunSettings
     part: Input
@@ -107,13 +121,20 @@ class _Trials:
     train: Train
     evaluate: Evaluate
     listener: Listener | None
+    predict: Predict | None = None
     found: list[tuple[float, float | None]] = field(default_factory=list)
+    residuals: list[float] = field(default_factory=list)
 
     def learn(self, model: Tabular, ends: list[int], is_enough: Callable[[], bool]) -> None:
         """Train a model and judge it at the ``ends``, until it ``is_enough``."""
 
         def judge(candidate: Tabular) -> bool:
             self.found.append(_judge(self.evaluate(candidate, self.settings, self.judges)))
+            is_best = self.found[-1][0] <= min(loss for loss, _ in self.found)
+            if is_best and self.predict is not None:
+                predictions = self.predict(candidate, self.settings, self.judges)
+                judged = _labels(candidate, self.judges)
+                self.residuals[:] = residual_sizes(candidate.row_loss[0], predictions, judged)
             return is_enough()
 
         self.run(model, ends, judge)
@@ -123,7 +144,9 @@ class _Trials:
         with tempfile.TemporaryDirectory(prefix="tfdistribute-validation-") as directory:
             candidate = replace(model, model_dir=directory)
             hook = engine.hooks.SaveAtSteps(directory, ends, lambda: judge(candidate))
-            spec, settings = TrainSpec(self.part, ends[-1], (hook,)), self.settings
+            table, settings = model.table, self.settings
+            assert table is not None
+            spec = TrainSpec(self.part.repeated(table.batch_size), ends[-1], (hook,))
             self.train(Training("train", candidate, settings, spec, listener=self.listener))
 
 
@@ -147,7 +170,10 @@ def _choose(model: Tabular, trials: _Trials, share: float) -> Tabular:
         trials.learn(model.with_table(steps=steps), ends, is_enough)
     losses = tuple(loss for loss, _ in found)
     best = losses.index(min(losses))
-    chosen = model.with_table(losses=losses, temperature=found[best][1])
+    learned, judged = (_labels(model, each) for each in (trials.part, trials.judges))
+    of_constant = constant_loss(*model.row_loss, learned, judged)
+    validation = Validation(len(judged[0]), of_constant, clock.seconds, tuple(trials.residuals))
+    chosen = model.with_table(losses=losses, temperature=found[best][1], validation=validation)
     if best == 0:
         return chosen.with_table(steps=linear_steps, end=linear_steps, is_linear=True)
     return chosen.with_table(end=ends_of(table.steps)[best - 1])
@@ -176,6 +202,14 @@ def _in_time(model: Tabular, trials: _Trials, _share: float) -> Tabular:
         return model
     steps = max(timed, math.floor(fits))
     return model.with_table(steps=steps, end=table.begin + steps)
+
+
+def _labels(model: Tabular, source: Input) -> Weighted:
+    """Return the responses of rows in memory, and their weights."""
+    facts = source.facts()
+    assert facts.label is not None
+    values = facts.values_of(facts.label.name).reshape(-1)
+    return values, row_weights(facts, model.weights_of(facts))
 
 
 def _gain(rows: int | None) -> float:
@@ -251,6 +285,10 @@ class _Clock:
 
     def restart(self) -> None:
         self._restarted = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return round(time.monotonic() - self._began, 3)
 
     def allows(self, done: int, following: int | None = None) -> bool:
         """Return whether the steps to ``following`` fit, after ``done`` since the restart; None if there are none."""

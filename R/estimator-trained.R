@@ -1,0 +1,116 @@
+# What a trained model learned, as lines of print() and summary().
+
+# NULL without a training in a directory of this machine. Printing a new model must not start Python, and printing is no
+# place for Python's errors.
+facts_of_trained <- function(model_dir) {
+  signature <- file.path(model_dir, "tfdistribute-model.json")
+  if (!is_remote_path(model_dir) && file.exists(signature)) {
+    tryCatch(
+      call_backend("trained_facts", model_dir = model_dir),
+      tfdistribute_error = function(error) NULL
+    )
+  }
+}
+
+# Texts by their labels; empty without a training.
+describe_training <- function(object, facts) {
+  if (!isTRUE(facts$step > 0)) {
+    return(list())
+  }
+  kinds <- unlist(facts$kinds)
+  counts <- table(factor(kinds, unique(kinds)))
+  values <- if (length(facts$classes) > 0) {
+    positive <- if (length(facts$classes) == 2) paste0(" (positive: ", facts$classes[[2]], ")")
+    paste0(toString(first_of(facts$classes, 10)), positive)
+  } else {
+    paste(vapply(unlist(facts$range), format_number, ""), collapse = " to ")
+  }
+  learned <- facts$learned
+  seconds <- seconds_of(facts)
+  texts <- list(
+    `learned from` = c(
+      if (!is.null(facts$rows)) paste(format_count(facts$rows), "rows,"),
+      if (length(kinds) > 0) several(length(kinds), "column"),
+      if (length(kinds) > 0) paste0("(", toString(paste(counts, "of", names(counts))), ")")
+    ),
+    response = c(if (rlang::is_string(facts$response)) facts$response, values[nzchar(values)]),
+    chosen = chosen_part(object, learned),
+    scores = describe_scores(object, learned),
+    trained = c(
+      paste(format_count(facts$step), "steps"),
+      if (!is.null(learned)) paste("of", learned$batch_size, "rows"),
+      if (!is.null(seconds)) paste("in", format(signif(seconds, 2)), "seconds,"),
+      if (!is.null(facts$began)) format(time_of(facts$began), "begun %Y-%m-%d %H:%M")
+    )
+  )
+  texts$response <- paste(texts$response, collapse = ": ")
+  Filter(nzchar, lapply(texts, paste, collapse = " "))
+}
+
+# The part of a tabular model that had the least loss on the validation rows, and the reason.
+chosen_part <- function(object, learned) {
+  losses <- unlist(learned$losses)
+  networks <- object$ensemble %||% learned$ensemble
+  rows <- learned$validation$rows
+  if (length(losses) > 0) {
+    c(
+      if (which.min(losses) == 1) {
+        "linear model:"
+      } else {
+        c(
+          if (networks > 1) paste(networks, "networks with"),
+          paste0("layers of ", toString(object$hidden_units), " units, after cycle"),
+          paste0(which.min(losses) - 1, " of ", length(losses) - 1, ":")
+        )
+      },
+      "the least loss on",
+      if (!is.null(rows)) format_count(rows),
+      "validation rows"
+    )
+  }
+}
+
+# Losses of the model, the linear model and a constant on the validation rows; NULL without these rows.
+scores_of <- function(object, learned) {
+  losses <- unlist(learned$losses)
+  if (length(losses) > 0) {
+    constant <- learned$validation$constant_loss
+    in_unit_of_loss(c(model = min(losses), linear = losses[[1]], constant = constant), object)
+  }
+}
+
+describe_scores <- function(object, learned) {
+  scores <- vapply(as.list(scores_of(object, learned)), format_number, "")
+  if (length(scores) > 0) {
+    loss <- loss_of(object)
+    others <- c("linear model", loss$constant)[seq_along(scores[-1])]
+    c(loss$name, scores[[1]], paste0("(", toString(paste(others, scores[-1])), ")"))
+  }
+}
+
+# The loss of a canned model, and the constant prediction to compare it with.
+loss_of <- function(object) {
+  if (endsWith(object$kind, "_classifier")) {
+    list(name = "log loss", constant = "shares of the classes")
+  } else if (!is.null(object$quantiles)) {
+    list(name = "quantile loss", constant = "quantiles")
+  } else if (identical(object$loss, "poisson")) {
+    list(name = "Poisson loss", constant = "mean")
+  } else {
+    list(name = "root mean squared error", constant = "mean")
+  }
+}
+
+in_unit_of_loss <- function(loss, object) {
+  if (startsWith(loss_of(object)$name, "root")) sqrt(loss) else loss
+}
+
+# Of the choice, and of the steps after the first.
+seconds_of <- function(facts) {
+  seconds <- c(facts$seconds, facts$learned$validation$seconds)
+  if (length(seconds) > 0) sum(seconds)
+}
+
+time_of <- function(seconds) {
+  if (!is.null(seconds)) as.POSIXct(seconds, origin = "1970-01-01")
+}

@@ -1,0 +1,65 @@
+#' Explain predictions of rows
+#'
+#' SHAP values divide the difference between the prediction of a row and the mean prediction of the data among the
+#' columns, so their sum is this difference. The Python package shap computes them from predictions for rows whose
+#' columns come partly from the row and partly from rows of the data, as if columns did not depend on each other. Up to
+#' ten columns, it takes all subsets of columns, otherwise a sample of their orders.
+#'
+#' `reticulate::py_install("shap")` installs shap with numba, scikit-learn, SciPy and pandas, about 500 MB.
+#'
+#' @inheritParams importance
+#' @param rows Rows to explain, a data frame.
+#' @param background The largest number of rows that are drawn from `data`, a count.
+#' @returns A tibble of class `tfdistribute_explanation`: `row` (the number of the row), `variable`, `value` (a string)
+#'   and `shap`, in the unit of the prediction, which is a probability for a classifier. More than two classes add a
+#'   column `class`, and quantiles a column `quantile`. The attribute `base` is the mean prediction of the data, a
+#'   number for each output.
+#' @section Errors:
+#' * `tfdistribute_backend_error` if shap is not installed.
+#' * The errors of [importance()].
+#' @references Lundberg and Lee (2017), A Unified Approach to Interpreting Model Predictions,
+#'   <https://arxiv.org/abs/1705.07874>. <https://shap.readthedocs.io>
+#' @seealso [effects()][effects.tfdistribute_estimator]
+#' @examples
+#' \dontrun{
+#' explain_rows(model, diamonds[1:2, ], diamonds)
+#' }
+#' @export
+explain_rows <- function(object, rows, data, background = 100, ...) {
+  check_call(...)
+  check_estimator(object)
+  found <- inspected(object, data, "explain_rows", check_count(background))
+  explained <- inspected(object, rows, "explain_rows")$data
+  pool <- rbind(found$data, explained)
+  # shap calculates with numbers. Equal values have one number, that of their first row.
+  codes <- vapply(pool, function(values) match(values, values) + 0, double(nrow(pool)))
+  answer <- call_backend(
+    "shap_values",
+    predict = function(codes) {
+      values <- Map(rows_at, pool, as.data.frame(codes))
+      predicted <- shown_outputs(object, output_matrix(object, list2DF(values)))
+      the$shap_outputs <- colnames(predicted)
+      predicted
+    },
+    rows = as_numpy(codes[-seq_len(nrow(found$data)), , drop = FALSE]),
+    background = as_numpy(codes[seq_len(nrow(found$data)), , drop = FALSE]),
+    seed = sample.int(1e6, 1)
+  )
+  number <- nrow(explained)
+  shap <- matrix(answer$values, number * length(pool), dimnames = list(NULL, the$shap_outputs))
+  columns <- list(
+    row = rep(seq_len(number), length(pool)),
+    variable = rep(names(pool), each = number),
+    value = unlist(lapply(explained, format, digits = 4, trim = TRUE), use.names = FALSE)
+  )
+  long <- long_outputs(object, columns, shap, "shap")
+  base <- rlang::set_names(as.vector(answer$base), the$shap_outputs)
+  output <- name_of_output(found)
+  shown <- trimws(paste(names(base), vapply(base, format_number, "")))
+  new_inspection(
+    long[order(long$row), ],
+    "explanation",
+    paste0("<explanation> of the ", output, ", whose mean is ", toString(shown)),
+    base = base
+  )
+}

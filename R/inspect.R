@@ -1,0 +1,190 @@
+# Data and predictions of functions that inspect a trained model: importance(), effects(), explain_rows(),
+# calibration() and residuals(). They change columns of the data itself, before a formula computes its terms.
+
+# The columns of `data` that the model reads, with their names as `variables`, the `classes`, the name of the
+# `response`, and, if `needs_response`, its values as `truth` (numbers, or the places of the classes) and the `weights`
+# of the rows. At most `most` rows are drawn.
+inspected <- function(object, data, verb, most = NULL, needs_response = FALSE) {
+  if (is.null(prediction_types(object))) {
+    abort_tfdistribute(
+      "unsupported",
+      problem = "{verb}() inspects canned models, and `object` is of the kind \"{object$kind}\".",
+      remedy = "Give predict() of this model to a package such as vip, pdp or DALEX.",
+      argument = "object"
+    )
+  }
+  if (!is.data.frame(data) && !is.matrix(data)) {
+    abort_argument(data, "a data frame, or a matrix with column names", "data")
+  }
+  data <- as.data.frame(data)
+  known <- columns_of_training(object, verb, needs_response)
+  terms <- known$terms[setdiff(names(known$terms), names(data))]
+  features <- read_features(object, as.character(unlist(known$features)), "predict")
+  raw <- function(names) {
+    c(setdiff(names, names(terms)), variables_of(terms[intersect(names, names(terms))]))
+  }
+  variables <- unique(raw(features))
+  others <- if (needs_response) c(raw(known$response), intersect(known$weights, names(data)))
+  absent <- setdiff(c(variables, others), names(data))
+  if (length(absent) > 0) {
+    abort_unknown_column(absent, names(data), "data", subject = "The model")
+  }
+  rows <- if (isTRUE(most < nrow(data))) sample.int(nrow(data), most) else seq_len(nrow(data))
+  data <- data[rows, unique(c(variables, others)), drop = FALSE]
+  check_rows(data)
+  classes <- call_backend("trained_facts", model_dir = object$model_dir)$classes
+  found <- list(
+    data = data,
+    variables = variables,
+    classes = unlist(classes),
+    response = known$response
+  )
+  if (needs_response) {
+    scope <- the$term_scopes[[absolute_path(object$model_dir)]]
+    own <- terms[intersect(known$response, names(terms))]
+    values <- with_trained_terms(data, own, scope)[[known$response]]
+    found$truth <- check_truth(values, found$classes, known$response)
+    found$weights <- data[[known$weights %||% ""]]
+  }
+  found
+}
+
+columns_of_training <- function(object, verb, needs_response) {
+  known <- rlang::try_fetch(
+    call_backend("trained_columns", model_dir = object$model_dir, verb = verb),
+    tfdistribute_input_error = function(error) NULL
+  )
+  if (is.null(known) || (needs_response && length(known$response) != 1)) {
+    abort_tfdistribute(
+      "unsupported",
+      problem = "{verb}() needs the names of the model's columns, which its training did not have.",
+      remedy = "Train it with a formula and a data frame, as in train(model, y ~ x, data = data).",
+      argument = "object"
+    )
+  }
+  known
+}
+
+check_truth <- function(values, classes, name) {
+  truth <- if (is.null(classes)) values + 0 else match(as.character(values), classes)
+  if (anyNA(truth)) {
+    abort_tfdistribute(
+      "input",
+      problem = "The response `{name}` is {show_value(as.character(values[is.na(truth)][[1]]))} in a row.",
+      remedy = if (is.null(classes)) {
+        "Remove rows without a response."
+      } else {
+        "Remove such rows. The classes are {quoted(utils::head(classes, 10))}."
+      },
+      argument = "data"
+    )
+  }
+  truth
+}
+
+# Check names of columns that the model reads.
+check_variables <- function(names, found, argument) {
+  unknown <- setdiff(check_strings(names, argument = argument), found$variables)
+  if (length(unknown) > 0) {
+    abort_unknown_column(unknown, found$variables, argument, of = "model")
+  }
+  unique(names)
+}
+
+# Predictions with a column for each output: a number, quantiles, or probabilities of classes.
+output_matrix <- function(object, data) {
+  type <- intersect(c("quantile", "prob", "response"), names(prediction_types(object)))[[1]]
+  as.matrix(stats::predict(object, newdata = data, type = type))
+}
+
+# Rows that are predicted together. More are not predicted faster, and need more memory.
+most_predicted <- 2e5
+
+# Predict a number of copies of the rows of `data`. `copy` returns the columns that differ in one of them: a list by
+# column with the numbers of the rows from which the values come, so that a value keeps its type. `summarize` gets the
+# predictions of each copy.
+predict_copies <- function(object, data, number, copy, summarize, rows = seq_len(nrow(data))) {
+  together <- max(1, most_predicted %/% length(rows))
+  parts <- split(seq_len(number), (seq_len(number) - 1) %/% together)
+  found <- lapply(unname(parts), function(places) {
+    part <- lapply(places, copy)
+    stacked <- lapply(rlang::set_names(names(data)), function(name) {
+      own <- lapply(part, function(copy) copy[[name]] %||% rows)
+      rows_at(data[[name]], unlist(own, use.names = FALSE))
+    })
+    predicted <- output_matrix(object, list2DF(stacked))
+    lapply(seq_along(part), function(place) {
+      summarize(predicted[(place - 1) * length(rows) + seq_along(rows), , drop = FALSE])
+    })
+  })
+  unlist(found, recursive = FALSE)
+}
+
+rows_at <- function(values, rows) {
+  if (is.null(dim(values))) values[rows] else values[rows, , drop = FALSE]
+}
+
+# A tibble of `columns` and a matrix of numbers, with a row for each number and a column that names the outputs.
+long_outputs <- function(object, columns, numbers, name) {
+  outputs <- colnames(numbers) %||% seq_len(ncol(numbers))
+  columns <- lapply(columns, rows_at, rep(seq_len(nrow(numbers)), ncol(numbers)))
+  if (ncol(numbers) > 1) {
+    is_class <- endsWith(object$kind, "_classifier")
+    by <- if (is_class) {
+      "class"
+    } else if (is.null(object$quantiles)) {
+      "response"
+    } else {
+      "quantile"
+    }
+    columns[[by]] <- factor(rep(outputs, each = nrow(numbers)), outputs)
+  }
+  columns[[name]] <- as.vector(numbers)
+  tibble::new_tibble(columns)
+}
+
+# Of two classes, only the second.
+shown_outputs <- function(object, predicted) {
+  is_binary <- endsWith(object$kind, "_classifier") && ncol(predicted) == 2
+  if (is_binary) unname(predicted[, 2, drop = FALSE]) else predicted
+}
+
+name_of_output <- function(found) {
+  response <- paste(found$response, collapse = "")
+  if (is.null(found$classes)) {
+    response
+  } else {
+    paste0(
+      "probability of ",
+      response,
+      if (length(found$classes) == 2) paste(" =", found$classes[[2]])
+    )
+  }
+}
+
+# A tibble with a line that print() shows above it.
+new_inspection <- function(rows, kind, line, ...) {
+  classes <- paste0("tfdistribute_", c(kind, "inspection"))
+  tibble::new_tibble(rows, line = line, ..., class = classes)
+}
+
+#' @export
+print.tfdistribute_inspection <- function(x, ...) {
+  writeLines(strwrap(attr(x, "line"), width = 100, exdent = 2))
+  print(tibble::new_tibble(unclass_list(x)), ...)
+  invisible(x)
+}
+
+#' @export
+residuals.tfdistribute_estimator <- function(object, data, ...) {
+  if (missing(data)) {
+    abort_no_data("residuals", "residuals(model, data)")
+  }
+  check_call(...)
+  found <- inspected(object, data, "residuals", needs_response = TRUE)
+  predicted <- output_matrix(object, found$data)
+  classes <- seq_along(found$classes)
+  truth <- if (length(classes) > 0) outer(found$truth, classes, "==") else found$truth
+  residuals <- array(truth, dim(predicted), dimnames(predicted)) - predicted
+  drop(shown_outputs(object, residuals))
+}
