@@ -110,11 +110,6 @@ show_progress <- function(state, seen, progress) {
   seen$evaluations <- length(state$evaluations)
 }
 
-# Whether a job evaluates or predicts. Its tasks write no checkpoints.
-reads_only <- function(x) {
-  any(x$verb %in% c("evaluate", "predict"))
-}
-
 stopping_text <- function(job) {
   paste0("Stopping the job.", if (!reads_only(job)) " The chief writes a checkpoint.")
 }

@@ -72,12 +72,9 @@ perform_task <- function(directory, digest) {
   # quit() discards deferred warnings, so they are shown immediately.
   warn <- getOption("warn")
   options(tfdistribute.progress = FALSE, warn = if (warn == 0) 1 else warn)
-  switch(
-    task$verb,
-    train = do.call(train, task$arguments),
-    train_and_evaluate = do.call(train_and_evaluate, task$arguments),
-    do.call(read_as_task, c(list(task$verb), task$arguments))
-  )
+  arguments <- task$arguments
+  work <- new_work(arguments$object, task$verb, arguments[names(arguments) != "object"])
+  perform_here(work, as_task = if (reads_only(work)) TRUE)
 }
 
 # The backtrace is only available before the stack unwinds.

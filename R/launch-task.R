@@ -142,3 +142,37 @@ rehome <- function(value, home) {
   }
   value
 }
+
+# Rows in memory ------------------------------------------------------------------------------------
+
+# The `arguments` of a verb with inputs of kind "mapped" in place of rows in memory, and these rows as `inputs`, by the
+# names of their folders in the private directory of the job, from which all tasks read them.
+share_data <- function(arguments) {
+  is_in_memory <- function(x) inherits(source_of(x), "tfdistribute_in_memory_input")
+  in_memory <- Filter(is_in_memory, arguments)
+  folders <- sprintf("data-%d", seq_along(in_memory))
+  inputs <- rlang::set_names(unname(lapply(in_memory, source_of)), folders)
+  arguments[names(in_memory)] <- Map(map_source, in_memory, list(as_mapped), folders)
+  list(arguments = arguments, inputs = inputs)
+}
+
+input_files <- function(arguments) {
+  paths <- unlist(lapply(arguments, function(x) if (inherits(x, input_classes)) source_of(x)$paths))
+  paths <- as.character(unique(paths))
+  vapply(paths[!grepl("://", paths, fixed = TRUE)], absolute_path, "", USE.NAMES = FALSE)
+}
+
+input_classes <- c("tfdistribute_input", "tfdistribute_train_spec", "tfdistribute_eval_spec")
+
+as_mapped <- function(input, path) {
+  kept <- unclass(input)[c("response", "batch_size", "epochs", "shuffle", "seed")]
+  do.call(new_description, c(list("input", "mapped", directory = path), kept))
+}
+
+#' @export
+format.tfdistribute_mapped_input <- function(x, ...) {
+  c(
+    paste0("<input> rows in ", x$directory),
+    paste0("  batch_size  ", x$batch_size, " over all replicas")
+  )
+}

@@ -44,7 +44,7 @@ train_and_evaluate.tfdistribute_estimator <- function(
   check_class(eval_spec, "tfdistribute_eval_spec", "a specification that eval_spec() makes")
   object <- with_cluster(object, cluster, strategy)
   specs <- list(train_spec = train_spec, eval_spec = eval_spec)
-  perform_training(object, "train_and_evaluate", specs, view, check_flag(wait))
+  perform_verb(new_work(object, "train_and_evaluate", specs), check_flag(wait), view = view)
 }
 
 #' @export

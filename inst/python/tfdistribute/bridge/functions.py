@@ -244,7 +244,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "check_sharding": rows.check_sharding,
     "check_tf_config": clusters.check_tf_config,
     "compare_runs": verification.compare_runs,
-    "complete_tabular": rows.complete_tabular,
     "copy_file": model_files.copy_file,
     "dataset_columns": serialized_dataset.column_names,
     "describe_column": lambda column: engine.features.describe_column(column),
@@ -272,15 +271,13 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "model_facts": _model_facts,
     "named_matrix": lambda features: engine.features.named_matrix(features),
     "next_batch": _next_batch,
-    "open_job": jobs.open_job,
-    "pack_inputs": jobs.pack_inputs,
     "parse_example_spec": _parse_example_spec,
     "pipeline": _pipeline,
     "plan_tasks": clusters.plan_tasks,
     "predict": _predict,
     "predict_spark": _predict_spark,
-    "prepare_job": jobs.prepare_job,
     "prepare_tensorflow": engine.prepare,
+    "prepare_verb": jobs.prepare_verb,
     "python_estimator": lambda estimator: prepare_estimator(
         "train_and_evaluate", *read_estimator(estimator)
     ),
@@ -297,7 +294,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "spark_table": spark.open_table,
     "spark_view": lambda table, name: table.createOrReplaceTempView(name),
     "start_job": jobs.start_job,
-    "starts_job": jobs.starts_job,
     "stop_job": job_handle.stop_job,
     "take_result": _take_result,
     "task_event": jobs.task_event,
@@ -309,8 +305,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "train": _train,
     "train_and_evaluate": _train_and_evaluate,
     "trained_columns": training.trained_columns,
-    "trained_replacements": training.trained_replacements,
-    "trained_terms": training.trained_terms,
+    "trained_state": training.trained_state,
     "training_history": lambda model_dir: _as_vectors(
         {**training.read_history(model_dir), "model_dir": model_dir}
     ),
@@ -329,7 +324,7 @@ take_new_labels = new_labels.take
 # left without its handle.
 INTERRUPTIBLE = frozenset(
     (
-        *("as_keras_model", "check_sharding", "compare_runs", "complete_tabular", "evaluate"),
+        *("as_keras_model", "check_sharding", "compare_runs", "evaluate"),
         *("export_savedmodel", "next_batch", "predict", "predict_spark", "spark_summary"),
         *("train", "train_and_evaluate", "variable_value", "write_shards", "write_spark_rows"),
     )

@@ -126,12 +126,14 @@ def as_trained(model: Model) -> Any:
     return model.complete_from_signature(ModelDirectory(model.model_dir).structure)
 
 
-def trained_replacements(model_dir: str) -> dict[str, Any]:
-    return ModelDirectory(model_dir).replacements
-
-
-def trained_terms(model_dir: str) -> dict[str, str]:
-    return ModelDirectory(model_dir).terms
+def trained_state(model_dir: str) -> dict[str, Any]:
+    """Return the newest ``checkpoint`` of a model, None before its first training, and what that training learned."""
+    directory = ModelDirectory(model_dir)
+    return {
+        "checkpoint": newest_checkpoint(model_dir),
+        "terms": directory.terms,
+        "replacements": directory.replacements,
+    }
 
 
 def was_temporary(model_dir: str) -> bool:

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import itertools
-import socket
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any
@@ -16,7 +15,7 @@ from tfdistribute.run_config import flatten
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks import suppress_nan_error
 from tfdistribute.training.model_directory import global_step
-from tfdistribute.training.multi_worker.assignment import TaskAssignment
+from tfdistribute.training.multi_worker.assignment import TaskAssignment, holder_of
 from tfdistribute.training.multi_worker.evaluator import evaluate_checkpoints
 from tfdistribute.training.multi_worker.handshake import Handshake
 from tfdistribute.training.multi_worker.history import TaskHistory
@@ -200,11 +199,7 @@ def _lease(assignment: TaskAssignment) -> AbstractContextManager[Lease | None]:
     member = assignment.member
     if not member.is_chief:
         return contextlib.nullcontext()
-    # The tasks of two hosts may have the same loopback addresses.
-    job = (
-        member.job_name if task_events.is_in_job() else f"{socket.gethostname()} {member.job_name}"
-    )
-    return hold_model_dir(assignment.model.model_dir, job)
+    return hold_model_dir(assignment.model.model_dir, holder_of(member))
 
 
 def _last_step(assignment: TaskAssignment, history: History) -> int:

@@ -9,9 +9,9 @@ from typing import Any
 
 from tfdistribute import engine
 from tfdistribute.checkpoints.newest import newest_step
-from tfdistribute.errors import ArgumentError, InputError, ModelError
+from tfdistribute.errors import ArgumentError, InputError
 from tfdistribute.inputs import Input
-from tfdistribute.models import Tabular
+from tfdistribute.models import Model, Tabular
 from tfdistribute.models.canned.table import Table
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import Listener
@@ -37,40 +37,35 @@ def choose_end(
     train: Train,
     evaluate: Evaluate,
     listener: Listener | None = None,
-    alone: bool = True,
     validation: Input | None = None,
 ) -> Tabular:
     """Complete a model from its directory or from the rows, with the step at which its training ends.
 
     A model that is at its end trains again: with the columns of its first training, and for as many epochs, or its own.
-    A model that a session has completed for the tasks of its job does not, because a task may be restarted.
 
     A model in a temporary directory trains on a part of the rows, or with rows for ``validation`` on all of them, first
     as a linear model, then one cycle of the rate after the other, until a cycle ends hardly better than one before. A
     temperature of class probabilities is chosen with the end. A training that chooses no end gets fewer steps if its
-    time limit allows no more. ``alone`` is whether this process may do that.
+    time limit allows no more.
 
-    Raises InputError if the rows are not in memory or have other columns than the model, ArgumentError if the model
-    does not choose its end by ``validation``, and ModelError if this process is a task of a cluster.
+    Raises InputError if the rows are not in memory or have other columns than the model, and ArgumentError if the model
+    does not choose its end by ``validation``.
     """
     if validation is not None and not model.validates:
         own = "`validation` 0" if model.epochs is None else f"`epochs` {model.epochs}"
         raise _no_choice(f"a model with {own}")
     known = as_trained(model)
-    if alone or known.table is None or known.table.end is None:
-        source = known.learning(source)
+    source = known.learning(source)
     completed: Any = known.complete_from_input(source.facts())
     completed.check(source.facts())
     if completed.table.end is not None:
-        is_again = alone and _is_again(model, completed.table, source)
+        is_again = _is_again(model, completed.table, source)
         if is_again and validation is not None:
             raise _no_choice("a trained model")
         if is_again:
             completed = completed.trained_again(source.facts().rows or 1)
         if completed.time_limit_s is None or not (is_again or known.table is None):
             return completed
-    if not alone:
-        raise _not_alone()
     source = completed.reading(source)
     part, judges = _parts(completed, settings, source, validation)
     share = (part.facts().rows or 1) / (source.facts().rows or 1)
@@ -184,10 +179,10 @@ def _gain(rows: int | None) -> float:
 
 
 def _is_again(model: Tabular, table: Table, source: Input) -> bool:
-    """Return whether a model is at its end, and no session has completed it; InputError for other columns."""
+    """Return whether a model is at its end; InputError for other columns."""
     assert table.end is not None
     _check_columns(table, source, model.weight_column)
-    return model.learned is None and newest_step(model.model_dir) >= table.end
+    return newest_step(model.model_dir) >= table.end
 
 
 def _check_columns(table: Table, source: Input, weight_column: str | None) -> None:
@@ -204,13 +199,27 @@ def _check_columns(table: Table, source: Input, weight_column: str | None) -> No
             )
 
 
-def _not_alone() -> ModelError:
-    return ModelError(
-        "This task of a cluster cannot choose the end of the training: this needs one process.",
-        "Train with `cluster` in run_config() from R, or give the model its `epochs` and no `time_limit_s`.",
-        argument="epochs",
-        value="NULL",
-    )
+def check_trains(
+    verb: str, model: Model, steps: int | None = None, max_steps: int | None = None
+) -> None:
+    """Raise ArgumentError if a verb would choose the end of a tabular model, which chooses it itself."""
+    if not isinstance(model, Tabular):
+        return
+    if verb == "train_and_evaluate":
+        raise ArgumentError(
+            "train_and_evaluate() does not train tabular models, which choose the end of their training themselves.",
+            "Call train() with the rows of the training, and then evaluate() with others.",
+            argument="object",
+            value=model.kind,
+        )
+    for name, value in {"steps": steps, "max_steps": max_steps}.items():
+        if value is not None:
+            raise ArgumentError(
+                f"`{name}` is {value}, but a tabular model chooses the end of its training.",
+                "Leave it out, or set `epochs` of the model, as in tabular_regressor(epochs = 20).",
+                argument=name,
+                value=str(value),
+            )
 
 
 def _no_choice(of: str) -> ArgumentError:
