@@ -22,3 +22,14 @@ format_engine <- function(x, member, hosts, ...) {
     watched = show_watched(x, hosts)
   )
 }
+
+#' @export
+show_hosts.tfdistribute_ray_cluster <- function(x) {
+  engines[[x$kind]]
+}
+
+#' @export
+show_hosts.tfdistribute_spark_cluster <- show_hosts.tfdistribute_ray_cluster
+
+#' @export
+show_hosts.tfdistribute_mirai_cluster <- show_hosts.tfdistribute_ray_cluster

@@ -100,3 +100,8 @@ format_managed <- function(x, where, ...) {
     waits = paste0(format(x$start_timeout_s), " s for the other containers", limit)
   )
 }
+
+#' @export
+show_hosts.tfdistribute_kubernetes_cluster <- function(x) {
+  "Kubernetes"
+}

@@ -80,3 +80,8 @@ format.tfdistribute_vertex_cluster <- function(x, ...) {
     machines = paste0(x$machine_type, accelerators)
   )
 }
+
+#' @export
+show_hosts.tfdistribute_vertex_cluster <- function(x) {
+  "Vertex AI"
+}

@@ -136,6 +136,17 @@ format_started <- function(x, what, ...) {
   )
 }
 
+# "this machine", "2 hosts", "2 nodes of Slurm", "Ray" or "Kubernetes", for a message.
+show_hosts <- function(x) {
+  UseMethod("show_hosts")
+}
+
+#' @export
+show_hosts.default <- function(x) {
+  hosts <- length(unique(x$hosts))
+  if (hosts == 0) "this machine" else several(hosts, "host")
+}
+
 show_devices <- function(x) {
   paste(x$devices_per_worker, "for each process that trains")
 }

@@ -64,7 +64,7 @@ job_monitor <- function(job, show, page = NULL) {
 
 # The supervisor of a job on this machine writes the page itself, but a supervisor inside the cluster is elsewhere.
 refresh_page <- function(job, page, seen) {
-  if (is.null(page) || is.null(job$slurm_id %||% job$ray_id)) {
+  if (is.null(page) || is.null(job$scheduler)) {
     return(invisible())
   }
   is_due <- is.null(seen$refreshed_at) ||

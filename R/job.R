@@ -66,8 +66,8 @@ new_job <- function(handle, max_steps, tasks) {
       model_dir = handle$model_dir,
       logs = handle$logs,
       verb = handle$verb,
-      slurm_id = handle$slurm_id,
-      ray_id = handle$ray_id,
+      scheduler = handle$scheduler,
+      key = handle$key,
       submitted = handle$submitted,
       max_steps = max_steps,
       tasks = tasks

@@ -170,18 +170,3 @@ show_processes <- function(cluster, verb) {
     if (!is.null(counts$evaluator) && verb != "train") "an evaluator"
   ))
 }
-
-# "this machine", "2 hosts", "2 nodes of Slurm", "Ray" or "Kubernetes".
-show_hosts <- function(cluster) {
-  if (is_managed(cluster)) {
-    return(c(kubernetes = "Kubernetes", vertex = "Vertex AI")[[cluster$kind]])
-  }
-  if (inherits(cluster, "tfdistribute_slurm_cluster")) {
-    return(paste(several(cluster$nodes, "node"), "of Slurm"))
-  }
-  if (cluster$kind %in% names(engines)) {
-    return(engines[[cluster$kind]])
-  }
-  hosts <- length(unique(cluster$hosts))
-  if (hosts == 0) "this machine" else several(hosts, "host")
-}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tfdistribute.bridge import functions
-from tfdistribute.cluster.slurm import SlurmCluster
+from tfdistribute.launch.schedulers.slurm.cluster import SlurmCluster
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.descriptions import Description, read

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tfdistribute.cluster.engines.mirai import MiraiCluster
-from tfdistribute.cluster.slurm import SlurmCluster
+from tfdistribute.launch.schedulers.slurm.cluster import SlurmCluster
 from tfdistribute.cluster.spec import Cluster, LocalCluster, Task
 from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.descriptions import read

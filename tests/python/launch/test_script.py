@@ -21,7 +21,7 @@ from support.sshd import has_sshd, ssh_hosts
 
 from tfdistribute.cluster.engines.spark import SparkCluster
 from tfdistribute.cluster.managed import KubernetesCluster
-from tfdistribute.cluster.slurm import SlurmCluster
+from tfdistribute.launch.schedulers.slurm.cluster import SlurmCluster
 from tfdistribute.cluster.spec import Cluster, LocalCluster
 from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.errors import ArgumentError, ClusterError

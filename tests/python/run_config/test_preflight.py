@@ -11,7 +11,7 @@ from tfdistribute.cluster.engines.mirai import MiraiCluster
 from tfdistribute.cluster.engines.ray import RayCluster
 from tfdistribute.cluster.engines.spark import SparkCluster
 from tfdistribute.cluster.managed import KubernetesCluster, VertexCluster
-from tfdistribute.cluster.slurm import SlurmCluster
+from tfdistribute.launch.schedulers.slurm.cluster import SlurmCluster
 from tfdistribute.cluster.spec import Cluster, ClusterSpec, LocalCluster
 from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.cluster.tf_config import TfConfig

@@ -8,7 +8,7 @@ from typing import Any
 
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
-from tfdistribute.launch.detached import client
+from tfdistribute.launch.schedulers import client
 from tfdistribute.launch.host import private_directory as private
 from tfdistribute.launch.job import Job
 

@@ -16,8 +16,8 @@ from tfdistribute.cluster.ports import free_ports
 from tfdistribute.inputs import Input, spark
 from tfdistribute.inputs.functions import serialized_dataset
 from tfdistribute.launch import job_handle
-from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import private_directory
+from tfdistribute.launch.schedulers.slurm.scheduler import script_of
 from tfdistribute.models import FeatureColumn, Model, parse_example_spec_with_label, safe_key
 from tfdistribute.models.feature_columns import new_labels
 from tfdistribute.run_config import RunSettings, build_run_config
@@ -257,7 +257,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "input_layer": _input_layer,
     "job_logs": job_handle.job_logs,
     "job_news": job_handle.job_news,
-    "job_script": client.script_of,
+    "job_script": script_of,
     "job_state": job_handle.job_state,
     "keras_code": _of_model(training.keras_code),
     "last_job": job_handle.last_job,

@@ -12,15 +12,13 @@ from tfdistribute.descriptions import read
 from tfdistribute.errors import ArgumentError, ClusterError, InputError, RunConfigError
 from tfdistribute.files import is_remote
 from tfdistribute.inputs import InMemory, Input, write_packed
-from tfdistribute.launch import job_handle
-from tfdistribute.launch.detached import client
+from tfdistribute.launch import job_handle, start
 from tfdistribute.launch.host import logs, network, private_directory
 from tfdistribute.launch.host.hardware import devices_of_tasks
 from tfdistribute.launch.job import READING, Job, must_launch
 from tfdistribute.launch.job_handle import Handle
 from tfdistribute.launch.platforms import managed_job
 from tfdistribute.launch.platforms.platform import staged_path
-from tfdistribute.launch.start import start_supervisor
 from tfdistribute.run_config import RunSettings, check_settings_of_tasks
 from tfdistribute.strategies import Strategy
 from tfdistribute.training.model_directory import as_trained, require_checkpoint, trained_state
@@ -75,7 +73,7 @@ def prepare_verb(
         prepared = trained_state(model_dir) if is_known else {}
         if steps is not None:
             prepared["max_steps"] = newest_step(model_dir) + steps
-    return {**prepared, "directory": _new_directory(cluster, model_dir)}
+    return {**prepared, "directory": start.new_directory(cluster, model_dir)}
 
 
 def _check_training(
@@ -102,12 +100,6 @@ def _check_training(
     if is_remote(model_dir) and not offline:
         check_access(model_dir)
         check_free(model_dir)
-
-
-def _new_directory(cluster: Cluster, model_dir: str) -> str:
-    if client.takes(cluster):
-        return client.new_directory(cluster, model_dir, os.getcwd())
-    return private_directory.new_directory(runs_elsewhere=isinstance(cluster, ManagedCluster))
 
 
 def start_job(
@@ -137,7 +129,7 @@ def start_job(
         "services": [each for each in network.named_services(task_file) if each not in addresses],
     }
     job = read(Job, {**fields, **own, "cluster": cluster})
-    return client.submit_job(job) if client.takes(job.cluster) else start_supervisor(job)
+    return start.start_job(job)
 
 
 def _pack(inputs: dict[str, InMemory], directory: str, estimator: dict[str, Any]) -> None:

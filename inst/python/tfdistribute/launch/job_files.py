@@ -35,7 +35,7 @@ _PID = range(1, 2**31)
 _METRICS = {...: (float, [float])}
 _LOSSES = dict.fromkeys(COLUMNS, float)
 _HANDLE = {
-    **dict.fromkeys(("id!", "directory?", "verb", "slurm_id", "ray_id?", "logs", "model_dir"), str),
+    **dict.fromkeys(("id!", "directory?", "verb", "scheduler", "key", "logs", "model_dir"), str),
     "pid": _PID,
     "max_steps": _COUNT,
 }
@@ -136,8 +136,10 @@ def _misfit(name: str, value: Any, kind: Any) -> str | None:
 
 
 def _contradiction(name: str, values: dict[str, Any]) -> str | None:
-    if name == SUBMISSION_FILE and not (values["slurm_id"] or values.get("ray_id")):
-        return "`slurm_id` and `ray_id` are missing"
+    if name == SUBMISSION_FILE:
+        for field in ("scheduler", "key"):
+            if not values[field]:
+                return f"`{field}` is missing"
     if values.get("state") == "failed" and values["failure"] is None:
         return "`failure` is missing"
     history: dict[str, Any] = values.get("history") or {"training": {}}

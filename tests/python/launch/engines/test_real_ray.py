@@ -31,7 +31,7 @@ from support.remote_hosts import (
 
 from tfdistribute.errors import ClusterError, ModelDirectoryError
 from tfdistribute.launch import job_handle
-from tfdistribute.launch.detached import client
+from tfdistribute.launch.schedulers import client
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.job_handle import reap_supervisors, stop_job
 from tfdistribute.launch.start import start_supervisor

@@ -12,41 +12,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.fake_ray import FakeRay
 from support.job_fakes import command
 from support.ray_jobs import submit
 
 from tfdistribute.errors import ClusterError, ModelDirectoryError
 from tfdistribute.launch import job_handle
-from tfdistribute.launch.detached import client, ray
+from tfdistribute.launch.schedulers import client
+from tfdistribute.launch.schedulers.ray import scheduler as ray
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.job_files import STATE_FILE
 from tfdistribute.launch.state import result_of, write_result
 
 
-class FakeRay:
-    """Answers of Ray by the method that is called; an error is raised, and a function called."""
-
-    def __init__(self, **answers: Any) -> None:
-        started = (None, "head:6379")
-        self.answers: dict[str, Any] = {"start_supervisor": started, "send_signal": True, **answers}
-        self.asked: list[tuple[str, dict[str, Any]]] = []
-
-    def __call__(self, _: Any, __: int, method: str, **arguments: Any) -> Any:
-        self.asked.append((method, arguments))
-        answer = self.answers[method]
-        if isinstance(answer, Exception):
-            raise answer
-        return answer(**arguments) if callable(answer) else answer
-
-
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
-    made = FakeRay()
-    monkeypatch.setattr(ray, "_call", made)
-    monkeypatch.setattr(client, "_answers", {})
-    monkeypatch.setattr(client, "_FRESH_S", 0.0)
-    monkeypatch.setattr(client, "_VISIBLE_S", 1.0)
-    return made
+    return FakeRay.installed(monkeypatch)
 
 
 def submitted(tmp_path: Path, address: str = "head:6379", **fields: Any) -> dict[str, Any]:
@@ -83,7 +64,7 @@ def test_a_job_that_ends_at_once_has_a_handle(tmp_path: Path, fake: FakeRay):
         return "found another job", "head:6379"
 
     fake.answers["start_supervisor"] = end
-    assert submitted(tmp_path)["ray_id"].endswith("@head:6379")
+    assert submitted(tmp_path)["key"].endswith("@head:6379")
 
 
 def test_a_job_is_found_by_its_model_dir_and_stopped_through_ray(tmp_path: Path, fake: FakeRay):
@@ -100,7 +81,7 @@ def test_a_job_is_found_by_its_model_dir_and_stopped_through_ray(tmp_path: Path,
 def test_another_machine_asks_the_cluster_of_the_job(
     tmp_path: Path, fake: FakeRay, address: str, kept: str
 ):
-    assert submitted(tmp_path, address)["ray_id"].partition("@")[2] == kept
+    assert submitted(tmp_path, address)["key"].partition("@")[2] == kept
 
 
 def test_a_job_is_over_when_its_actor_is_gone(tmp_path: Path, fake: FakeRay):

@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 from support.job_fakes import fake_job
 
-from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import Task
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.processes import StopRequests
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.job_files import PROGRESS_FILE, STATE_FILE
 from tfdistribute.launch.setup import SAVE_S
-from tfdistribute.launch.slurm import scheduler
-from tfdistribute.launch.slurm.supervisor_main import SlurmAllocation
+from tfdistribute.launch.schedulers.scheduler import Start
+from tfdistribute.launch.schedulers.slurm.cluster import SlurmCluster
+from tfdistribute.launch.schedulers.slurm.scheduler import SlurmScheduler
+from tfdistribute.launch.schedulers.supervisor import ScheduledAllocation
 from tfdistribute.launch.state import JobState, Progress
 from tfdistribute.launch.task_view import TaskView
 
@@ -30,9 +31,9 @@ def job(tmp_path: Path):
     private_directory.remove(made.directory)
 
 
-def allocation(job: Job, starts_before: int = 0, **fields: Any) -> SlurmAllocation:
+def allocation(job: Job, starts_before: int = 0, **fields: Any) -> ScheduledAllocation:
     cluster = SlurmCluster(**{"nodes": 2, "workers": 2, **fields})
-    return SlurmAllocation(job, cluster, "7", starts_before)
+    return ScheduledAllocation(job, "slurm", Start(cluster, "7", starts_before))
 
 
 def stopped_by(number: int) -> StopRequests:
@@ -44,7 +45,7 @@ def stopped_by(number: int) -> StopRequests:
 def test_a_job_queues_again_when_its_time_is_up_unless_the_user_does_not_want_it(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(scheduler, "is_requeued", lambda *_: False)
+    monkeypatch.setattr(SlurmScheduler, "is_restarted", lambda *_: False)
     time_is_up = stopped_by(signal.SIGUSR1)
     assert allocation(job).reason_to_restart(time_is_up) == (
         "The time limit is near, so the job queues again."
@@ -58,7 +59,7 @@ def test_a_job_queues_again_when_its_time_is_up_unless_the_user_does_not_want_it
 def test_slurm_is_asked_whether_a_job_that_it_ends_queues_again(
     job: Job, monkeypatch: pytest.MonkeyPatch, is_requeued: bool
 ):
-    monkeypatch.setattr(scheduler, "is_requeued", lambda *_: is_requeued)
+    monkeypatch.setattr(SlurmScheduler, "is_restarted", lambda *_: is_requeued)
     ended = allocation(job)
     assert (ended.reason_to_restart(stopped_by(signal.SIGTERM)) is not None) is is_requeued
     assert ended.why_stopped(stopped_by(signal.SIGTERM)) == "The job was stopped."

@@ -13,15 +13,14 @@ import pytest
 from support.fake_slurm import FakeSlurm
 from support.slurm_jobs import submit
 
-from tfdistribute.cluster.slurm import SlurmCluster
+from tfdistribute.launch.schedulers.slurm.cluster import SlurmCluster
 from tfdistribute.errors import ArgumentError, BackendError, ClusterError, ModelDirectoryError
 from tfdistribute.launch import job_handle
-from tfdistribute.launch.detached import client
+from tfdistribute.launch.schedulers import client
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.job_files import STATE_FILE
-from tfdistribute.launch.places import srun
-from tfdistribute.launch.slurm import scheduler
-from tfdistribute.launch.slurm.scheduler import job_script
+from tfdistribute.launch.schedulers.slurm import srun
+from tfdistribute.launch.schedulers.slurm.scheduler import SlurmScheduler, job_script
 
 CLUSTER = SlurmCluster(nodes=1, workers=1)
 
@@ -43,7 +42,7 @@ def write_state(job: dict[str, Any], **fields: Any) -> Path:
 
 def test_a_waiting_job_says_why_it_waits(tmp_path: Path, slurm: FakeSlurm):
     job = submit(tmp_path, {})
-    assert job["slurm_id"] == "7"
+    assert job["key"] == "7"
     state = job_handle.job_state(job)
     assert (state["state"], state["message"]) == ("queued", "Job 7 of Slurm waits (Resources).")
     assert job_handle.is_running(job)
@@ -114,7 +113,7 @@ def test_two_jobs_do_not_wait_for_one_model_dir(tmp_path: Path, slurm: FakeSlurm
         submit(tmp_path, {})
     slurm.says("squeue")
     time.sleep(0.3)
-    assert submit(tmp_path, {})["slurm_id"] == "7"
+    assert submit(tmp_path, {})["key"] == "7"
 
 
 def test_what_a_killed_supervisor_has_left_is_removed_by_the_next_job(
@@ -173,7 +172,7 @@ def test_a_job_that_can_never_start_is_refused_at_once(
 ):
     slurm.says("sbatch", "7;cluster", refuses_test=said)
     if not is_refused:
-        assert submit(tmp_path, {})["slurm_id"] == "7"
+        assert submit(tmp_path, {})["key"] == "7"
         return
     with pytest.raises(ClusterError, match=f"Slurm does not accept this job: {said}"):
         submit(tmp_path, {})
@@ -203,8 +202,8 @@ def test_a_job_that_slurm_ends_is_known_to_be_queued_again(
     slurm: FakeSlurm, shown: str, is_again: bool, will_be: bool
 ):
     slurm.says("scontrol", shown)
-    assert scheduler.is_requeued("7", starts_before=0) is will_be
-    assert scheduler.is_requeued("7", starts_before=0, or_will_be=False) is is_again
+    assert SlurmScheduler().is_restarted("7", starts_before=0) is will_be
+    assert SlurmScheduler().is_restarted("7", starts_before=0, or_will_be=False) is is_again
 
 
 def test_the_script_quotes_what_sbatch_would_split():
@@ -248,7 +247,7 @@ def test_no_path_begins_a_line_of_the_script(place: int, end: str):
 )
 def test_what_srun_says_is_explained(said: str, problem: str):
     transport = dataclasses.replace(
-        srun.transports(SlurmCluster(nodes=1, workers=1))("n1"), python="python9"
+        srun.transports()("n1"), python="python9"
     )
     explained = transport.explain("n1", said)
     assert explained is not None

@@ -1,4 +1,4 @@
-"""Supervisors on the head node of Ray, from outside."""
+"""Supervisors in detached actors on the head node of Ray, from outside."""
 
 import dataclasses
 import json
@@ -9,10 +9,11 @@ from typing import Any
 
 from tfdistribute import __version__
 from tfdistribute.cluster.engines.ray import RayCluster
+from tfdistribute.cluster.spec import Cluster
 from tfdistribute.errors import ClusterError, from_values
-from tfdistribute.launch.detached.scheduler import QueueEntry
 from tfdistribute.launch.engines.gang import DRIVER
 from tfdistribute.launch.engines.ray_supervisor import NOT_SEEN
+from tfdistribute.launch.host import processes
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.places.transport import (
     LOADER,
@@ -20,40 +21,69 @@ from tfdistribute.launch.places.transport import (
     finder_source,
     version_problem,
 )
-
-NAME: str = "Ray"
-OUTPUT: str = "ray-{}.out"
-# Without the address of the cluster, which is not known before the supervisor is there.
-KEY: str = "{}@"
+from tfdistribute.launch.schedulers.scheduler import QueueEntry, Scheduler, Start
 
 _ENGINE = "tfdistribute.launch.engines.ray_supervisor:RaySupervisors"
 _CALL_S = {"start_supervisor": 90.0, "send_signal": 60.0}
 _HEAD = "The head node of Ray"
 
 
-def submit(job: Job, logs: str) -> str:
-    """Start the supervisor of a job and return its id; ClusterError if the cluster cannot run the job."""
-    cluster = job.cluster
-    assert isinstance(cluster, RayCluster)
-    output = os.path.join(logs, OUTPUT.format(job.id))
-    source = finder_source(
-        "tfdistribute.launch.detached.supervisor", (), cluster.rscript, job.environment
-    )
-    said, address = _call(
-        cluster,
-        len(cluster.names_of_hosts),
-        "start_supervisor",
-        name=_name(job.id),
-        options=["-I", "-S", "-c", LOADER],
-        source=source.decode(),
-        directory=job.directory,
-        output=output,
-    )
-    if said is not None and os.path.isdir(job.directory):
-        raise _problem(job, str(said).strip())
-    # "auto" is another cluster on another machine. Those outside the cluster only reach its address for clients.
-    address = cluster.address if cluster.address.startswith("ray://") else address
-    return f"{KEY.format(job.id)}{address}"
+class RayScheduler(Scheduler):
+    name = "Ray"
+    output = "ray-{}.out"
+
+    def takes(self, cluster: Cluster) -> bool:
+        return isinstance(cluster, RayCluster) and cluster.detached
+
+    def submit(self, job: Job, logs: str) -> str:
+        cluster = job.cluster
+        assert isinstance(cluster, RayCluster)
+        output = os.path.join(logs, self.output.format(job.id))
+        source = finder_source(
+            "tfdistribute.launch.schedulers.supervisor", ("ray",), cluster.rscript, job.environment
+        )
+        said, address = _call(
+            cluster,
+            len(cluster.names_of_hosts),
+            "start_supervisor",
+            name=_name(job.id),
+            options=["-I", "-S", "-c", LOADER],
+            source=source.decode(),
+            directory=job.directory,
+            output=output,
+        )
+        if said is not None and os.path.isdir(job.directory):
+            raise _problem(job, str(said).strip())
+        # "auto" is another cluster on another machine. Those outside the cluster only reach its address for clients.
+        address = cluster.address if cluster.address.startswith("ray://") else address
+        return f"{self.early_key(job.id)}{address}"
+
+    def entry(self, key: str) -> QueueEntry | None:
+        try:
+            return QueueEntry("runs") if _send_signal(key, 0) else QueueEntry("ended", "DEAD")
+        except ClusterError:
+            return None
+
+    def signal(self, key: str, name: str) -> bool:
+        return _send_signal(key, getattr(signal, f"SIG{name}"))
+
+    def cancel(self, key: str) -> None:
+        self.signal(key, "TERM")
+
+    def begin(self, job: Job, where: str) -> Start:
+        # In a process of the actor.
+        processes.die_with_parent(os.getppid())
+        assert isinstance(job.cluster, RayCluster)
+        # The address that the session uses may not be known here.
+        cluster = dataclasses.replace(job.cluster, address=where)
+        return Start(cluster, f"{self.early_key(job.id)}{where}")
+
+    def early_key(self, job_id: str) -> str:
+        # Without the address of the cluster, which is not known before the supervisor is there.
+        return f"{job_id}@"
+
+    def number(self, key: str) -> str:
+        return key.partition("@")[0]
 
 
 def _problem(job: Job, said: str) -> ClusterError:
@@ -73,21 +103,6 @@ def _problem(job: Job, said: str) -> ClusterError:
 
 def _last_line(said: str) -> str:
     return said.splitlines()[-1].rstrip(".") if said else "no reason is given"
-
-
-def queue_entry(key: str) -> QueueEntry | None:
-    try:
-        return QueueEntry("RUNNING" if _send_signal(key, 0) else "DEAD")
-    except ClusterError:
-        return None
-
-
-def signal_batch(key: str, name: str) -> bool:
-    return _send_signal(key, getattr(signal, f"SIG{name}"))
-
-
-def cancel(key: str) -> None:
-    signal_batch(key, "TERM")
 
 
 def _send_signal(key: str, number: int) -> bool:

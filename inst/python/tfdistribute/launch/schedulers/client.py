@@ -10,41 +10,28 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tfdistribute import files, storage
-from tfdistribute.cluster.engines.ray import RayCluster
-from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.errors import ModelDirectoryError, TrainingError
 from tfdistribute.launch import failures, job_files
-from tfdistribute.launch.detached import ray
-from tfdistribute.launch.detached.scheduler import QueueEntry, Scheduler
 from tfdistribute.launch.host import private_directory
-from tfdistribute.launch.host.logs import log_directories, tail
-from tfdistribute.launch.host.private_directory import JOBS
+from tfdistribute.launch.host.logs import tail
+from tfdistribute.launch.host.private_directory import JOBS, jobs_directory
 from tfdistribute.launch.job import Job, write_job
 from tfdistribute.launch.job_files import QUEUED, STATE_FILE, SUBMISSION_FILE
-from tfdistribute.launch.slurm import scheduler
-from tfdistribute.launch.slurm.scheduler import job_script, name_of
+from tfdistribute.launch.schedulers.registry import SCHEDULERS, name_of_scheduler, scheduler_of
+from tfdistribute.launch.schedulers.scheduler import QueueEntry, Scheduler
 from tfdistribute.launch.state import result_of, unknown_state, write_result
-from tfdistribute.rules import Finding
 
 # A supervisor is running if it wrote a state within this time. A scheduler is asked at most this often.
 _FRESH_S = 5.0
-# How long a file may take to be seen on another host, and a job to end after scancel.
+# How long a file may take to be seen on another host, and a job to end after it is canceled.
 _VISIBLE_S = 12.0
 _END_S = 90.0
 _TICK_S = 0.2
 # How old a directory may be without having been submitted.
 _MOST_AGE_S = 3600.0
 
-_ENDED = (
-    *("", "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL"),
-    *("DEAD", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"),
-)
-
 Handle = Mapping[str, Any]
-
-# Schedulers by the field of a handle that has their key of the job.
-_SCHEDULERS: dict[str, Scheduler] = {"slurm_id": scheduler, "ray_id": ray}
 
 # The last answer of the scheduler by job, with its time.
 _answers: dict[str, tuple[float, QueueEntry | None]] = {}
@@ -53,42 +40,35 @@ _answers: dict[str, tuple[float, QueueEntry | None]] = {}
 _killed: set[str] = set()
 
 
-def takes(cluster: Cluster) -> bool:
-    """Return whether the supervisor of a job runs inside its cluster."""
-    return isinstance(cluster, SlurmCluster) or (
-        isinstance(cluster, RayCluster) and cluster.detached
-    )
-
-
 def is_detached(job: Handle) -> bool:
-    return any(job.get(field) for field in _SCHEDULERS)
-
-
-def number_of(job: Handle) -> str:
-    return str(job.get("slurm_id") or job["id"])
+    return bool(job.get("scheduler"))
 
 
 def title_of(job: Handle) -> str:
-    return f"Job {number_of(job)} of {_scheduler_of(job)[0].NAME}"
+    its, key = _scheduler_of(job)
+    return f"Job {its.number(key) or job['id']} of {its.name}"
 
 
 def _scheduler_of(job: Handle) -> tuple[Scheduler, str]:
-    return next((each, str(job[name])) for name, each in _SCHEDULERS.items() if job.get(name))
-
-
-def jobs_directory(model_dir: str | None, working_directory: str) -> str:
-    """Return where the private directories of jobs are: below model_dir, or the working directory if it is remote."""
-    is_local = model_dir is not None and not files.is_remote(model_dir)
-    return os.path.join(model_dir if is_local and model_dir else working_directory, JOBS)
+    name = str(job["scheduler"])
+    if name not in SCHEDULERS:
+        raise TrainingError(
+            f'The job {job["id"]} was started with the scheduler "{name}", which this version of tfdistribute lacks.',
+            "Use the version that started it.",
+            value=name,
+        )
+    return SCHEDULERS[name], str(job.get("key") or "")
 
 
 def new_directory(cluster: Cluster, model_dir: str | None, working_directory: str) -> str:
     """Make a job's private directory.
 
-    Raises BackendError without sbatch, and ModelDirectoryError if model_dir is read-only or another job trains there.
+    Raises BackendError if jobs cannot be submitted from this machine, and ModelDirectoryError if model_dir is read-only
+    or another job trains there.
     """
-    if isinstance(cluster, SlurmCluster):
-        scheduler.check_available()
+    its = scheduler_of(cluster)
+    if its is not None:
+        its.check_available()
     parent = jobs_directory(model_dir, working_directory)
     collect_garbage(parent)
     for job in _jobs_in(parent):
@@ -115,18 +95,6 @@ def new_directory(cluster: Cluster, model_dir: str | None, working_directory: st
         ) from error
 
 
-def check_slurm_cluster(cluster: SlurmCluster) -> list[Finding]:
-    refused = scheduler.try_submission(script_of(cluster))
-    return [] if refused is None else [Finding("cluster", refused.problem, refused.remedy or "")]
-
-
-def script_of(cluster: SlurmCluster, model_dir: str | None = None) -> str:
-    working_directory = os.getcwd()
-    directory = os.path.join(jobs_directory(model_dir, working_directory), "tfdistribute-job-ID")
-    logs = log_directories("ID", model_dir, working_directory)[0]
-    return job_script(cluster, directory, logs, working_directory, name_of(model_dir))
-
-
 def submit_job(job: Job) -> dict[str, Any]:
     """Submit a job whose files are in its private directory, which is removed if that fails, and return its handle."""
     # The job survives the session.
@@ -136,13 +104,14 @@ def submit_job(job: Job) -> dict[str, Any]:
         os.makedirs(logs, exist_ok=True)
         write_job(job)
         private_directory.release(job.directory)
-        field = "slurm_id" if isinstance(job.cluster, SlurmCluster) else "ray_id"
-        its = _SCHEDULERS[field]
+        name = name_of_scheduler(job.cluster)
+        assert name is not None
+        its = SCHEDULERS[name]
         handle = {
             "id": job.id,
             "pid": None,
-            "slurm_id": None,
-            field: its.KEY.format(job.id),
+            "scheduler": name,
+            "key": its.early_key(job.id),
             "logs": logs,
             "model_dir": job.model_dir,
             "verb": job.verb,
@@ -150,10 +119,10 @@ def submit_job(job: Job) -> dict[str, Any]:
             "directory": job.directory,
         }
         path = os.path.join(job.directory, SUBMISSION_FILE)
-        if handle[field]:
+        if handle["key"]:
             # The session may end while it submits the job.
             storage.write_object(path, handle)
-        handle[field] = its.submit(job, logs)
+        handle["key"] = its.submit(job, logs)
         # A job that has ended has removed its directory.
         with contextlib.suppress(FileNotFoundError):
             storage.write_object(path, handle)
@@ -164,24 +133,24 @@ def submit_job(job: Job) -> dict[str, Any]:
 
 
 def find(name: str) -> dict[str, Any] | None:
-    """Find a job that runs or waits by its id, its number in Slurm, its model_dir or its log directory."""
+    """Find a job that runs or waits by its id, its key, its model_dir or its log directory."""
     path = files.canonical_path(name)
     parents = [os.getcwd()] if files.is_remote(path) else [path, os.path.dirname(path), os.getcwd()]
     near = (_jobs_in(os.path.join(parent, JOBS)) for parent in dict.fromkeys(parents))
-    # Slurm is not asked about a directory, which a local job may own.
+    # Schedulers are not asked about a directory, which a local job may own.
     known = iter(()) if os.path.exists(path) else own_jobs()
     for job in itertools.chain(*near, known):
         directories = [
             files.canonical_path(job[each]) for each in ("model_dir", "logs") if job[each]
         ]
-        is_named = name in (job["id"], job["slurm_id"]) or path in directories
+        is_named = name in (job["id"], job["key"]) or path in directories
         if is_named and conclude_job(job)["ended"] is None:
             return job
     return None
 
 
 def own_jobs() -> Iterator[dict[str, Any]]:
-    directories = scheduler.own_comments()
+    directories = [each for its in SCHEDULERS.values() for each in its.own_directories()]
     parents = {os.path.dirname(each) for each in directories if os.path.isabs(each)}
     for parent in sorted(each for each in parents if os.path.basename(each) == JOBS):
         yield from (job for job in _jobs_in(parent) if job["directory"] in directories)
@@ -204,10 +173,10 @@ def conclude_job(job: Handle) -> dict[str, Any]:
     if entry is None:
         # The job may run where its cluster cannot be asked.
         return {**values, "notes": [*values["notes"], _silence(job)]}
-    if entry.waits:
-        why = f" ({entry.reason})" if entry.reason else ""
+    if entry.phase == "waits":
+        why = f" ({entry.words})" if entry.words else ""
         return {**values, "state": QUEUED, "message": f"{named} waits{why}."}
-    if entry.state not in _ENDED:
+    if entry.phase in ("runs", "ends"):
         return values
     # A supervisor that has written no state cannot have written a result. One that has ended has removed its files,
     # but a network file system may still show the directory.
@@ -217,7 +186,7 @@ def conclude_job(job: Handle) -> dict[str, Any]:
 
 
 def _silence(job: Handle) -> str:
-    return f"{_scheduler_of(job)[0].NAME} does not answer."
+    return f"{_scheduler_of(job)[0].name} does not answer."
 
 
 def _remedy_of_silence(job: Handle, state: Mapping[str, Any]) -> str:
@@ -232,14 +201,14 @@ def stop(job: Handle, wait_s: float) -> dict[str, Any]:
     if result is not None:
         return result
     its, key = _scheduler_of(job)
-    entry = its.queue_entry(key)
-    if entry is None or entry.state != "RUNNING" or not its.signal_batch(key, "TERM"):
+    entry = its.entry(key)
+    if entry is None or entry.phase != "runs" or not its.signal(key, "TERM"):
         its.cancel(key)
     if not _has_ended(job, wait_s) and wait_s > 0:
         its.cancel(key)
         if not _has_ended(job, _END_S):
             _killed.add(str(job["id"]))
-            its.signal_batch(key, "KILL")
+            its.signal(key, "KILL")
             _has_ended(job, _END_S)
     state = conclude_job(job)
     if state["state"] == "failed" and result_of(job) is None:
@@ -269,7 +238,7 @@ def _entry(job: Handle) -> QueueEntry | None:
     asked_at, entry = _answers.get(str(job["id"]), (-_FRESH_S, None))
     if time.monotonic() - asked_at >= _FRESH_S:
         its, key = _scheduler_of(job)
-        entry = its.queue_entry(key)
+        entry = its.entry(key)
         _answers[str(job["id"])] = (time.monotonic(), entry)
     return entry
 
@@ -287,13 +256,14 @@ def _result_soon(job: Handle) -> dict[str, Any] | None:
 def _conclude(job: Handle, values: dict[str, Any], entry: QueueEntry) -> dict[str, Any]:
     # The supervisor has not written it.
     named, logs = title_of(job), str(job["logs"])
-    output = os.path.join(logs, _scheduler_of(job)[0].OUTPUT.format(number_of(job)))
+    its, key = _scheduler_of(job)
+    output = os.path.join(logs, its.output.format(its.number(key)))
     rows = [{**row, "pid": None} for row in values["tasks"]]
     ended: dict[str, Any] = {"ended": time.time(), "tasks": rows}
-    if entry.state == "CANCELLED" or str(job["id"]) in _killed:
+    if entry.phase == "cancelled" or str(job["id"]) in _killed:
         ended |= {"state": "stopped", "message": f"{named} was cancelled."}
     else:
-        state = entry.state or "forgotten"
+        state = entry.words or "forgotten"
         error = TrainingError(
             f"{named} ended ({state}) before its supervisor could write a result.",
             f'See "{output}"; train again to continue from the newest checkpoint.',

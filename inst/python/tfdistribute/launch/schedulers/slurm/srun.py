@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.launch.places.channel import CommandChannel
 from tfdistribute.launch.places.transport import Transport
 
@@ -40,7 +39,7 @@ _EXPLANATIONS = (
 )
 
 
-def transports(_: SlurmCluster) -> Callable[[str], Transport]:
+def transports() -> Callable[[str], Transport]:
     return lambda node: Transport(
         open=lambda command: CommandChannel(["srun", *_OPTIONS, f"--nodelist={node}", *command]),
         explanations=_EXPLANATIONS,

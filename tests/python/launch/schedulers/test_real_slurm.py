@@ -21,7 +21,7 @@ from support.remote_hosts import soon
 from support.slurm_daemons import GRACE_S, Slurm, has_slurm, real_slurm
 from support.slurm_jobs import LEASE_S, is_training, result, state_when, submit
 
-from tfdistribute.cluster.slurm import SlurmCluster
+from tfdistribute.launch.schedulers.slurm.cluster import SlurmCluster
 from tfdistribute.errors import ClusterError, ModelDirectoryError
 from tfdistribute.launch import job_handle
 from tfdistribute.launch.script import launch_script
@@ -110,13 +110,13 @@ def test_when_the_time_is_up_the_chief_saves_and_the_job_goes_on_by_itself(
     job = submit(tmp_path, INTERRUPTED)
     state_when(job, is_training)
     # What Slurm sends `stop_signal_s` before the time limit.
-    slurm.run("scancel", "--batch", "--signal=USR1", job["slurm_id"])
+    slurm.run("scancel", "--batch", "--signal=USR1", job["key"])
     state = state_when(job, lambda state: state["state"] == "queued")
     assert soon(lambda: not _processes_that_name(Path(job["directory"]).name.encode()), 15)
     state = result(job)
     assert_went_on(state)
     assert any("The time limit is near" in note and "step 5" in note for note in state["notes"])
-    assert slurm.field(job["slurm_id"], "Restarts") == "1"
+    assert slurm.field(job["key"], "Restarts") == "1"
     assert_nothing_is_left(job)
 
 
@@ -166,7 +166,7 @@ def test_a_training_that_slurm_interrupts_ends_with_the_weights_of_an_undisturbe
         cluster={"start_timeout_s": 200},
     )
     state_when(job, lambda _: (tmp_path / "arrived-0").exists(), 200)
-    slurm.run("scancel", "--batch", "--signal=USR1", job["slurm_id"])
+    slurm.run("scancel", "--batch", "--signal=USR1", job["key"])
     state_when(job, lambda state: state["state"] == "stopping")
     (tmp_path / "go-0").touch()
     state = result(job, 200)
@@ -181,7 +181,7 @@ def test_a_job_whose_nodes_slurm_takes_back_goes_on_by_itself(tmp_path: Path, sl
     job = submit(tmp_path, INTERRUPTED)
     state_when(job, is_training)
     # What a preemption does.
-    slurm.run("scontrol", "requeue", job["slurm_id"])
+    slurm.run("scontrol", "requeue", job["key"])
     state_when(job, lambda state: state["state"] == "queued")
     state = result(job)
     assert_went_on(state)
@@ -213,7 +213,7 @@ def test_a_job_that_is_stopped_saves_and_leaves_nothing(tmp_path: Path, slurm: S
     if how == "stop_job":
         job_handle.stop_job(job)
     else:
-        slurm.run("scancel", job["slurm_id"])
+        slurm.run("scancel", job["key"])
     state = result(job)
     assert state["state"] == "stopped", state
     assert state["message"] == "The job was stopped. Its last checkpoint is of step 5."
@@ -226,7 +226,7 @@ def test_a_waiting_job_is_found_and_stopped(tmp_path: Path, slurm: Slurm):
     assert state["state"] == "queued"
     assert state["message"].startswith(f"Job {job['slurm_id']} of Slurm waits (")
     # From any working directory.
-    assert job_handle.find_job(job["slurm_id"]) == job
+    assert job_handle.find_job(job["key"]) == job
     assert job_handle.find_job(job["logs"]) == job
     state = job_handle.stop_job(job)
     assert state["state"] == "stopped", state
@@ -296,7 +296,7 @@ def test_nothing_of_the_session_is_in_the_script_or_the_tasks_of_a_folder_with_s
     acts = {"chief": (("print_files",), *TRAINS)}
     cluster = {"environment": {"NAMED": "also secret"}}
     job = submit(directory, acts, cluster=cluster, environment={"NAMED": "also secret"})
-    script = slurm.run("scontrol", "write", "batch_script", job["slurm_id"], "-")
+    script = slurm.run("scontrol", "write", "batch_script", job["key"], "-")
     assert "secret" not in script
     state = result(job)
     log = Path(row(state, "chief 0")["log"]).read_text()
@@ -322,7 +322,7 @@ def test_a_script_is_launched_found_and_stopped(
     job = launch_script("train it.py", cluster, ["--rate", "1"], model_dir="m")
     state_when(job, lambda state: is_training(state) and state["global_step"] == 3)
     monkeypatch.chdir("/")
-    assert job_handle.find_job(job["slurm_id"]) == job
+    assert job_handle.find_job(job["key"]) == job
     state = job_handle.stop_job(job)
     assert state["message"] == "The job was stopped. Its last checkpoint is of step 3."
     for task in ("chief 0", "worker 0"):

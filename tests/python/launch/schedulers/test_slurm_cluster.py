@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tfdistribute.cluster.slurm import SlurmCluster, seconds_of
+from tfdistribute.launch.schedulers.slurm.cluster import SlurmCluster, seconds_of
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ArgumentError
