@@ -2,9 +2,10 @@
 #'
 #' Starts one process per task of a cluster, supervises them while they train together, and returns the history. With
 #' `wait = FALSE`, it returns a handle of the job once the job has started. [train()] and [train_and_evaluate()] with a
-#' cluster do the same. This session is never one of the processes. They run on this machine, on the hosts of an [ssh_cluster()], on the nodes of
-#' a [slurm_cluster()], in the actors of a [ray_cluster()], in the tasks of a [spark_cluster()], in the daemons of a
-#' [mirai_cluster()], or on a managed platform. See [kubernetes_cluster()] and [vertex_cluster()].
+#' cluster do the same. This session is never one of the processes. They run on this machine, on the hosts of an
+#' [ssh_cluster()], on the nodes of a [slurm_cluster()], in the actors of a [ray_cluster()], in the tasks of a
+#' [spark_cluster()], in the daemons of a [mirai_cluster()], or on a managed platform. See [kubernetes_cluster()] and
+#' [vertex_cluster()].
 #'
 #' @section Objects sent to the processes:
 #' The processes get the description of the model, its functions with the variables that they use, the attached

@@ -83,6 +83,8 @@ class FakeScheduler(Scheduler):
         return str(folder)
 
     def entry(self, key: str) -> QueueEntry | None:
+        for each in self._started:
+            each.poll()
         folder = Path(key)
         if (folder.parent / "silent").exists():
             return None
@@ -93,8 +95,6 @@ class FakeScheduler(Scheduler):
         return QueueEntry("runs") if self._pid(key) else QueueEntry("ended", "GONE")
 
     def _pid(self, key: str) -> int | None:
-        for each in self._started:
-            each.poll()
         pid = int(Path(key, "pid").read_text())
         return pid if Path(f"/proc/{pid}").exists() else None
 
@@ -130,6 +130,7 @@ class FakeScheduler(Scheduler):
         return cluster.requeue
 
     def restart(self, key: str) -> str | None:
+        Path(key, "pid").unlink()
         again = ["sh", "-c", _AGAIN, str(os.getpid()), *sys.orig_argv]
         subprocess.Popen(again, start_new_session=True)
         os._exit(0)

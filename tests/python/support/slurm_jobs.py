@@ -15,9 +15,9 @@ from support.remote_hosts import soon
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
 from tfdistribute.launch import job_handle
-from tfdistribute.launch.schedulers import client
 from tfdistribute.launch.host import private_directory as private
 from tfdistribute.launch.job import Job
+from tfdistribute.launch.schedulers import client
 from tfdistribute.launch.schedulers.registry import SCHEDULERS
 
 LEASE_S = 5

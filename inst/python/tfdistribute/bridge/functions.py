@@ -11,7 +11,7 @@ from tfdistribute.bridge import clusters, jobs, model_files, rows
 from tfdistribute.bridge.doctor import report
 from tfdistribute.bridge.live_metrics import show_live, view_history, view_job
 from tfdistribute.checkpoints.newest import newest_checkpoint
-from tfdistribute.cluster.engines.spark import address_of
+from tfdistribute.cluster.frameworks.spark import address_of
 from tfdistribute.cluster.ports import free_ports
 from tfdistribute.inputs import Input, spark
 from tfdistribute.inputs.functions import serialized_dataset

@@ -56,4 +56,3 @@ def _with_fields(input: Wire, **fields: Any) -> Wire:  # noqa: A002
     if "source" in input:
         return {**input, "source": _with_fields(input["source"], **fields)}
     return {**input, **{name: value for name, value in fields.items() if name in input}}
-

@@ -10,6 +10,7 @@ from typing import Any, cast
 from tfdistribute import files, storage
 from tfdistribute.errors import TrainingError
 from tfdistribute.history_file import COLUMNS
+from tfdistribute.launch.schedulers.registry import SCHEDULERS
 from tfdistribute.task_events import UTILIZATION
 
 STATE_FILE = "state.json"
@@ -140,11 +141,17 @@ def _contradiction(name: str, values: dict[str, Any]) -> str | None:
         for field in ("scheduler", "key"):
             if not values[field]:
                 return f"`{field}` is missing"
+    if values.get("scheduler") not in (None, *SCHEDULERS):
+        return f"`scheduler` must be one of {', '.join(SCHEDULERS)}, not {values['scheduler']!r}"
     if values.get("state") == "failed" and values["failure"] is None:
         return "`failure` is missing"
     history: dict[str, Any] = values.get("history") or {"training": {}}
     columns: Any = history["training"].values()
-    return "`history.training` has unequal columns" if len({*map(len, columns)}) > 1 else None
+    return (
+        "`history.training` has unequal columns"
+        if len({len(each or ()) for each in columns}) > 1
+        else None
+    )
 
 
 def _parts(name: str, values: dict[str, Any], kinds: dict[Any, Any]) -> list[tuple[str, Any, Any]]:

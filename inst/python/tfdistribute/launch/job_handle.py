@@ -11,12 +11,12 @@ from tfdistribute import files
 from tfdistribute.checkpoints.lock import owner_pid
 from tfdistribute.errors import TrainingError
 from tfdistribute.launch import failures, job_files
-from tfdistribute.launch.schedulers import client
 from tfdistribute.launch.host import private_directory, processes
 from tfdistribute.launch.host.logs import LogReader, check_has_log
 from tfdistribute.launch.host.remote_logs import COPY_S
 from tfdistribute.launch.job_files import STATE_FILE
 from tfdistribute.launch.platforms import managed_job
+from tfdistribute.launch.schedulers import client
 from tfdistribute.launch.state import read_result, result_of, unknown_state
 
 _TICK_S = 0.02

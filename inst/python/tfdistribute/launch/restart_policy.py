@@ -91,7 +91,7 @@ def next_action(
     if not is_known and now - _failed_at(failed[0]) < SETTLE_S:
         return Decision("continue")
     first = killed or next((view for view in failed if view.failed is None), failed[0])
-    # Hosts that are lost together, as all members of an engine, are seen to be one after the other.
+    # Hosts that are lost together, as all members of a framework, are seen to be one after the other.
     counts = not lost or first.loss is None or first.task in lost
     if counts and restarts >= policy.restarts:
         return Decision("fail", first.task)

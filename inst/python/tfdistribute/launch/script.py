@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tfdistribute.cluster.engines.ray import RayCluster
+from tfdistribute.cluster.frameworks.ray import RayCluster
 from tfdistribute.cluster.hosts import HostsCluster
 from tfdistribute.cluster.managed import ManagedCluster
 from tfdistribute.cluster.spec import Cluster, LocalCluster

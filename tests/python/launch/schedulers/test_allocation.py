@@ -15,11 +15,11 @@ from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.processes import StopRequests
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.job_files import PROGRESS_FILE, STATE_FILE
-from tfdistribute.launch.setup import SAVE_S
 from tfdistribute.launch.schedulers.scheduler import Start
 from tfdistribute.launch.schedulers.slurm.cluster import SlurmCluster
 from tfdistribute.launch.schedulers.slurm.scheduler import SlurmScheduler
 from tfdistribute.launch.schedulers.supervisor import ScheduledAllocation
+from tfdistribute.launch.setup import SAVE_S
 from tfdistribute.launch.state import JobState, Progress
 from tfdistribute.launch.task_view import TaskView
 

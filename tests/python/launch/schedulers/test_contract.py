@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,8 @@ from support.job_fakes import command, result, state_when
 from support.remote_hosts import mark, marked, soon
 
 from tfdistribute.errors import ClusterError, ModelDirectoryError, TrainingError
-from tfdistribute.launch import job_handle
+from tfdistribute.launch import job_files, job_handle
+from tfdistribute.launch.job_files import SUBMISSION_FILE
 from tfdistribute.launch.schedulers import client
 from tfdistribute.launch.schedulers.registry import SCHEDULERS
 
@@ -41,7 +43,12 @@ class Queue:
 
 def slurm(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Queue:
     fake = FakeSlurm.on_path(directory, monkeypatch)
-    states = {"waits": "PENDING|Resources", "runs": "RUNNING|None", "ended": "", "cancelled": "CANCELLED|"}
+    states = {
+        "waits": "PENDING|Resources",
+        "runs": "RUNNING|None",
+        "ended": "",
+        "cancelled": "CANCELLED|",
+    }
 
     def says(phase: str | None) -> None:
         if phase is None:
@@ -157,9 +164,11 @@ def test_a_job_that_left_the_queue_has_ended(
     assert job_handle.last_job(str(tmp_path / "model")) is not None
 
 
-def test_a_job_of_an_unknown_scheduler_is_an_error() -> None:
-    with pytest.raises(TrainingError, match='scheduler "pbs", which this version'):
-        job_handle.job_state({"id": "x", "scheduler": "pbs", "key": "1", "directory": "/", "logs": "/"})
+def test_a_job_of_an_unknown_scheduler_is_an_error(tmp_path: Path) -> None:
+    values = {"id": "x", "scheduler": "pbs", "key": "1"}
+    (tmp_path / SUBMISSION_FILE).write_text(json.dumps(values))
+    with pytest.raises(TrainingError, match=r"`scheduler` must be one of .*, not 'pbs'"):
+        job_files.read(str(tmp_path), SUBMISSION_FILE)
 
 
 @pytest.mark.jobs
@@ -186,7 +195,7 @@ def test_a_job_goes_on_in_its_next_start_when_its_time_is_up(
         "worker-0@1": goes_on,
     }
     job = fake_scheduler.submit(mark, acts)
-    state_when(job, lambda state: all(each["step"] == 5 for each in state["tasks"]), 40)
+    state_when(job, lambda state: [each["step"] for each in state["tasks"]] == [5, 5], 40)
     assert SCHEDULERS["fake"].signal(job["key"], "USR1")
     state = result(job, 60)
     assert (state["state"], state["global_step"]) == ("done", 8), state["failure"]

@@ -18,10 +18,10 @@ from support.ray_jobs import submit
 
 from tfdistribute.errors import ClusterError, ModelDirectoryError
 from tfdistribute.launch import job_handle
-from tfdistribute.launch.schedulers import client
-from tfdistribute.launch.schedulers.ray import scheduler as ray
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.job_files import STATE_FILE
+from tfdistribute.launch.schedulers import client
+from tfdistribute.launch.schedulers.ray import scheduler as ray
 from tfdistribute.launch.state import result_of, write_result
 
 

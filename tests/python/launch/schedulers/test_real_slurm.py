@@ -21,9 +21,9 @@ from support.remote_hosts import soon
 from support.slurm_daemons import GRACE_S, Slurm, has_slurm, real_slurm
 from support.slurm_jobs import LEASE_S, is_training, result, state_when, submit
 
-from tfdistribute.launch.schedulers.slurm.cluster import SlurmCluster
 from tfdistribute.errors import ClusterError, ModelDirectoryError
 from tfdistribute.launch import job_handle
+from tfdistribute.launch.schedulers.slurm.cluster import SlurmCluster
 from tfdistribute.launch.script import launch_script
 
 pytestmark = [
@@ -91,7 +91,7 @@ def test_a_job_survives_the_session_that_submitted_it(tmp_path: Path, slurm: Slu
     job = job_handle.find_job(str(tmp_path / "model"))
     assert job is not None
     assert (Path(job["directory"]).stat().st_mode & 0o777) == 0o700
-    with pytest.raises(ModelDirectoryError, match=rf"Job {job['slurm_id']} of Slurm"):
+    with pytest.raises(ModelDirectoryError, match=rf"Job {job['key']} of Slurm"):
         submit(tmp_path, {})
     state = result(job)
     assert state["state"] == "done", state
@@ -224,13 +224,13 @@ def test_a_waiting_job_is_found_and_stopped(tmp_path: Path, slurm: Slurm):
     job = submit(tmp_path, {}, cluster={"options": ["--hold"]})
     state = job_handle.job_state(job)
     assert state["state"] == "queued"
-    assert state["message"].startswith(f"Job {job['slurm_id']} of Slurm waits (")
+    assert state["message"].startswith(f"Job {job['key']} of Slurm waits (")
     # From any working directory.
     assert job_handle.find_job(job["key"]) == job
     assert job_handle.find_job(job["logs"]) == job
     state = job_handle.stop_job(job)
     assert state["state"] == "stopped", state
-    assert state["message"] == f"Job {job['slurm_id']} of Slurm was cancelled."
+    assert state["message"] == f"Job {job['key']} of Slurm was cancelled."
     assert not Path(job["directory"]).exists()
 
 
@@ -282,7 +282,7 @@ def test_a_job_that_slurm_has_ended_is_a_failure_with_its_output(tmp_path: Path,
     state = result(job)
     assert state["state"] == "failed"
     assert state["failure"]["problem"] == (
-        f"Job {job['slurm_id']} of Slurm ended (FAILED) before its supervisor could write a result."
+        f"Job {job['key']} of Slurm ended (FAILED) before its supervisor could write a result."
     )
     assert state["failure"]["log_tail"].endswith("No module R")
 

@@ -13,13 +13,13 @@ import pytest
 from support.fake_slurm import FakeSlurm
 from support.slurm_jobs import submit
 
-from tfdistribute.launch.schedulers.slurm.cluster import SlurmCluster
 from tfdistribute.errors import ArgumentError, BackendError, ClusterError, ModelDirectoryError
 from tfdistribute.launch import job_handle
-from tfdistribute.launch.schedulers import client
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.job_files import STATE_FILE
+from tfdistribute.launch.schedulers import client
 from tfdistribute.launch.schedulers.slurm import srun
+from tfdistribute.launch.schedulers.slurm.cluster import SlurmCluster
 from tfdistribute.launch.schedulers.slurm.scheduler import SlurmScheduler, job_script
 
 CLUSTER = SlurmCluster(nodes=1, workers=1)
@@ -218,7 +218,7 @@ def test_the_script_quotes_what_sbatch_would_split():
     assert '#SBATCH --chdir="/a b"' in script
     assert "#SBATCH --job-name=tfdistribute-a-b" in script
     assert script[-2] == "module load R"
-    assert script[-1].endswith("'/a b/.jobs/x'")
+    assert script[-1].endswith("'/a b/.jobs/x' '' slurm")
 
 
 @pytest.mark.parametrize("place", range(3))
@@ -246,9 +246,7 @@ def test_no_path_begins_a_line_of_the_script(place: int, end: str):
     ],
 )
 def test_what_srun_says_is_explained(said: str, problem: str):
-    transport = dataclasses.replace(
-        srun.transports()("n1"), python="python9"
-    )
+    transport = dataclasses.replace(srun.transports()("n1"), python="python9")
     explained = transport.explain("n1", said)
     assert explained is not None
     assert explained[0] == problem

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tfdistribute.launch.schedulers.slurm.cluster import SlurmCluster, seconds_of
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ArgumentError
+from tfdistribute.launch.schedulers.slurm.cluster import SlurmCluster, seconds_of
 
 
 def cluster(**fields: Any) -> SlurmCluster:

@@ -61,7 +61,7 @@ def new_directory(parent: str | None = None, *, runs_elsewhere: bool = False) ->
 
 
 def jobs_directory(model_dir: str | None, working_directory: str) -> str:
-    """Return where jobs in clusters have their directories: below model_dir, or the working directory if it is remote."""
+    """Return where jobs of schedulers have their directories, which their hosts share."""
     is_local = model_dir is not None and not is_remote(model_dir)
     return os.path.join(model_dir if is_local and model_dir else working_directory, JOBS)
 

@@ -9,7 +9,7 @@ from tfdistribute.cluster.hosts import HostsCluster
 from tfdistribute.cluster.spec import Task
 from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.errors import ClusterError
-from tfdistribute.launch.engines import gang
+from tfdistribute.launch.frameworks import gang
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.places import ssh
 from tfdistribute.launch.places.place import Place
@@ -151,7 +151,7 @@ def _connect(hosts: Sequence[RemotePlace], is_over: Callable[[], bool]) -> list[
 
     seconds = hosts[0].transport.connect_s
     hosts[0].wait(lambda: is_over() or all(each.is_settled for each in hosts), seconds)
-    # An engine that starts no host is one mistake.
+    # A framework that starts no host is one mistake.
     found = [as_finding(host.problem()) for host in hosts if not host.is_connected]
     return list(dict.fromkeys(found))
 

@@ -50,14 +50,7 @@ def title_of(job: Handle) -> str:
 
 
 def _scheduler_of(job: Handle) -> tuple[Scheduler, str]:
-    name = str(job["scheduler"])
-    if name not in SCHEDULERS:
-        raise TrainingError(
-            f'The job {job["id"]} was started with the scheduler "{name}", which this version of tfdistribute lacks.',
-            "Use the version that started it.",
-            value=name,
-        )
-    return SCHEDULERS[name], str(job.get("key") or "")
+    return SCHEDULERS[job["scheduler"]], str(job.get("key") or "")
 
 
 def new_directory(cluster: Cluster, model_dir: str | None, working_directory: str) -> str:

@@ -83,7 +83,7 @@ class Scheduler(ABC):
         """Return how users call a job."""
         return key
 
-    def check_available(self) -> None:
+    def check_available(self) -> None:  # noqa: B027 - most schedulers say so when a job is submitted
         """Raise BackendError if jobs cannot be submitted from this machine."""
 
     def check(self, cluster: Any) -> list[Finding]:

@@ -14,7 +14,7 @@ from tfdistribute.interrupts import finish_step_on_interrupt
 from tfdistribute.run_config import flatten
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks import suppress_nan_error
-from tfdistribute.training.model_directory import global_step
+from tfdistribute.training.model_directory import global_step, hold_model_dir
 from tfdistribute.training.multi_worker.assignment import TaskAssignment, holder_of
 from tfdistribute.training.multi_worker.evaluator import evaluate_checkpoints
 from tfdistribute.training.multi_worker.handshake import Handshake
@@ -29,7 +29,6 @@ from tfdistribute.training.multi_worker.resume import (
     record_training,
 )
 from tfdistribute.training.preparation import prepare_training
-from tfdistribute.training.remote.exclusive import hold_model_dir
 from tfdistribute.training.remote.lease import Lease, uploads
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.tracking import tracked

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from tfdistribute import engine
 from tfdistribute.checkpoints.newest import newest_step
 from tfdistribute.errors import ArgumentError, InputError
@@ -17,7 +20,6 @@ from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import Listener
 from tfdistribute.training.model_directory import as_trained
 from tfdistribute.training.specs import Training, TrainSpec
-from tfdistribute.training.tabular.validation import split
 
 # The next cycle, which takes longer than all before it, follows a loss that is lower by at least this share.
 _LEAST_GAIN = 0.01
@@ -26,6 +28,7 @@ _TIMED = 0.05
 # The checkpoint at the end of each training is enough.
 _RARELY_S = 86_400.0
 
+_Rows = npt.NDArray[np.int64]
 Train = Callable[..., Any]
 Evaluate = Callable[..., dict[str, float]]
 
@@ -303,3 +306,32 @@ def steps_note(model: Tabular) -> str:
         f"{length}, because of the losses on the validation rows of a linear model and after {len(table.losses) - 1} "
         f"of {engine.tabular.CYCLES} cycles of the layers: {shown}.{at}{bounds}"
     )
+
+
+def split(rows: int, share: float, seed: int, classes: Any = None) -> tuple[_Rows, _Rows]:
+    """Return the numbers of the rows that train, and of those that validate: a share of the rows, or of each class.
+
+    They depend on the seed and the number of rows only, not on processes, devices or NumPy's generators.
+    """
+    order = np.argsort(_hash(np.arange(rows, dtype=np.uint64), seed), kind="stable")
+    kinds = (
+        np.zeros(rows, np.int64) if classes is None else np.unique(classes, return_inverse=True)[1]
+    )
+    held = np.zeros(rows, np.bool_)
+    for kind in range(int(kinds.max()) + 1):
+        members = order[kinds[order] == kind]
+        held[members[: round(len(members) * share)]] = True
+    if not held.any():
+        held[order[0]] = True
+    return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def _hash(numbers: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
+    """Hash whole numbers by splitmix64, https://prng.di.unimi.it/splitmix64.c."""
+    with np.errstate(over="ignore"):
+        mixed = (numbers + np.uint64(seed % 2**32) * np.uint64(2**32 - 5)) + np.uint64(
+            0x9E3779B97F4A7C15
+        )
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return mixed ^ (mixed >> np.uint64(31))

@@ -15,9 +15,9 @@ from tfdistribute.errors import LostPeerError, as_values
 from tfdistribute.models import Tabular
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import Listener
+from tfdistribute.training.model_directory import hold_model_dir
 from tfdistribute.training.multi_worker.assignment import holder_of, start_timeout_s
 from tfdistribute.training.multi_worker.handshake import poll_s
-from tfdistribute.training.remote.exclusive import hold_model_dir
 
 FILE = "tfdistribute-choice.json"
 

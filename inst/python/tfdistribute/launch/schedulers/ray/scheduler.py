@@ -8,11 +8,11 @@ import subprocess
 from typing import Any
 
 from tfdistribute import __version__
-from tfdistribute.cluster.engines.ray import RayCluster
+from tfdistribute.cluster.frameworks.ray import RayCluster
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.errors import ClusterError, from_values
-from tfdistribute.launch.engines.gang import DRIVER
-from tfdistribute.launch.engines.ray_supervisor import NOT_SEEN
+from tfdistribute.launch.frameworks.gang import DRIVER
+from tfdistribute.launch.frameworks.ray_supervisor import NOT_SEEN
 from tfdistribute.launch.host import processes
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.places.transport import (
@@ -23,7 +23,7 @@ from tfdistribute.launch.places.transport import (
 )
 from tfdistribute.launch.schedulers.scheduler import QueueEntry, Scheduler, Start
 
-_ENGINE = "tfdistribute.launch.engines.ray_supervisor:RaySupervisors"
+_FRAMEWORK = "tfdistribute.launch.frameworks.ray_supervisor:RaySupervisors"
 _CALL_S = {"start_supervisor": 90.0, "send_signal": 60.0}
 _HEAD = "The head node of Ray"
 
@@ -119,7 +119,7 @@ def _name(job: str) -> str:
 
 def _call(cluster: RayCluster, members: int, method: str, **arguments: Any) -> Any:
     request = {
-        "engine": _ENGINE,
+        "framework": _FRAMEWORK,
         "cluster": dataclasses.asdict(cluster),
         "members": members,
         "call": method,

@@ -75,7 +75,9 @@ class SlurmScheduler(Scheduler):
             return QueueEntry("waits", "" if reason == "None" else reason)
         if state in _ENDED:
             return QueueEntry("ended", state)
-        return QueueEntry({"RUNNING": "runs", "CANCELLED": "cancelled"}.get(state, "ends"), state)
+        if state == "CANCELLED":
+            return QueueEntry("cancelled", state)
+        return QueueEntry("runs" if state == "RUNNING" else "ends", state)
 
     def signal(self, key: str, name: str) -> bool:
         # To the script, whose place the supervisor has taken.
