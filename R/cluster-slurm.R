@@ -127,3 +127,8 @@ format.tfdistribute_slurm_cluster <- function(x, ...) {
     watched = show_watched(x, "nodes")
   )
 }
+
+#' @export
+show_hosts.tfdistribute_slurm_cluster <- function(x) {
+  paste(several(x$nodes, "node"), "of Slurm")
+}

@@ -22,8 +22,8 @@
 #' of the learning rate, each twice as long as the one before, until one is hardly better: by less than 1 percent, or
 #' than two over the root of the number of validation rows. The validation part chooses the linear model or the best end
 #' of a cycle, and the model itself trains on all rows to that end. The temperature that divides the logits of classes
-#' has the least loss on the validation part, too. With a cluster, this session chooses, and the processes of the
-#' cluster train on all rows. A message and the notes of the history report the choice.
+#' has the least loss on the validation part, too. With a cluster, its chief chooses, for which it reads all rows, while
+#' the other processes wait. A message and the notes of the history report the choice.
 #'
 #' A later [train()] of the model learns from its rows with the columns, levels and scales of the first training, and
 #' takes as many cycles of the learning rate, or the model's `epochs`. It chooses no end by validation rows, but

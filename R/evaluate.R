@@ -83,30 +83,39 @@ evaluate.tfdistribute_estimator <- function(
   )
   simplify <- check_flag(simplify)
   arguments <- list(
-    object = object,
-    input = input_of_verb(input_fn, object, "evaluate", ..., rows = rows),
+    input_fn = input_of_verb(input_fn, object, "evaluate", ..., rows = rows),
     checkpoint_path = check_string(checkpoint_path, null = TRUE),
     hooks = check_hooks(hooks),
     name = check_string(name, null = TRUE)
   )
-  on.exit(remove_rows(arguments$input))
+  on.exit(remove_rows(arguments$input_fn))
   steps <- check_count(steps, null = TRUE)
-  metrics <- if (is.null(cluster)) {
-    rlang::inject(read_here("evaluate", !!!arguments, steps = steps))
-  } else {
+  if (!is.null(cluster)) {
     check_no_steps(steps)
-    rlang::inject(read_by_job(cluster, "evaluate", !!!arguments))
+    object <- with_readers(object, cluster)
   }
+  # Workers evaluate all rows, without `steps`.
+  work <- new_work(object, "evaluate", c(arguments, steps = steps))
+  metrics <- perform_verb(work, starts = !is.null(cluster))
   record_evaluation(metrics)
   if (simplify) tibble::as_tibble(metrics) else metrics
 }
 
-# Evaluate or predict in this process, with the checked arguments of the verb.
-read_here <- function(verb, object, input, hooks, ..., show = shows_progress(hooks)) {
-  progress <- new_progress(show = show)
-  on.exit(progress$finish())
-  listener <- progress$listener
-  call_backend(verb, estimator = object, input = input, hooks = hooks, listener = listener, ...)
+# The estimator with a cluster whose workers evaluate or predict, each on a shard of the rows.
+with_readers <- function(object, cluster) {
+  check_class(cluster, "tfdistribute_local_cluster", "a local_cluster()")
+  with_cluster(object, cluster)
+}
+
+check_no_steps <- function(steps) {
+  if (!is.null(steps)) {
+    abort_tfdistribute(
+      "argument",
+      problem = "`steps` ({steps}) and `cluster` cannot both be given: workers evaluate all rows.",
+      remedy = "Give fewer rows, or leave `cluster` NULL.",
+      value = steps
+    )
+  }
 }
 
 #' @export

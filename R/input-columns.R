@@ -157,7 +157,8 @@ check_magnitude <- function(values, name, is_response) {
   }
 }
 
-check_rows <- function(data) {
+# `may_be_empty` is for data without rows, which only predict() takes, as predict.lm() does.
+check_rows <- function(data, may_be_empty = FALSE) {
   rows <- if (is.matrix(data)) {
     nrow(data)
   } else {
@@ -177,7 +178,7 @@ check_rows <- function(data) {
     )
   }
   # A list of no vectors has no width.
-  if (rows[[1]] == 0 && !(isTRUE(the$predicts) && !any(vapply(data, is.list, NA)))) {
+  if (rows[[1]] == 0 && !(may_be_empty && !any(vapply(data, is.list, NA)))) {
     abort_tfdistribute(
       "input",
       problem = "The data has no rows.",

@@ -21,7 +21,7 @@ input_fn.data.frame <- function(
   given <- object
   object <- with_column_names(object)
   remedies <- list(features = features_remedy(object, given))
-  renamed <- check_call(..., .remedies = remedies, .renames = TRUE)
+  renamed <- check_call(..., .remedies = remedies, .renames = TRUE, .also = ".verb")
   settings <- list(batch_size = batch_size, epochs = epochs, shuffle = shuffle, seed = seed)
   new_in_memory_input(
     object,
@@ -38,8 +38,14 @@ input_fn.data.frame <- function(
     settings = replace(settings, names(renamed), renamed),
     impute = impute,
     factors = factors,
-    transform = transform
+    transform = transform,
+    may_be_empty = isTRUE(verb_of(...)$predicts)
   )
+}
+
+# What a verb passes to input_fn() about itself: whether it `predicts`, and the `terms` of the model.
+verb_of <- function(..., .verb = NULL) {
+  .verb
 }
 
 #' @rdname input_fn

@@ -177,7 +177,8 @@ new_in_memory_input <- function(
   settings,
   impute = NULL,
   factors = NULL,
-  transform = NULL
+  transform = NULL,
+  may_be_empty = FALSE
 ) {
   settings <- describe("input", "mapped", settings)
   if (!is.null(factors)) {
@@ -194,7 +195,7 @@ new_in_memory_input <- function(
     data <- c(with_sparse_columns(data[features]), data[response])
     features <- setdiff(names(data), response)
   }
-  rows <- check_rows(data)
+  rows <- check_rows(data, may_be_empty)
   keeps <- keeps_missing(impute)
   if (keeps) {
     impute <- NULL

@@ -45,7 +45,7 @@ input_fn.formula <- function(object, data, ..., weights = NULL) {
   weights <- if (length(column_names(data)) > 0) {
     select_response(rlang::enquo(weights), data, "weights")
   }
-  read <- read_formula(object, data, weights, computes = is.null(table))
+  read <- read_formula(object, data, weights, computes = is.null(table), verb = verb_of(...))
   input <- input_fn(
     table %||% read$data,
     features = tidyselect::all_of(read$features),
@@ -69,8 +69,8 @@ with_fields <- function(input, read) {
 }
 
 # Names of the `features` and the `response` of a formula, and the `data` with a column for each term that is computed,
-# as in compute_terms(). Data that is not in memory `computes` none.
-read_formula <- function(formula, data, weights = NULL, computes = TRUE) {
+# as in compute_terms(). Data that is not in memory `computes` none. `verb` is as in verb_of().
+read_formula <- function(formula, data, weights = NULL, computes = TRUE, verb = NULL) {
   left <- if (length(formula) == 3) formula[[2]]
   available <- column_names(data)
   response <- if (is.character(left)) as.name(left) else left
@@ -90,7 +90,13 @@ read_formula <- function(formula, data, weights = NULL, computes = TRUE) {
   if (any(is_call) && !computes) {
     abort_computation(names(terms)[is_call][[1]])
   }
-  computed <- compute_terms(terms[is_call], data, environment(formula))
+  computed <- compute_terms(
+    terms[is_call],
+    data,
+    environment(formula),
+    verb$terms,
+    isTRUE(verb$predicts)
+  )
   features <- utils::tail(names(terms), length(read$terms))
   if (!read$intercept && !(computes && has_labels(computed$data, features))) {
     abort_no_intercept(formula)

@@ -10,23 +10,24 @@ input_of_verb <- function(x, object, verb, ..., data = rows, rows = NULL, repeat
   if (repeats_rows(repeats, data %||% x, ...)) {
     return(input_of_verb(x, object, verb, ..., data = data, epochs = NULL))
   }
-  # Only predict() takes data without rows, as predict.lm() does.
-  rlang::local_bindings(predicts = verb == "predict", .env = the)
   is_spark <- is_spark_table(x) || is_spark_table(data)
   if (is_spark && !"staging" %in% ...names_of(...)) {
     return(input_of_verb(x, object, verb, ..., data = data, staging = object$model_dir))
   }
   input <- input_of_rows(x, object, verb, ..., data = data)
   if (verb != "train" && length(source_of(input)$terms) > 0) {
-    known <- call_backend("trained_terms", model_dir = object$model_dir)
-    input <- map_source(input, with_known_terms, known)
+    input <- map_source(input, with_known_terms, trained_state(object)$terms)
   }
   if (verb != "train" && length(source_of(input)$computed) > 0) {
-    known <- call_backend("trained_replacements", model_dir = object$model_dir)
-    input <- map_source(input, with_replacements, known)
+    input <- map_source(input, with_replacements, trained_state(object)$replacements)
   }
   attr(input, "temporary") <- if (is_spark) TRUE
   input
+}
+
+# The newest checkpoint of a model, and what its first training learned from its rows.
+trained_state <- function(object) {
+  call_backend("trained_state", model_dir = object$model_dir)
 }
 
 repeats_rows <- function(repeats, data, ...) {
@@ -69,17 +70,12 @@ input_of_rows <- function(x, object, verb, ..., data) {
     return(input_of_rows(x, object, verb, ..., data = data, impute = keep_missing))
   }
   if (rlang::is_formula(x)) {
-    if (!is.null(data) && !all(vapply(as.list(x)[-1], names_only, NA))) {
-      known <- call_backend("trained_terms", model_dir = object$model_dir)
-      rlang::local_bindings(known_terms = known, .env = the)
-    }
-    return(if (is.null(data)) input_fn(x) else input_fn(x, data, ...))
+    return(input_of_formula(x, object, verb, ..., data = data))
   }
   if (!is_rows(x)) {
     return(as_input(x, "input_fn"))
   }
-  directory <- object$model_dir
-  if (verb == "train" && is.null(call_backend("latest_checkpoint", model_dir = directory))) {
+  if (verb == "train" && is.null(trained_state(object)$checkpoint)) {
     abort_tfdistribute(
       "input",
       problem = "`input_fn` is data without a formula, and the model was not trained: its response is not known.",
@@ -87,6 +83,18 @@ input_of_rows <- function(x, object, verb, ..., data) {
     )
   }
   rows_as_trained(x, object, verb, ...)
+}
+
+input_of_formula <- function(x, object, verb, ..., data) {
+  if (is.null(data)) {
+    return(input_fn(x))
+  }
+  if (!is_data(data)) {
+    return(input_fn(x, data, ...))
+  }
+  computes <- !all(vapply(as.list(x)[-1], names_only, NA))
+  terms <- if (computes) trained_state(object)$terms
+  input_fn(x, data, ..., .verb = list(predicts = verb == "predict", terms = terms))
 }
 
 # Data without a formula as the input with the columns of the training.
@@ -103,13 +111,15 @@ rows_as_trained <- function(x, object, verb, ...) {
       column_names(x)
     )]
     check_trained_features(x, c(setdiff(features, names(terms)), variables_of(terms)), verb)
-    x <- with_trained_terms(x, terms, the$term_scopes[[absolute_path(directory)]])
+    scope <- the$term_scopes[[absolute_path(directory)]]
+    x <- with_trained_terms(x, terms, scope, verb == "predict")
   }
   settings <- list(...)
   if (is_spark_table(x)) {
     x <- spark_table(x)
   } else {
     settings$impute <- settings$impute %||% trained_impute(x, known$replacements)
+    settings$.verb <- list(predicts = verb == "predict")
   }
   rlang::inject(input_fn(
     x,

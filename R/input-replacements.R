@@ -2,16 +2,16 @@
 # them, so that a row gets the same prediction in any company.
 
 # The arguments of a training, whose evaluations get the terms and the replacements of the training. `show` is whether
-# new replacements are printed.
-with_fitted_replacements <- function(object, arguments, show) {
+# new replacements are printed, and `known` what the model keeps of its first training.
+with_fitted_replacements <- function(object, arguments, show, known) {
   training <- intersect(c("input_fn", "train_spec"), names(arguments))
   others <- intersect(c("eval_spec", "validation"), names(arguments))
-  arguments <- with_fitted_terms(object, arguments, training, others)
+  arguments <- with_fitted_terms(object, arguments, training, others, known$terms)
   computes <- function(name) length(source_of(arguments[[name]])$computed) > 0
   if (!any(vapply(c(training, others), computes, NA))) {
     return(arguments)
   }
-  known <- call_backend("trained_replacements", model_dir = object$model_dir)
+  known <- known$replacements %||% trained_state(object)$replacements
   weights <- row_weights(arguments[[training]], object)
   fitted <- fit_replacements(source_of(arguments[[training]]), known, weights)
   if (show) {

@@ -37,20 +37,20 @@ term_functions <- function() {
 }
 
 # The `data` with a column for each of the `calls`, its `terms` as text by name, the `variables` that they read, and a
-# `scope` of the user's own functions, or NULL. The terms of a model that is known apply before the data's own.
-compute_terms <- function(calls, data, env) {
+# `scope` of the user's own functions, or NULL. The `known` terms of a model apply before the data's own.
+compute_terms <- function(calls, data, env, known = NULL, may_be_empty = FALSE) {
   if (length(calls) == 0) {
     return(list(data = data))
   }
   data <- if (is.matrix(data)) as.data.frame(data) else data
   used <- intersect(column_names(data), unlist(lapply(calls, all.vars)))
   variables <- lapply(unclass_list(as.list(data))[used], as_r_array)
-  rows <- check_rows(if (length(used) > 0) variables else data)
+  rows <- check_rows(if (length(used) > 0) variables else data, may_be_empty)
   named <- setdiff(unlist(lapply(calls, all.vars)), used)
   arguments <- Filter(function(name) exists(name, env, mode = "function"), named)
   own <- c(unlist(lapply(calls, unlisted_functions)), setdiff(arguments, listed_functions))
   scope <- if (length(own) > 0) list(functions = own, env = env)
-  terms <- the$known_terms[intersect(names(calls), names(the$known_terms))]
+  terms <- known[intersect(names(calls), names(known))]
   for (name in names(calls)) {
     is_known <- name %in% names(terms)
     if (!is_known) {
@@ -208,13 +208,13 @@ abort_unlisted <- function(unlisted, name) {
 # Terms of a trained model -----------------------------------------------------------------------
 
 # The data with columns for the `terms` of a model, unless it has columns of these names.
-with_trained_terms <- function(data, terms, scope) {
+with_trained_terms <- function(data, terms, scope, may_be_empty = FALSE) {
   if (length(terms) == 0) {
     return(data)
   }
   data <- if (is.matrix(data)) as.data.frame(data) else data
   variables <- lapply(unclass_list(as.list(data))[variables_of(terms)], as_r_array)
-  rows <- check_rows(variables)
+  rows <- check_rows(variables, may_be_empty)
   for (name in names(terms)) {
     data[[name]] <- evaluate_term(terms[[name]], name, variables, rows, scope)
   }
@@ -222,12 +222,12 @@ with_trained_terms <- function(data, terms, scope) {
 }
 
 # The arguments of a training. The session keeps the scope of the user's functions for data without a formula.
-with_fitted_terms <- function(object, arguments, training, others) {
+with_fitted_terms <- function(object, arguments, training, others, known) {
   own <- lapply(arguments[c(training, others)], function(argument) source_of(argument)$terms)
   if (all(lengths(own) == 0)) {
     return(arguments)
   }
-  known <- call_backend("trained_terms", model_dir = object$model_dir)
+  known <- known %||% trained_state(object)$terms
   known <- utils::modifyList(as.list(own[[training]]), known)
   for (name in names(own)[lengths(own) > 0]) {
     arguments[[name]] <- map_source(arguments[[name]], with_known_terms, known)

@@ -1,5 +1,5 @@
 # Daemons of mirai that are hosts of a job. Only this session can send them work. The supervisor writes the command of
-# the members into the directory `exchange`, as launch/engines/mirai.py describes, and this session sends it.
+# the members into the directory `exchange`, as launch/frameworks/mirai.py describes, and this session sends it.
 
 # A cluster whose daemons can be used now, with the fields that only this session knows. Other clusters are unchanged.
 open_daemons <- function(cluster) {

@@ -64,7 +64,7 @@ job_monitor <- function(job, show, page = NULL) {
 
 # The supervisor of a job on this machine writes the page itself, but a supervisor inside the cluster is elsewhere.
 refresh_page <- function(job, page, seen) {
-  if (is.null(page) || is.null(job$slurm_id %||% job$ray_id)) {
+  if (is.null(page) || is.null(job$scheduler)) {
     return(invisible())
   }
   is_due <- is.null(seen$refreshed_at) ||
@@ -108,11 +108,6 @@ show_progress <- function(state, seen, progress) {
     progress$listener(c(list(event = "evaluation"), metrics))
   }
   seen$evaluations <- length(state$evaluations)
-}
-
-# Whether a job evaluates or predicts. Its tasks write no checkpoints.
-reads_only <- function(x) {
-  any(x$verb %in% c("evaluate", "predict"))
 }
 
 stopping_text <- function(job) {

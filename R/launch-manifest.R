@@ -51,7 +51,7 @@ write_manifest <- function(object, train_spec, eval_spec = NULL, path = "job.jso
   check_call(..., .remedies = list(train_spec = "Make one with train_spec()."))
   check_estimator(object)
   path <- path.expand(check_string(path))
-  work <- job_work(object, train_spec, eval_spec)
+  work <- training_work(object, train_spec, eval_spec)
   cluster <- object$config$cluster
   if (!is_managed(cluster)) {
     abort_tfdistribute(
@@ -60,15 +60,11 @@ write_manifest <- function(object, train_spec, eval_spec = NULL, path = "job.jso
       remedy = "Use run_config(cluster = kubernetes_cluster(...)), or vertex_cluster(...)."
     )
   }
-  check_starts_job(object$config$cluster)
-  prepared <- prepare_job(object, work$verb, work$arguments, offline = TRUE)
-  written <- with_task_file(
-    "write_manifest",
-    prepared$object,
-    cluster,
-    work$verb,
-    prepared$arguments,
-    path = path
+  show <- shows_progress(hooks_of(work$arguments))
+  work <- prepare_verb(work, starts = TRUE, show, offline = TRUE)
+  written <- with_job_directory(
+    work$directory,
+    send_job("write_manifest", work, cluster, path = path)
   )
   if (!is.null(written$archive)) {
     cli::cli_inform(c(

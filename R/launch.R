@@ -1,12 +1,11 @@
 #' Train with the processes of a cluster
 #'
 #' Starts one process per task of a cluster, supervises them while they train together, and returns the history. With
-#' `wait = FALSE`, it returns a handle of the job once the job has started, for which this session chooses the end of a
-#' tabular model's first training. [train()] and [train_and_evaluate()] with a cluster do the same. They also print
-#' notes about the data and the checkpoint from which the training continues, and record the run for tfruns. This
-#' session is never one of the processes. They run on this machine, on the hosts of an [ssh_cluster()], on the nodes of
-#' a [slurm_cluster()], in the actors of a [ray_cluster()], in the tasks of a [spark_cluster()], in the daemons of a
-#' [mirai_cluster()], or on a managed platform. See [kubernetes_cluster()] and [vertex_cluster()].
+#' `wait = FALSE`, it returns a handle of the job once the job has started. [train()] and [train_and_evaluate()] with a
+#' cluster do the same. This session is never one of the processes. They run on this machine, on the hosts of an
+#' [ssh_cluster()], on the nodes of a [slurm_cluster()], in the actors of a [ray_cluster()], in the tasks of a
+#' [spark_cluster()], in the daemons of a [mirai_cluster()], or on a managed platform. See [kubernetes_cluster()] and
+#' [vertex_cluster()].
 #'
 #' @section Objects sent to the processes:
 #' The processes get the description of the model, its functions with the variables that they use, the attached
@@ -37,6 +36,8 @@
 #' @param eval_spec An [eval_spec()]. NULL only trains.
 #' @param ... Must be empty.
 #' @param wait TRUE to wait for the end, FALSE for a handle of the job.
+#' @param validation An input with the columns of `train_spec`, whose rows choose the end of a [tabular_regressor()] or
+#'   [tabular_classifier()]. NULL uses the model's `validation`.
 #' @inheritParams train
 #' @returns With `wait = TRUE`, a [history][history] that also has `tasks` (a tibble: `task`, `state`, `step`,
 #'   `examples_per_second`), `restarts` and `steps_lost` (steps that were trained twice). Otherwise a [job][jobs].
@@ -66,19 +67,34 @@ launch <- function(
   wait = TRUE,
   view = getOption("tfdistribute.view", "auto"),
   cluster = object$config$cluster,
-  strategy = object$config$strategy
+  strategy = object$config$strategy,
+  validation = NULL
 ) {
   check_call(..., .remedies = list(train_spec = "Make one with train_spec()."))
   check_estimator(object)
   wait <- check_flag(wait)
   object <- with_cluster(object, cluster, strategy)
-  work <- job_work(object, train_spec, eval_spec)
-  page <- if (shows_page(view, hooks_of(work$arguments))) new_page(object$model_dir)
-  if (!wait) {
-    return(start_in_background(object, work$verb, work$arguments, page))
+  check_has_cluster(cluster)
+  perform_verb(training_work(object, train_spec, eval_spec, validation), wait, TRUE, view)
+}
+
+# The training that `train_spec` and `eval_spec` describe.
+training_work <- function(object, train_spec, eval_spec, validation = NULL) {
+  check_class(eval_spec, "tfdistribute_eval_spec", "an eval_spec()", null = TRUE)
+  if (!inherits(train_spec, "tfdistribute_train_spec")) {
+    train_spec <- train_spec(as_input(train_spec))
   }
-  check_starts_job(object$config$cluster)
-  follow_job(start_job(object, work$verb, work$arguments, page), page = page)
+  if (!is.null(eval_spec)) {
+    specs <- list(train_spec = train_spec, eval_spec = eval_spec)
+    return(new_work(object, "train_and_evaluate", specs))
+  }
+  arguments <- list(
+    input_fn = train_spec$input,
+    hooks = train_spec$hooks,
+    max_steps = train_spec$max_steps
+  )
+  arguments$validation <- validation_input(validation, object, train_spec$input)
+  new_work(object, "train", arguments)
 }
 
 show_job <- function(job, page) {
@@ -88,89 +104,23 @@ show_job <- function(job, page) {
   show_in_rstudio(job)
 }
 
-job_work <- function(object, train_spec, eval_spec) {
-  check_class(eval_spec, "tfdistribute_eval_spec", "an eval_spec()", null = TRUE)
-  if (!inherits(train_spec, "tfdistribute_train_spec")) {
-    train_spec <- train_spec(as_input(train_spec))
+# Start the job of prepared work, which writes the `page`, and return its handle.
+start_job <- function(work, show, page = NULL) {
+  cluster <- work$object$config$cluster
+  if (show) {
+    cli::cli_inform("Starting {show_processes(cluster, work$verb)} on {show_hosts(cluster)}.")
   }
-  arguments <- if (is.null(eval_spec)) {
-    list(input_fn = train_spec$input, hooks = train_spec$hooks, max_steps = train_spec$max_steps)
-  } else {
-    list(train_spec = train_spec, eval_spec = eval_spec)
-  }
-  list(
-    verb = if (is.null(eval_spec)) "train" else "train_and_evaluate",
-    arguments = with_fitted_replacements(object, arguments, shows_progress(train_spec$hooks))
-  )
-}
-
-# Whether a verb starts the tasks of a cluster. It does not in a process that is one of them.
-starts_job <- function(cluster) {
-  call_backend("starts_job", cluster = cluster)
-}
-
-check_starts_job <- function(cluster) {
-  if (is.null(cluster)) {
-    abort_tfdistribute(
-      "cluster",
-      problem = "`cluster` is NULL, so there are no processes to start.",
-      remedy = "Use a cluster, as in cluster = local_cluster(workers = 2), or call train() to train in this process."
+  handle <- with_job_directory(work$directory, {
+    cluster <- open_daemons(cluster)
+    send_job(
+      "start_job",
+      work,
+      cluster,
+      parent_pid = Sys.getpid(),
+      tracks = !is.null(work$object$config$track) && !reads_only(work)
     )
-  }
-  if (!starts_job(cluster)) {
-    abort_tfdistribute(
-      "cluster",
-      problem = "This process is already a task of a cluster, so it cannot start another one.",
-      remedy = "Use `cluster = NULL`, which works in this process alone.",
-      argument = "cluster"
-    )
-  }
-}
-
-# Train in separate processes, one without a cluster and a strategy, and return the handle of the job.
-train_in_background <- function(object, verb, arguments, page) {
-  config <- object$config
-  is_alone <- is.null(config$cluster) && is.null(config$strategy)
-  start_in_background(
-    if (is_alone) with_cluster(object, local_cluster(1)) else object,
-    verb,
-    arguments,
-    page
-  )
-}
-
-start_in_background <- function(object, verb, arguments, page) {
-  cluster <- object$config$cluster
-  if (inherits(cluster, "tfdistribute_ray_cluster")) {
-    # The supervisor of the job runs inside the cluster, and survives this session.
-    cluster["detached"] <- TRUE
-    object <- with_cluster(object, cluster)
-  }
-  check_starts_job(object$config$cluster)
-  job <- start_job(object, verb, arguments, page)
-  show_job(job, page)
-}
-
-# Start a job, which writes the `page`, and return its handle.
-start_job <- function(object, verb, arguments, page = NULL) {
-  cluster <- object$config$cluster
-  prepared <- prepare_job(object, verb, arguments)
-  arguments <- prepared$arguments
-  object <- prepared$object
-  if (shows_progress(hooks_of(arguments))) {
-    cli::cli_inform("Starting {show_processes(cluster, verb)} on {show_hosts(cluster)}.")
-  }
-  cluster <- open_daemons(cluster)
-  handle <- with_task_file(
-    "start_job",
-    object,
-    cluster,
-    verb,
-    arguments,
-    parent_pid = Sys.getpid(),
-    tracks = !is.null(object$config$track) && !reads_only(list(verb = verb))
-  )
-  job <- new_job(handle, last_step_of(arguments), task_names(cluster))
+  })
+  job <- new_job(handle, last_step_of(work$arguments), task_names(cluster))
   occupy_daemons(job, cluster)
   if (!is.null(page)) {
     view_job(job, page)
@@ -178,99 +128,35 @@ start_job <- function(object, verb, arguments, page = NULL) {
   job
 }
 
-# Check a job. Returns the estimator and the arguments for its tasks. With `offline`, remote storage is not contacted.
-prepare_job <- function(object, verb, arguments, offline = FALSE) {
-  # The package divides rows in memory, and does not read them before the job is known to be possible.
-  in_memory <- inherits(source_of(arguments$input_fn), "tfdistribute_in_memory_input")
-  object["model_dir"] <- absolute_path(object$model_dir)
-  prepared <- call_backend(
-    "prepare_job",
-    config = object$config,
-    verb = verb,
-    workload = workload(object, arguments$train_spec %||% arguments$input_fn, arguments$eval_spec),
-    steps = if (is.null(arguments$max_steps)) arguments$steps,
-    offline = offline,
-    checkpoint_path = arguments$checkpoint_path,
-    input = if (reads_only(list(verb = verb)) && !in_memory) arguments$input_fn
-  )
-  arguments$checkpoint_path <- prepared$checkpoint_path
-  if (!is.null(prepared$max_steps)) {
-    # Restarted tasks must not count the steps from their own start.
-    arguments$max_steps <- prepared$max_steps
-    arguments["steps"] <- list(NULL)
-  }
-  if (!offline || !is_remote_path(object$model_dir)) {
-    data <- arguments$input_fn %||% arguments$train_spec
-    object <- with_standardized_response(object, data)
-  }
-  object <- with_chosen_end(object, verb, arguments)
-  list(object = object, arguments = replace(arguments, "validation", NULL))
-}
-
-# A tabular model with what this session learned from the rows, and the end of the training that it chose. The processes
-# of a cluster then train as usual.
-with_chosen_end <- function(object, verb, arguments) {
-  if (!is_tabular(object)) {
-    return(object)
-  }
-  if (verb == "train_and_evaluate") {
-    abort_tfdistribute(
-      "argument",
-      problem = "`eval_spec` is given, but tabular models choose the end of their training themselves.",
-      remedy = "Leave it out, and call evaluate() after the training.",
-      argument = "eval_spec"
-    )
-  }
-  if (verb != "train") {
-    return(object)
-  }
-  alone <- object
-  config <- object$config
-  config[c("strategy", "cluster")] <- list(NULL)
-  alone["config"] <- list(config)
-  progress <- new_progress(show = shows_progress(hooks_of(arguments)))
-  on.exit(progress$finish())
-  learned <- call_backend(
-    "complete_tabular",
-    estimator = alone,
-    input = arguments$input_fn,
-    validation = arguments$validation,
-    listener = progress$listener
-  )
-  object[names(learned)] <- learned
-  object
-}
-
 last_step_of <- function(arguments) {
   arguments$max_steps %||% arguments$train_spec$max_steps
 }
 
-# Write the files for the tasks of a job into its private directory, and call a function of the backend with the fields
-# of the job. If the function fails, the directory is removed.
-with_task_file <- function(.function, object, cluster, verb, arguments, ...) {
-  fields <- list(
+# Write the file of a job's tasks into its private directory, and call a function of the backend with the fields of the
+# job, and with the rows in memory, which the backend writes.
+send_job <- function(.function, work, cluster, ...) {
+  arguments <- work$arguments
+  shared <- share_data(arguments)
+  call_backend(
+    .function,
     cluster = cluster,
-    verb = verb,
+    verb = work$verb,
     command = as.list(task_command(cluster)),
     working_directory = getwd(),
-    model_dir = object$model_dir,
+    model_dir = work$object$model_dir,
     environment = task_environment(cluster),
+    directory = work$directory,
+    task_file = write_task(
+      work$directory,
+      work$verb,
+      c(list(object = work$object), shared$arguments)
+    ),
+    input_files = as.list(input_files(arguments)),
+    max_steps = last_step_of(arguments),
+    estimator = work$object,
+    inputs = shared$inputs,
     ...
   )
-  directory <- call_backend("open_job", cluster = cluster, model_dir = object$model_dir)
-  is_done <- FALSE
-  on.exit(if (!is_done) call_backend("remove_job_directory", directory = directory))
-  files <- input_files(arguments)
-  arguments <- share_data(object, arguments, directory)
-  written <- list(
-    directory = directory,
-    task_file = write_task(directory, verb, c(list(object = object), arguments)),
-    input_files = as.list(files),
-    max_steps = last_step_of(arguments)
-  )
-  answer <- rlang::inject(call_backend(.function, !!!fields, !!!written))
-  is_done <- TRUE
-  answer
 }
 
 # Text such as "2 workers and an evaluator". The chief is also a worker. Only workers evaluate or predict.
@@ -284,19 +170,4 @@ show_processes <- function(cluster, verb) {
     if (isTRUE(counts$ps > 0)) several(counts$ps, "parameter server"),
     if (!is.null(counts$evaluator) && verb != "train") "an evaluator"
   ))
-}
-
-# "this machine", "2 hosts", "2 nodes of Slurm", "Ray" or "Kubernetes".
-show_hosts <- function(cluster) {
-  if (is_managed(cluster)) {
-    return(c(kubernetes = "Kubernetes", vertex = "Vertex AI")[[cluster$kind]])
-  }
-  if (inherits(cluster, "tfdistribute_slurm_cluster")) {
-    return(paste(several(cluster$nodes, "node"), "of Slurm"))
-  }
-  if (cluster$kind %in% names(engines)) {
-    return(engines[[cluster$kind]])
-  }
-  hosts <- length(unique(cluster$hosts))
-  if (hosts == 0) "this machine" else several(hosts, "host")
 }

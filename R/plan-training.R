@@ -136,7 +136,7 @@ print.tfdistribute_plan <- function(x, ...) {
       "! TensorFlow's servers listen on every network interface, without password or encryption.",
       "  Anyone who can connect can run code.",
       if (all(grepl("^node [0-9]+$", x$host[listening]))) {
-        "  Whoever can log in to the nodes of Slurm, or shares their network, can connect."
+        "  Whoever can log in to these nodes, or shares their network, can connect."
       } else if (any(grepl(" ", x$host[listening], fixed = TRUE))) {
         # Descriptions of the platforms that run containers.
         "  Use a namespace or a network that others cannot enter."

@@ -131,14 +131,13 @@ predict.tfdistribute_estimator <- function(
   }
   asked <- asked_outputs(keys, type, object, as_iterable)
   arguments <- list(
-    object = object,
-    input = input_of_verb(input_fn, object, "predict", ..., rows = rows),
+    input_fn = input_of_verb(input_fn, object, "predict", ..., rows = rows),
     checkpoint_path = check_string(checkpoint_path, null = TRUE),
     hooks = check_hooks(hooks),
     predict_keys = asked,
     hidden_keys = if (is.null(asked)) hidden_outputs
   )
-  answer <- perform_prediction(arguments, cluster, as_iterable)
+  answer <- perform_prediction(object, arguments, cluster, as_iterable)
   # Read only if there are classes.
   delayedAssign("classes", classes_of_model(object$model_dir))
   if (as_iterable) {
@@ -162,14 +161,26 @@ asked_outputs <- function(predict_keys, type, object, as_iterable) {
   prediction_types(object)[[type]]
 }
 
-perform_prediction <- function(arguments, cluster, as_iterable) {
-  if (is.null(cluster) || isTRUE(source_of(arguments$input)$rows == 0)) {
-    # The user's loop calls a function that returns batches.
-    show <- !as_iterable && shows_progress(arguments$hooks)
-    rlang::inject(read_here("predict", !!!arguments, by_batch = as_iterable, show = show))
-  } else {
+perform_prediction <- function(object, arguments, cluster, as_iterable) {
+  starts <- !is.null(cluster) && !isTRUE(source_of(arguments$input_fn)$rows == 0)
+  if (starts) {
     check_not_iterable(as_iterable)
-    rlang::inject(read_by_job(cluster, "predict", !!!arguments))
+    object <- with_readers(object, cluster)
+  }
+  work <- new_work(object, "predict", c(arguments, by_batch = if (as_iterable) TRUE))
+  # The user's loop calls a function that returns batches.
+  show <- !as_iterable && shows_progress(arguments$hooks)
+  perform_verb(work, starts = starts, show = show)
+}
+
+check_not_iterable <- function(as_iterable) {
+  if (as_iterable) {
+    abort_tfdistribute(
+      "argument",
+      problem = "`as_iterable` is TRUE, but workers of a `cluster` return all predictions together.",
+      remedy = "Leave `as_iterable` FALSE, or `cluster` NULL.",
+      value = "TRUE"
+    )
   }
 }
 

@@ -138,7 +138,7 @@ code_file <- "functions.rds"
 # Terms of a formula may call functions that are not listed only in a trusted file. The session finds these functions
 # among its own. `directory` holds the model, which will be used in `model_dir`.
 trust_terms <- function(path, directory, model_dir, trusted) {
-  terms <- call_backend("trained_terms", model_dir = directory)
+  terms <- call_backend("trained_state", model_dir = directory)$terms
   unlisted <- tryCatch(
     lapply(terms, function(text) unlisted_functions(str2lang(text))),
     error = function(error) abort_no_description(path, error)

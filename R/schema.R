@@ -58,7 +58,7 @@ declared$HostsCluster <- list(
   stall_timeout_s = list(types = "number", minimum = 1L, expected = "a number of at least 1"),
   restarts = list(types = "integer", minimum = 0L, expected = "a whole number of at least 0")
 )
-declared$EngineCluster <- list(
+declared$FrameworkCluster <- list(
   workers = list(types = c("integer", "integers"), minimum = 1L, maximum = 1000L, expected = "one count, or the fewest and the most workers of at most 1000"),
   cpus_per_worker = list(types = "integer", minimum = 1L, maximum = 10000L, expected = "a whole number from 1 to 10000"),
   gpus_per_worker = list(types = "integer", minimum = 0L, maximum = 10000L, expected = "a whole number from 0 to 10000")
@@ -101,6 +101,20 @@ declared$VertexCluster <- list(
   network = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL"),
   restarts = list(types = "boolean", expected = "TRUE or FALSE")
 )
+declared$SshCluster <- list(
+  workers = list(types = c("integer", "integers"), minimum = 1L, maximum = 1000L, expected = "one count, or the fewest and the most workers of at most 1000"),
+  hosts = list(types = "strings", filled = TRUE, expected = "non-empty strings"),
+  host_addresses = list(types = c("null", "named"), items = list(types = "string", filled = TRUE), expected = "strings in UTF-8 with different names or NULL"),
+  ssh = list(types = "strings", filled = TRUE, expected = "non-empty strings")
+)
+declared$MiraiCluster <- list(
+  workers = list(types = "integer", minimum = 1L, maximum = 1000L, expected = "a whole number from 1 to 1000"),
+  profile = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL")
+)
+declared$RayCluster <- list(
+  address = list(types = "string", filled = TRUE, expected = "a non-empty string"),
+  placement = list(types = "choice", choices = c("pack", "spread", "strict_pack", "strict_spread"), expected = "one of \"pack\", \"spread\", \"strict_pack\", \"strict_spread\"")
+)
 declared$SlurmCluster <- list(
   workers = list(types = "integer", minimum = 1L, maximum = 1000L, expected = "a whole number from 1 to 1000"),
   nodes = list(types = "integer", minimum = 1L, maximum = 1000L, expected = "a whole number from 1 to 1000"),
@@ -111,20 +125,6 @@ declared$SlurmCluster <- list(
   setup = list(types = c("null", "strings"), filled = TRUE, expected = "non-empty strings or NULL"),
   stop_signal_s = list(types = "integer", minimum = 10L, maximum = 65535L, expected = "a whole number from 10 to 65535"),
   requeue = list(types = "boolean", expected = "TRUE or FALSE")
-)
-declared$RayCluster <- list(
-  address = list(types = "string", filled = TRUE, expected = "a non-empty string"),
-  placement = list(types = "choice", choices = c("pack", "spread", "strict_pack", "strict_spread"), expected = "one of \"pack\", \"spread\", \"strict_pack\", \"strict_spread\"")
-)
-declared$MiraiCluster <- list(
-  workers = list(types = "integer", minimum = 1L, maximum = 1000L, expected = "a whole number from 1 to 1000"),
-  profile = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL")
-)
-declared$SshCluster <- list(
-  workers = list(types = c("integer", "integers"), minimum = 1L, maximum = 1000L, expected = "one count, or the fewest and the most workers of at most 1000"),
-  hosts = list(types = "strings", filled = TRUE, expected = "non-empty strings"),
-  host_addresses = list(types = c("null", "named"), items = list(types = "string", filled = TRUE), expected = "strings in UTF-8 with different names or NULL"),
-  ssh = list(types = "strings", filled = TRUE, expected = "non-empty strings")
 )
 declared$RunSettings <- list(
   strategy = list(types = c("null", "description"), family = "strategy", expected = "a strategy or NULL", remedy = "Make one with strategy_mirrored() or another strategy_*() function."),
@@ -477,13 +477,13 @@ schema$strategy$parameter_server <- fields_of()
 schema$strategy$tpu <- fields_of("Tpu")
 schema$cluster$addresses <- fields_of("ClusterSpec")
 schema$cluster$local <- fields_of("StartedCluster", "LocalCluster")
-schema$cluster$spark <- fields_of("StartedCluster", "HostsCluster", "EngineCluster", "SparkCluster")
+schema$cluster$spark <- fields_of("StartedCluster", "HostsCluster", "FrameworkCluster", "SparkCluster")
 schema$cluster$kubernetes <- fields_of("StartedCluster", "ManagedCluster", "KubernetesCluster")
 schema$cluster$vertex <- fields_of("StartedCluster", "ManagedCluster", "VertexCluster")
-schema$cluster$slurm <- fields_of("StartedCluster", "HostsCluster", "SlurmCluster")
-schema$cluster$ray <- fields_of("StartedCluster", "HostsCluster", "EngineCluster", "RayCluster")
-schema$cluster$mirai <- fields_of("StartedCluster", "HostsCluster", "EngineCluster", "MiraiCluster")
 schema$cluster$ssh <- fields_of("StartedCluster", "HostsCluster", "SshCluster")
+schema$cluster$mirai <- fields_of("StartedCluster", "HostsCluster", "FrameworkCluster", "MiraiCluster")
+schema$cluster$ray <- fields_of("StartedCluster", "HostsCluster", "FrameworkCluster", "RayCluster")
+schema$cluster$slurm <- fields_of("StartedCluster", "HostsCluster", "SlurmCluster")
 schema$run_config <- fields_of("RunSettings")
 schema$tracker$mlflow <- fields_of("Tracker", "Mlflow")
 schema$tracker$wandb <- fields_of("Tracker", "Wandb")

@@ -1,17 +1,21 @@
 # Preparation of a training in this session: what the model keeps of the first rows, and what a user should know before
 # the training begins.
 
-# The model and the arguments of a verb as they are trained. `show` is whether notes are printed.
-prepare_training <- function(object, arguments, show) {
-  training_rows <- function() arguments$input_fn %||% arguments$train_spec$input
-  object <- with_standardized_response(object, training_rows())
-  arguments <- with_fitted_replacements(object, arguments, show)
+# A training as it is performed. `known` is what `model_dir` holds, without `terms` if it could not be read. `show` is
+# whether notes are printed.
+prepare_training <- function(work, known, show) {
+  input <- work$arguments$input_fn %||% work$arguments$train_spec
+  is_new <- !is.null(known$terms) && is.null(known$checkpoint)
+  work$object <- with_standardized_response(work$object, input, is_new)
+  work$arguments <- with_fitted_replacements(work$object, work$arguments, show, known)
   if (show) {
-    note_large_features(object, training_rows())
-    note_far_response(object, training_rows())
+    note_large_features(work$object, input)
+    note_far_response(work$object, input, is_new)
   }
-  note_continuation(object)
-  list(object = object, arguments = arguments)
+  if (!is.null(known$terms)) {
+    note_continuation(work$object, known$checkpoint)
+  }
+  work
 }
 
 # Standard deviation from which a feature causes a note.
@@ -53,34 +57,30 @@ note_large_features <- function(object, input) {
 scaling_kinds <- c("linear_regressor", "dnn_regressor", "dnn_linear_combined_regressor")
 
 # The model, which standardizes the response of a first training with a formula unless the user decides otherwise.
-with_standardized_response <- function(object, input) {
+with_standardized_response <- function(object, input, is_new) {
   is_open <- object$kind %in% scaling_kinds && is.null(object$standardize_response)
   source <- if (inherits(input, "tfdistribute_train_spec")) input$input else input
   from_formula <- inherits(source, "tfdistribute_in_memory_input") &&
     isTRUE(attr(source, "formula"))
-  if (is_open && from_formula && !is_trained(object)) {
+  if (is_open && from_formula && is_new) {
     object["standardize_response"] <- list(TRUE)
   }
   object
 }
 
-is_trained <- function(object) {
-  !is.null(call_backend("latest_checkpoint", model_dir = object$model_dir))
-}
-
 # Predictions of a new model are near 0, and optimizers take steps of the size of their rate.
 far_response <- 10
 
-note_far_response <- function(object, input) {
+note_far_response <- function(object, input, is_new) {
   data <- source_of(input)$data
   response <- source_of(input)$response
-  is_open <- object$kind %in% scaling_kinds && !isTRUE(object$standardize_response)
+  is_open <- is_new && object$kind %in% scaling_kinds && !isTRUE(object$standardize_response)
   if (!is_open || is.null(data) || !isTRUE(response %in% column_names(data))) {
     return(invisible())
   }
   values <- input_column(data, response)
   center <- if (is.numeric(values)) mean(utils::head(unclass(values), 1e5))
-  if (!isTRUE(abs(center) >= far_response) || is_trained(object)) {
+  if (!isTRUE(abs(center) >= far_response)) {
     return(invisible())
   }
   rlang::inform(c(
@@ -94,14 +94,13 @@ note_far_response <- function(object, input) {
 # A training continues from the newest checkpoint, but a user who runs a script or a pipeline again may expect a new
 # model. Therefore a message names a checkpoint from before this session, once. The session that starts a job prints it
 # for its tasks.
-note_continuation <- function(object) {
+note_continuation <- function(object, checkpoint) {
   directory <- absolute_path(object$model_dir)
   is_known <- isTRUE(attr(object, "temporary")) || directory %in% the$trained_directories
   if (is_known || nzchar(Sys.getenv(job_variable))) {
     return(invisible())
   }
   the$trained_directories <- c(the$trained_directories, directory)
-  checkpoint <- call_backend("latest_checkpoint", model_dir = directory)
   if (!is.null(checkpoint)) {
     cli::cli_inform(c(
       i = "Training continues from {.file {basename(checkpoint)}} in `model_dir` {.val {directory}}.",

@@ -35,8 +35,8 @@
 #' @param view Whether losses and metrics are shown while the model trains, TRUE or FALSE. `"auto"` shows them if this
 #'   session is interactive and has a Viewer, as in RStudio. See [view_training()].
 #' @param wait FALSE to train in separate processes and return once they have started. These are the processes of the
-#'   cluster, as in [launch()], or one process on this machine without a cluster and a strategy. This session chooses
-#'   the end of a tabular model's first training before, which takes most of the time, unless the model has `epochs`.
+#'   cluster, as in [launch()], or one process on this machine without a cluster and a strategy. This session trains
+#'   nothing then.
 #' @param cluster The processes that train together, such as a [local_cluster()], in place of the cluster in the
 #'   estimator's [run_config()]. NULL trains in this process.
 #' @param strategy A strategy such as [strategy_mirrored()], in place of the strategy in the [run_config()]. With NULL,
@@ -115,46 +115,8 @@ train.tfdistribute_estimator <- function(
     saving_listeners = check_python_objects(saving_listeners, "CheckpointSaverListener objects")
   )
   arguments$validation <- validation_input(validation, object, input_fn, ...)
-  result <- perform_training(object, "train", arguments, view, wait)
+  result <- perform_verb(new_work(object, "train", arguments), wait, view = view)
   if (wait) invisible(result) else result
-}
-
-# Train with the checked arguments of a verb: in the background, with the processes of a cluster, or in this process,
-# which may be a task of a cluster.
-perform_training <- function(object, verb, arguments, view, wait) {
-  # Before Python starts.
-  force(wait)
-  hooks <- hooks_of(arguments)
-  show <- shows_progress(hooks)
-  page <- if (shows_page(view, hooks)) new_page(object$model_dir)
-  prepared <- prepare_training(object, arguments, show)
-  object <- prepared$object
-  arguments <- prepared$arguments
-  cluster <- object$config$cluster
-  if (!wait) {
-    return(train_in_background(object, verb, arguments, page))
-  }
-  history <- if (is.null(cluster) || !starts_job(cluster)) {
-    train_here(object, verb, arguments, show, page)
-  } else {
-    follow_job(start_job(object, verb, arguments, page), show = show, page = page)
-  }
-  record_history(history)
-  history
-}
-
-train_here <- function(object, verb, arguments, show, page) {
-  progress <- new_progress(show = show, page = page)
-  on.exit(progress$finish())
-  names(arguments)[names(arguments) == "input_fn"] <- "input"
-  answer <- rlang::inject(call_backend(
-    verb,
-    estimator = object,
-    !!!arguments,
-    listener = progress$listener,
-    page = page$directory
-  ))
-  new_history(answer)
 }
 
 # The rows by which a tabular model chooses its end, as the input of the training; NULL without them.
@@ -198,4 +160,58 @@ refuse_length <- function(names) {
 #' @export
 train.default <- function(object, ...) {
   verb_of_others("train", object, ...)
+}
+
+#' Train a model and evaluate it regularly
+#'
+#' Trains like [train()], and evaluates after checkpoints (see `throttle_secs` of [eval_spec()]) and once at the end.
+#' With a cluster on this machine, its processes are started to train and its evaluator evaluates. See [launch()].
+#'
+#' @inheritParams train
+#' @param train_spec A [train_spec()].
+#' @param eval_spec An [eval_spec()].
+#' @returns A [history][history] with the losses of training and the metrics of every evaluation. With
+#'   `wait = FALSE`, a [job][jobs].
+#' @section Errors: The errors of [train()], [evaluate()] and, with a cluster, [launch()].
+#' @references <https://www.tensorflow.org/api_docs/python/tf/estimator/train_and_evaluate>
+#' @examplesIf tfdistribute_available()
+#' model <- linear_regressor(feature_columns(column_numeric("wt", "hp")))
+#' train_and_evaluate(
+#'   model,
+#'   train_spec(input_fn(mpg ~ wt + hp, mtcars, epochs = NULL), max_steps = 50),
+#'   eval_spec(input_fn(mpg ~ wt + hp, mtcars))
+#' )
+#' @export
+train_and_evaluate <- function(object, ...) {
+  check_required()
+  UseMethod("train_and_evaluate")
+}
+
+#' @rdname train_and_evaluate
+#' @export
+train_and_evaluate.tfdistribute_estimator <- function(
+  object,
+  train_spec,
+  eval_spec,
+  view = getOption("tfdistribute.view", "auto"),
+  wait = TRUE,
+  cluster = object$config$cluster,
+  strategy = object$config$strategy,
+  ...
+) {
+  remedies <- list(
+    train_spec = "Make one with train_spec().",
+    eval_spec = "Make one with eval_spec()."
+  )
+  check_call(..., .remedies = remedies)
+  check_class(train_spec, "tfdistribute_train_spec", "a specification that train_spec() makes")
+  check_class(eval_spec, "tfdistribute_eval_spec", "a specification that eval_spec() makes")
+  object <- with_cluster(object, cluster, strategy)
+  specs <- list(train_spec = train_spec, eval_spec = eval_spec)
+  perform_verb(new_work(object, "train_and_evaluate", specs), check_flag(wait), view = view)
+}
+
+#' @export
+train_and_evaluate.default <- function(object, ...) {
+  verb_of_others("train_and_evaluate", object, ...)
 }

@@ -129,11 +129,11 @@ def test_the_top_level_holds_what_the_layout_names() -> None:
     assert visible - TOP_LEVEL == set()
 
 
-def test_no_module_has_more_than_350_lines() -> None:
+def test_no_module_has_more_than_450_lines() -> None:
     long = {
         str(path.relative_to(PACKAGE)): lines
         for path in modules()
-        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 350
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 450
     }
     assert long == {}
 

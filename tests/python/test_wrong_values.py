@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from tfdistribute.bridge import functions
-from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.descriptions import Description, read
@@ -19,6 +18,7 @@ from tfdistribute.descriptions.constraints import Fact, Ge, Gt, Le, Lt, MinLen
 from tfdistribute.descriptions.fields import Option, fields_of
 from tfdistribute.errors import TfdistributeError
 from tfdistribute.inputs import Input
+from tfdistribute.launch.schedulers.slurm.cluster import SlurmCluster
 from tfdistribute.models import FeatureColumn, Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.strategies import Strategy

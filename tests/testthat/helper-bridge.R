@@ -29,3 +29,8 @@ local_no_python <- function(frame = parent.frame()) {
   the$bridge <- list(call = function(...) rlang::abort("Python was started"))
   withr::defer(the$bridge <- before, envir = frame)
 }
+
+# The answer of trained_state() for a model that was not trained.
+untrained <- function(arguments) {
+  list(checkpoint = NULL, terms = list(), replacements = list())
+}

@@ -32,7 +32,7 @@ other_words <- list(
   workers = c("n_workers", "num_workers")
 )
 
-# An actor or a task without a GPU has one device, too, so engines are asked for GPUs. The last two have the names of
+# An actor or a task without a GPU has one device, too, so frameworks are asked for GPUs. The last two have the names of
 # parsnip.
 exceptions <- list(
   ray_cluster = "gpus_per_worker",

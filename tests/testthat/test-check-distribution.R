@@ -45,8 +45,8 @@ test_that("a verification prints whether numbers agree, and why not", {
 
 test_that("a verification claims the steps that were trained, not those that were asked for", {
   local_answers(
-    starts_job = function(arguments) FALSE,
-    latest_checkpoint = function(arguments) NULL,
+    prepare_verb = untrained,
+    trained_state = untrained,
     train = function(arguments) {
       losses <- list(
         step = c(1, 2),

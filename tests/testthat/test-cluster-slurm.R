@@ -159,7 +159,7 @@ test_that("a model trained by Slurm has the weights of one trained on this machi
   job <- launch(far, train_spec(input, max_steps = 20), wait = FALSE)
   expect_match(format(job)[[1]], "<job> .*: (queued|starting|training)")
   found <- job_find(far)
-  expect_identical(found$slurm_id, job$slurm_id)
+  expect_identical(found$key, job$key)
   history <- suppressWarnings(suppressMessages(job_wait(found)))
   expect_identical(history$global_step, 20L)
   near <- make_model(run_config(seed = 1))

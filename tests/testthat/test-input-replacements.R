@@ -121,7 +121,7 @@ test_that("a job's tasks get the replacements", {
   }
   expect_equal(coef(model), coef(alone), tolerance = 1e-5)
   expect_identical(
-    call_backend("trained_replacements", model_dir = model$model_dir),
+    trained_state(model)$replacements,
     list(x = medians()$x)
   )
 })

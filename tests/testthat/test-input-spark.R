@@ -38,7 +38,7 @@ local_spark <- function(asked, frame = parent.frame()) {
     )
   )
   local_answers(
-    latest_checkpoint = function(arguments) NULL,
+    trained_state = untrained,
     trained_columns = keep(
       "trained_columns",
       list(features = list("wt", "hp"), response = "mpg", weights = NULL)

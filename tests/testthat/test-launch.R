@@ -264,37 +264,89 @@ test_that("a task file that was changed or exposed is not read", {
   Sys.chmod(directory, "700")
 })
 
-test_that("a job calls Python five times before it starts", {
-  skip_if_no_tensorflow()
-  asked <- character()
-  directory <- withr::local_tempdir()
+# The functions of the backend that a verb asks for a job that is not started.
+local_asked <- function(model_dir, frame = parent.frame()) {
+  asked <- new.env()
+  asked$names <- character()
   answering <- function(name, answer) {
     function(arguments) {
-      asked <<- c(asked, name)
+      asked$names <- c(asked$names, name)
+      asked$arguments[[name]] <- arguments
       answer
     }
   }
+  prepared <- c(untrained(), list(max_steps = 3, directory = model_dir))
   local_answers(
-    starts_job = answering("starts_job", TRUE),
-    prepare_job = answering("prepare_job", list(max_steps = NULL)),
-    latest_checkpoint = answering("latest_checkpoint", NULL),
-    open_job = answering("open_job", directory),
-    pack_inputs = answering("pack_inputs", NULL),
-    start_job = answering("start_job", list(id = "job", pid = 1L))
+    prepare_verb = answering("prepare_verb", prepared),
+    trained_state = answering("trained_state", untrained()),
+    start_job = answering("start_job", list(id = "job", pid = 1L)),
+    remove_job_directory = answering("remove_job_directory", NULL),
+    job_state = function(arguments) list(state = "starting"),
+    frame = frame
   )
-  model <- linear_regressor(feature_columns(column_numeric("wt", "hp")), config = in_cluster())
-  job <- launch(model, train_spec(cars(), max_steps = 3), eval_spec(cars()), wait = FALSE)
-  expect_identical(job$id, "job")
-  expect_identical(
-    asked,
-    c("starts_job", "prepare_job", "latest_checkpoint", "open_job", "pack_inputs", "start_job")
+  asked
+}
+
+test_that("every verb prepares a job once, and calls Python at most three times before it starts", {
+  directory <- withr::local_tempdir()
+  asked <- local_asked(directory)
+  columns <- feature_columns(column_numeric("wt", "hp"))
+  model <- linear_regressor(columns, config = in_cluster())
+  tabular <- tabular_regressor(model_dir = directory)
+  cluster <- local_cluster(2)
+  started <- c("prepare_verb", "start_job")
+  verbs <- list(
+    function() launch(model, train_spec(cars(), max_steps = 3), eval_spec(cars()), wait = FALSE),
+    function() train(model, mpg ~ wt + hp, mtcars, steps = 3, wait = FALSE),
+    function() {
+      train(tabular, mpg ~ wt, mtcars, wait = FALSE, cluster = cluster, validation = mtcars)
+    },
+    function() launch(tabular, cars(), wait = FALSE, cluster = cluster, validation = cars())
   )
-  asked <- character()
+  for (verb in verbs) {
+    asked$names <- character()
+    expect_identical(verb()$id, "job")
+    expect_identical(asked$names, started)
+  }
+  # The rows that choose the end go to the tasks, too.
+  expect_named(asked$arguments$start_job$inputs, c("data-1", "data-2"))
+  asked$names <- character()
+  train(model, log(mpg) ~ wt + hp, mtcars, steps = 3, wait = FALSE, impute = "mean")
+  expect_identical(asked$names, c("trained_state", started))
+})
+
+test_that("launch() prints the notes that train() prints", {
+  notes <- function(code) {
+    the$trained_directories <- NULL
+    capture.output(type = "message", job <- code)
+  }
+  withr::local_options(tfdistribute.progress = TRUE)
+  local_asked(withr::local_tempdir())
+  model <- linear_regressor(
+    feature_columns(column_numeric("wt")),
+    model_dir = withr::local_tempdir(),
+    config = in_cluster(),
+    standardize_response = FALSE
+  )
+  input <- input_fn(mpg ~ wt, mtcars)
+  launched <- notes(launch(model, input, wait = FALSE))
+  expect_match(launched, "`mpg` has the mean 20.09", all = FALSE, fixed = TRUE)
+  expect_identical(launched, notes(train(model, input, wait = FALSE)))
+})
+
+test_that("a job that cannot be started leaves no private directory", {
+  asked <- local_asked(withr::local_tempdir())
+  connection <- textConnection("rows")
+  withr::defer(close(connection))
+  model <- estimator(function(features) readLines(connection), config = in_cluster())
+  expect_error(launch(model, cars(), wait = FALSE), "connection")
+  expect_identical(asked$names, c("prepare_verb", "remove_job_directory"))
+  asked$names <- character()
   expect_error(
     launch(linear_regressor(feature_columns(column_numeric("wt"))), train_spec(cars())),
     "no processes to start"
   )
-  expect_identical(asked, character())
+  expect_identical(asked$names, character())
 })
 
 test_that("run_task() is an error outside a job", {

@@ -360,7 +360,7 @@ test_that("a model is restored on remote storage when its description was read, 
       asked <<- c(asked, arguments$model_dir)
       list(description = encoded$description, files = as.list(names(encoded$files)))
     },
-    trained_terms = function(arguments) NULL,
+    trained_state = untrained,
     check_model = function(arguments) {
       asked <<- c(asked, "check")
       NULL

@@ -30,28 +30,30 @@ test_that("columns without a formula leave the response as it is, with a note", 
   cars <- far_cars()
   input <- input_fn(cars, features = c(wt, hp), response = price)
   model <- price_model()
-  expect_message(note_far_response(model, input), "`price` has the mean 20090, and predictions")
+  expect_message(
+    note_far_response(model, input, TRUE),
+    "`price` has the mean 20090, and predictions"
+  )
   train(model, input)
   # A later formula does not change a model, and the note is for new models.
   train(model, price ~ wt + hp, data = cars)
-  expect_silent(note_far_response(model, input))
+  expect_silent(note_far_response(model, input, FALSE))
   expect_lt(abs(coef(model)[["(Intercept)"]]), 10)
 })
 
 test_that("the argument decides, whatever form the data has", {
   cars <- far_cars()
-  local_answers(latest_checkpoint = function(arguments) NULL)
   by_formula <- input_fn(price ~ wt + hp, cars)
   by_columns <- input_fn(cars, features = c(wt, hp), response = price)
   decided <- function(input, ...) {
-    with_standardized_response(price_model(...), input)$standardize_response
+    with_standardized_response(price_model(...), input, TRUE)$standardize_response
   }
   expect_true(decided(by_formula))
   expect_true(decided(train_spec(by_formula)))
   expect_null(decided(by_columns))
   expect_false(decided(by_formula, standardize_response = FALSE))
   expect_true(decided(by_columns, standardize_response = TRUE))
-  expect_silent(note_far_response(price_model(standardize_response = TRUE), by_columns))
+  expect_silent(note_far_response(price_model(standardize_response = TRUE), by_columns, TRUE))
   expect_error(
     price_model(standardize_response = "yes"),
     "`standardize_response` must be TRUE, FALSE or NULL",

@@ -87,7 +87,7 @@ test_that("while a verb waits for a Slurm job, the page is written anew every fe
   asked <- 0
   local_answers(view_job = function(arguments) asked <<- asked + 1)
   local_viewer()
-  job <- structure(list(id = "x", slurm_id = "7"), class = "tfdistribute_job")
+  job <- structure(list(id = "x", scheduler = "slurm", key = "7"), class = "tfdistribute_job")
   seen <- new.env()
   page <- new_page("model")
   for (turn in 1:3) {
@@ -100,7 +100,7 @@ test_that("while a verb waits for a Slurm job, the page is written anew every fe
   refresh_page(job, page, seen)
   expect_identical(asked, 3)
   refresh_page(job, NULL, seen)
-  job$slurm_id <- NULL
+  job$scheduler <- NULL
   refresh_page(job, page, seen)
   expect_identical(asked, 3)
 })

@@ -18,13 +18,10 @@ R_FILES = sorted((Path(__file__).parents[3] / "R").glob("*.R"))
 def test_r_calls_every_function_and_no_other():
     code = "\n".join(path.read_text(encoding="utf-8") for path in R_FILES)
     code = re.sub(r"(?m)^\s*#.*$", "", code)
-    # These pass the name of their function on; read_as_task() gets it with the task.
-    passing = ("with_task_file", "perform_training", "read_here")
-    calling = rf"\b(?:call_backend|{'|'.join(passing)})"
+    # send_job() passes the name of its function on. A task reads the name of its verb from its file.
+    calling = r"\b(?:call_backend|send_job|new_work)"
     names = re.findall(calling + r'\(\s*(?:object, )?"(\w+)"', code)
-    assert len(names) == len(re.findall(calling + r"\b(?! <- )", code)) - len(
-        [*passing, "read_as_task"]
-    )
+    assert len(names) == len(re.findall(calling + r"\b(?! <- )", code)) - 3
     assert set(names) == set(FUNCTIONS)
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from tfdistribute.cluster.engines.mirai import MiraiCluster
-from tfdistribute.cluster.slurm import SlurmCluster
+from tfdistribute.cluster.frameworks.mirai import MiraiCluster
 from tfdistribute.cluster.spec import Cluster, LocalCluster, Task
 from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ArgumentError, ClusterError, TfdistributeError
+from tfdistribute.launch.schedulers.slurm.cluster import SlurmCluster
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ SCRIPT = ROOT / "tests" / "python" / "support" / "new-field.R"
 CLASSES = {
     "run_config": ("run_config/settings.py", "RunSettings"),
     "local_cluster": ("cluster/spec.py", "LocalCluster"),
-    "ray_cluster": ("cluster/engines/ray.py", "RayCluster"),
+    "ray_cluster": ("cluster/frameworks/ray.py", "RayCluster"),
     "strategy_mirrored": ("strategies/mirrored.py", "Mirrored"),
     "strategy_parameter_server": ("strategies/parameter_server.py", "ParameterServer"),
     "track_mlflow": ("trackers.py", "Mlflow"),

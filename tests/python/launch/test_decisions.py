@@ -225,6 +225,18 @@ def test_who_never_came_is_named_rather_than_who_waits():
     assert late(view(CHIEF, finished={"step": 3}, heard_at=60.0), now=61) is None
 
 
+def test_the_tasks_may_start_late_while_their_chief_chooses():
+    chooses = TaskView(CHIEF, pid=1, is_up=True)
+    chooses.take({"event": "choosing"}, 500.0)
+    waits = TaskView(WORKER, pid=2, state="waiting", waiting_for="the choice of chief 0")
+    assert chooses.activity == "choosing the end"
+    assert late(chooses, waits, now=559) is None
+    assert late(chooses, waits, now=561) == ("start", ["chief 0", "worker 0"])
+    for each in (chooses, waits):
+        each.take({"event": "tensorflow"}, 501.0)
+        assert each.activity == "building the model"
+
+
 def test_a_job_stalls_when_nobody_makes_a_step():
     old, new = view(CHIEF, stepped_at=50.0), view(WORKER, stepped_at=300.0)
     assert late(old, new, now=400) is None

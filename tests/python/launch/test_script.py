@@ -19,15 +19,15 @@ from support.fake_slurm import FakeSlurm
 from support.kubernetes_server import kubernetes_server
 from support.sshd import has_sshd, ssh_hosts
 
-from tfdistribute.cluster.engines.spark import SparkCluster
+from tfdistribute.cluster.frameworks.spark import SparkCluster
 from tfdistribute.cluster.managed import KubernetesCluster
-from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import Cluster, LocalCluster
 from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.errors import ArgumentError, ClusterError
 from tfdistribute.launch import job_handle
 from tfdistribute.launch.job import FILE, read_job
 from tfdistribute.launch.platforms import managed_job
+from tfdistribute.launch.schedulers.slurm.cluster import SlurmCluster
 from tfdistribute.launch.script import launch_script
 
 # Private directories go to the test's own temporary directory.

@@ -288,10 +288,19 @@ WORKLOAD = {"model_dir": "model", "global_batch_size": 16.0}
 CLUSTER = {"kind": "local", "workers": 2.0, "start_timeout_s": 60.0, "restarts": 3.0}
 
 
+def request(config: dict[str, Any], model_dir: str = "model", **fields: Any) -> dict[str, Any]:
+    """What R asks before it starts a job; R's numbers are doubles."""
+    column = {"kind": "numeric", "key": "x"}
+    model = {"kind": "linear_regressor", "model_dir": model_dir, "feature_columns": [column]}
+    workload = {**WORKLOAD, "model_dir": model_dir}
+    estimator = {**model, "config": {"cluster": CLUSTER, **config}}
+    return {"estimator": estimator, "verb": "train", "workload": workload, **fields}
+
+
 def prepared(**fields: Any) -> dict[str, Any]:
-    """What R receives before it starts a job; R's numbers are doubles."""
-    given = {"config": {"cluster": CLUSTER}, "verb": "train", "workload": WORKLOAD}
-    return answer("prepare_job", **(given | fields))
+    job = answer("prepare_verb", **request({}, **fields))
+    private_directory.remove(job.get("directory", ""))
+    return job
 
 
 def as_r_gives_it(tmp_path: Path) -> dict[str, Any]:
@@ -299,11 +308,11 @@ def as_r_gives_it(tmp_path: Path) -> dict[str, Any]:
     private_directory.remove(job.directory)
     known = ("verb", "command", "working_directory", "model_dir")
     fields = {"cluster": CLUSTER, **{name: getattr(job, name) for name in known}}
-    directory = answer("open_job", cluster=CLUSTER, model_dir=job.model_dir)
+    directory = private_directory.new_directory()
     task_file = Path(directory) / "task.rds"
     task_file.touch()
     own = {"directory": directory, "task_file": str(task_file), "parent_pid": job.parent_pid}
-    return {**fields, **own}
+    return {**fields, **own, "estimator": {}, "inputs": []}
 
 
 def test_the_state_of_a_job_is_there_as_soon_as_its_supervisor_writes_it(tmp_path: Path):
@@ -403,19 +412,17 @@ def test_a_job_is_checked_before_it_is_started(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-7"\n')
     (tmp_path / "model.ckpt-7.index").write_bytes(b"x")
     (tmp_path / "model.ckpt-7.data-00000-of-00001").write_bytes(b"x")
-    workload = {**WORKLOAD, "model_dir": str(tmp_path)}
-    job = prepared(workload=workload, steps=5)
+    job = prepared(model_dir=str(tmp_path), steps=5)
     # An incomplete checkpoint does not count.
     assert job["max_steps"] == 5
-    assert prepared(workload=workload)["max_steps"] is None
-    given = {"verb": "train", "workload": WORKLOAD}
+    assert (job["checkpoint"], job["terms"]) == (None, {})
+    assert "max_steps" not in prepared(model_dir=str(tmp_path))
     for kind, error, changed in (
         ("strategy", {"strategy": {"kind": "mirrored"}}, {}),
         ("run_config", {"session_config": {"use_per_session_threads": True}}, {}),
         ("sharding", {}, {"workload": {**WORKLOAD, "global_batch_size": 15.0}}),
     ):
-        fields = {**given, "config": {"cluster": CLUSTER, **error}, **changed}
-        assert call("prepare_job", fields)["error"]["kind"] == kind
-    assert answer("starts_job", cluster=CLUSTER) is True
+        assert call("prepare_verb", request(error, **changed))["error"]["kind"] == kind
     monkeypatch.setenv("TFDISTRIBUTE_JOB", "/tmp/job")
-    assert answer("starts_job", cluster=CLUSTER) is False
+    assert "directory" not in prepared()
+    assert call("prepare_verb", request({}, starts=True))["error"]["kind"] == "cluster"

@@ -99,6 +99,11 @@ def test_the_page_of_a_slurm_job_has_the_losses_that_its_tasks_have_saved(
     monkeypatch.setattr(job_handle, "job_state", lambda job: STATE)
     page = tmp_path / "page"
     page.mkdir()
-    handle = {"slurm_id": "7", "model_dir": str(model_dir), "directory": "/on/another/machine"}
+    handle = {
+        "scheduler": "slurm",
+        "key": "7",
+        "model_dir": str(model_dir),
+        "directory": "/on/another/machine",
+    }
     view_job(handle, str(page))
     assert shown(page)["losses"] == [[1, 2.0]]

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from tfdistribute.cluster.engines.mirai import MiraiCluster
-from tfdistribute.cluster.engines.ray import RayCluster
-from tfdistribute.cluster.engines.spark import SparkCluster
+from tfdistribute.cluster.frameworks.mirai import MiraiCluster
+from tfdistribute.cluster.frameworks.ray import RayCluster
+from tfdistribute.cluster.frameworks.spark import SparkCluster
 from tfdistribute.cluster.managed import KubernetesCluster, VertexCluster
-from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import Cluster, ClusterSpec, LocalCluster
 from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.cluster.tf_config import TfConfig
@@ -23,6 +22,7 @@ from tfdistribute.errors import (
     TfdistributeError,
     UnsupportedError,
 )
+from tfdistribute.launch.schedulers.slurm.cluster import SlurmCluster
 from tfdistribute.run_config import (
     RULES,
     RunContext,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tfdistribute.launch.detached import client
+from tfdistribute.launch.schedulers import client
 
 
 class FakeSlurm:

@@ -8,9 +8,9 @@ from typing import Any
 
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
-from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import private_directory as private
 from tfdistribute.launch.job import Job
+from tfdistribute.launch.schedulers import client
 
 
 def submit(directory: Path, address: str, **fields: Any) -> dict[str, Any]:

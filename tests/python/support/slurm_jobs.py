@@ -15,10 +15,10 @@ from support.remote_hosts import soon
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
 from tfdistribute.launch import job_handle
-from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import private_directory as private
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.slurm.scheduler import OUTPUT, queue_entry
+from tfdistribute.launch.schedulers import client
+from tfdistribute.launch.schedulers.registry import SCHEDULERS
 
 LEASE_S = 5
 
@@ -54,7 +54,7 @@ def state_when(job: Mapping[str, Any], condition: Any, timeout_s: float = 40) ->
     deadline = time.monotonic() + timeout_s
     while not condition(state := job_handle.job_state(job)):
         if time.monotonic() > deadline or state["ended"] is not None:
-            output = OUTPUT.format(job["slurm_id"])
+            output = SCHEDULERS["slurm"].output.format(job["key"])
             said = Path(job["logs"], output)
             text = said.read_text() if said.exists() else ""
             raise AssertionError(f"Never came: {json.dumps(state, indent=1)}\n{text}")
@@ -65,11 +65,14 @@ def state_when(job: Mapping[str, Any], condition: Any, timeout_s: float = 40) ->
 def result(job: Mapping[str, Any], timeout_s: float = 60) -> dict[str, Any]:
     """Wait for the end of a job, and check that nothing of it is left in model_dir or in Slurm."""
     state = state_when(job, lambda state: state["ended"] is not None, timeout_s)
-    assert soon(
-        lambda: queue_entry(job["slurm_id"]).state in ("", "COMPLETED", "FAILED", "CANCELLED"), 30
-    )
+    assert soon(lambda: _phase(job["key"]) in ("ended", "cancelled"), 30)
     assert not Path(job["model_dir"], client.JOBS).exists()
     return state
+
+
+def _phase(key: str) -> str | None:
+    entry = SCHEDULERS["slurm"].entry(key)
+    return None if entry is None else entry.phase
 
 
 def is_training(state: Mapping[str, Any]) -> bool:

@@ -17,7 +17,7 @@ from support.remote_hosts import end_with_input
 _SESSION = r"""
 import sys
 from pyspark.sql import SparkSession
-from tfdistribute.cluster.engines.spark import address_of
+from tfdistribute.cluster.frameworks.spark import address_of
 
 settings = {
     "spark.ui.enabled": "false",

@@ -44,7 +44,7 @@ for module in pkgutil.walk_packages(tfdistribute.__path__, "tfdistribute."):
     if not module.name.startswith(("tfdistribute.r", "tfdistribute.__main__")):
         importlib.import_module(module.name)
 from support import checkpoints, inputs, models, strategies
-from tfdistribute.bridge.jobs import open_job
+from tfdistribute.launch.start import new_directory
 from tfdistribute.cluster.spec import LocalCluster
 from tfdistribute.cluster.managed import KubernetesCluster
 from tfdistribute.descriptions import read
@@ -79,7 +79,7 @@ local = LocalCluster(workers=2)
 managed = KubernetesCluster(workers=2, image="registry/image")
 for cluster in (local, managed):
     try:
-        private_directory.remove(open_job(cluster))
+        private_directory.remove(new_directory(cluster, None))
     except TfdistributeError as error:
         found["job"] = [cluster.kind, str(error)]
 print(json.dumps(found))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +27,7 @@ from support.tabular import (
 
 from tfdistribute import engine
 from tfdistribute.columns import ColumnFacts
-from tfdistribute.errors import ArgumentError, InputError, ModelError
-from tfdistribute.models import Tabular
+from tfdistribute.errors import ArgumentError, InputError
 from tfdistribute.models.canned.table import Category, Number, Table
 from tfdistribute.models.feature_columns import new_labels
 from tfdistribute.run_config import RunSettings
@@ -287,11 +285,3 @@ def test_what_a_tabular_model_cannot_do_is_an_error(tmp_path: Path) -> None:
         ArgumentError, match="`validation` must be a number of at least 0 and below 1"
     ):
         regressor(tmp_path, validation=1)
-    with pytest.raises(ModelError, match="one process"):
-        choice.choose_end(regressor(tmp_path), SEED, rows(), train, evaluate, alone=False)
-    known = choice.choose_end(
-        regressor(tmp_path, epochs=4), SEED, rows(), train, evaluate, None, False
-    )
-    assert isinstance(known, Tabular)
-    assert known.table is not None
-    assert known.table.end == 4 * math.ceil(ROWS / 64)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,12 @@ import numpy as np
 import pytest
 from support.tabular import PRICE, ROWS, SEED, X, learned, prices, regressor, rows, stop_at
 
-from tfdistribute import engine
+from tfdistribute import engine, task_events
 from tfdistribute.engine.tabular.schedule import Schedule
 from tfdistribute.errors import ArgumentError, InputError
 from tfdistribute.models.canned.table import Number, Table
 from tfdistribute.training.model_directory import global_step
-from tfdistribute.training.train import complete_tabular, train
+from tfdistribute.training.train import train
 
 OF_EPOCH = math.ceil(ROWS / 64)
 
@@ -87,16 +89,23 @@ def test_a_second_training_learns_from_its_rows_and_keeps_the_scales(
 
 
 @pytest.mark.slow
-def test_a_task_that_starts_again_takes_no_more_steps_than_its_session_chose(
-    tensorflow: Any, tmp_path: Path
+def test_a_restarted_chief_takes_no_more_steps_than_it_chose(
+    tensorflow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     described = regressor(tmp_path, epochs=2)
-    for training in (1, 2):
-        chosen = complete_tabular(described, SEED, rows())
-        train(chosen, SEED, rows())
-        assert global_step(str(tmp_path)) == training * 2 * OF_EPOCH
-        history = train(chosen, SEED, rows())
-        assert global_step(str(tmp_path)) == training * 2 * OF_EPOCH
+    cluster = {"chief": ["localhost:2222"]}
+    monkeypatch.setenv(
+        "TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "chief", "index": 0}})
+    )
+    monkeypatch.setenv(task_events.EVENTS, str(tmp_path / "events"))
+    # It ends after its last checkpoint, before it has forgotten its choice.
+    monkeypatch.setattr(sys.modules[train.__module__], "forget_choice", lambda _: None)
+    for job in (1, 2):
+        monkeypatch.setenv(task_events.JOB, f"private/job-{job}")
+        train(described, SEED, rows())
+        assert global_step(str(tmp_path)) == job * 2 * OF_EPOCH
+        history = train(described, SEED, rows())
+        assert global_step(str(tmp_path)) == job * 2 * OF_EPOCH
         assert "the end of its training, and trains no further" in history.notes[0]
 
 

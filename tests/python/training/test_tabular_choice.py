@@ -42,7 +42,7 @@ from tfdistribute.training import concatenate, predict
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.model_directory import SIGNATURE, global_step
 from tfdistribute.training.tabular import choice
-from tfdistribute.training.tabular.validation import split
+from tfdistribute.training.tabular.choice import split
 from tfdistribute.training.train import train
 
 verb = importlib.import_module("tfdistribute.training.train")

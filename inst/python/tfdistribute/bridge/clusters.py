@@ -10,14 +10,13 @@ from tfdistribute.cluster.checks import check, check_tf_configs
 from tfdistribute.cluster.facts import facts_of_cluster
 from tfdistribute.cluster.hosts import HostsCluster
 from tfdistribute.cluster.managed import KubernetesCluster
-from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.slurm_environment import read_slurm
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.cluster.tf_config import read_cluster_spec, read_tf_config
-from tfdistribute.launch.detached.client import check_slurm_cluster
 from tfdistribute.launch.host.hardware import devices_of_tasks
 from tfdistribute.launch.places.connect_hosts import check_hosts_cluster
 from tfdistribute.launch.platforms.kubectl import Kubernetes
+from tfdistribute.launch.schedulers.registry import scheduler_of
 from tfdistribute.run_config import RunSettings, check_settings_of_tasks
 from tfdistribute.strategies import Strategy
 
@@ -37,8 +36,9 @@ def check_cluster(
     """
     devices = devices_of_tasks(cluster, os.environ)
     problems = check(facts_of_cluster(cluster, devices_per_worker, batch_size, devices))
-    if isinstance(cluster, SlurmCluster):
-        problems += check_slurm_cluster(cluster)
+    its = scheduler_of(cluster)
+    if its is not None:
+        problems += its.check(cluster)
     elif isinstance(cluster, HostsCluster):
         wait = send_members or (lambda: False)
         problems += check_hosts_cluster(cluster, environment or {}, versions.tensorflow(), wait)

@@ -12,13 +12,13 @@ from tfdistribute.bridge.doctor import report
 from tfdistribute.bridge.live_metrics import show_live, view_history, view_job
 from tfdistribute.bridge.shap_values import shap_values
 from tfdistribute.checkpoints.newest import newest_checkpoint
-from tfdistribute.cluster.engines.spark import address_of
+from tfdistribute.cluster.frameworks.spark import address_of
 from tfdistribute.cluster.ports import free_ports
 from tfdistribute.inputs import Input, spark
 from tfdistribute.inputs.functions import serialized_dataset
 from tfdistribute.launch import job_handle
-from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import private_directory
+from tfdistribute.launch.schedulers.slurm.scheduler import script_of
 from tfdistribute.models import FeatureColumn, Model, parse_example_spec_with_label, safe_key
 from tfdistribute.models.canned.parts import check_dense
 from tfdistribute.models.feature_columns import new_labels
@@ -247,7 +247,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "check_sharding": rows.check_sharding,
     "check_tf_config": clusters.check_tf_config,
     "compare_runs": verification.compare_runs,
-    "complete_tabular": rows.complete_tabular,
     "copy_file": model_files.copy_file,
     "dataset_columns": serialized_dataset.column_names,
     "describe_column": describe_column,
@@ -261,7 +260,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "input_layer": _input_layer,
     "job_logs": job_handle.job_logs,
     "job_news": job_handle.job_news,
-    "job_script": client.script_of,
+    "job_script": script_of,
     "job_state": job_handle.job_state,
     "last_job": job_handle.last_job,
     "latest_checkpoint": newest_checkpoint,
@@ -274,15 +273,13 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "model_facts": _model_facts,
     "named_matrix": lambda features: engine.features.named_matrix(features),
     "next_batch": _next_batch,
-    "open_job": jobs.open_job,
-    "pack_inputs": jobs.pack_inputs,
     "parse_example_spec": _parse_example_spec,
     "pipeline": _pipeline,
     "plan_tasks": clusters.plan_tasks,
     "predict": _predict,
     "predict_spark": _predict_spark,
-    "prepare_job": jobs.prepare_job,
     "prepare_tensorflow": engine.prepare,
+    "prepare_verb": jobs.prepare_verb,
     "python_estimator": lambda estimator: prepare_estimator(
         "train_and_evaluate", *read_estimator(estimator)
     ),
@@ -300,7 +297,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "spark_table": spark.open_table,
     "spark_view": lambda table, name: table.createOrReplaceTempView(name),
     "start_job": jobs.start_job,
-    "starts_job": jobs.starts_job,
     "stop_job": job_handle.stop_job,
     "take_result": _take_result,
     "task_event": jobs.task_event,
@@ -313,8 +309,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "train_and_evaluate": _train_and_evaluate,
     "trained_columns": training.trained_columns,
     "trained_facts": training.trained_facts,
-    "trained_replacements": training.trained_replacements,
-    "trained_terms": training.trained_terms,
+    "trained_state": training.trained_state,
     "training_history": lambda model_dir: _as_vectors(
         {**training.read_history(model_dir), "model_dir": model_dir}
     ),
@@ -333,7 +328,7 @@ take_new_labels = new_labels.take
 # left without its handle.
 INTERRUPTIBLE = frozenset(
     (
-        *("as_keras_model", "check_sharding", "compare_runs", "complete_tabular", "evaluate"),
+        *("as_keras_model", "check_sharding", "compare_runs", "evaluate"),
         *("export_savedmodel", "next_batch", "predict", "predict_spark", "shap_values"),
         *("spark_summary", "train", "train_and_evaluate", "variable_value", "write_shards"),
         "write_spark_rows",

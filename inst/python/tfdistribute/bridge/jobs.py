@@ -9,98 +9,113 @@ from tfdistribute.checkpoints.newest import newest_step
 from tfdistribute.cluster.managed import ManagedCluster
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.descriptions import read
-from tfdistribute.errors import ArgumentError, InputError, RunConfigError
+from tfdistribute.errors import ArgumentError, ClusterError, InputError, RunConfigError
 from tfdistribute.files import is_remote
-from tfdistribute.inputs import Column, Input, write_packed
-from tfdistribute.launch import job_handle
-from tfdistribute.launch.detached import client
+from tfdistribute.inputs import InMemory, Input, write_packed
+from tfdistribute.launch import job_handle, start
 from tfdistribute.launch.host import logs, network, private_directory
 from tfdistribute.launch.host.hardware import devices_of_tasks
 from tfdistribute.launch.job import READING, Job, must_launch
 from tfdistribute.launch.job_handle import Handle
 from tfdistribute.launch.platforms import managed_job
 from tfdistribute.launch.platforms.platform import staged_path
-from tfdistribute.launch.start import start_supervisor
 from tfdistribute.run_config import RunSettings, check_settings_of_tasks
 from tfdistribute.strategies import Strategy
-from tfdistribute.training.model_directory import as_trained, require_checkpoint
+from tfdistribute.training.model_directory import as_trained, require_checkpoint, trained_state
 from tfdistribute.training.multi_worker.results import TaskResults
 from tfdistribute.training.remote.lease import check_access, check_free
 from tfdistribute.training.specs import read_estimator
+from tfdistribute.training.tabular import check_trains
 
 
-def starts_job(cluster: Cluster) -> bool:
-    """Return whether a verb starts the tasks of a cluster, because this process is not one of them."""
-    return must_launch(cluster, os.environ)
-
-
-def prepare_job(
-    config: RunSettings,
+def prepare_verb(
+    estimator: dict[str, Any],
     verb: str,
     workload: plan.Workload,
-    steps: int | None = None,
+    starts: bool = False,
     offline: bool = False,
+    steps: int | None = None,
+    max_steps: int | None = None,
     checkpoint_path: str | None = None,
     input: Input | None = None,  # noqa: A002 - the project's word, in both languages
 ) -> dict[str, Any]:
-    """Check a job; with ``offline``, remote storage is not contacted.
+    """Decide whether a verb with a cluster runs in this process or in a job, and check the job.
 
     Args:
-        config: Settings with the cluster.
+        starts: Whether the verb must start a job; ClusterError if this process is a task of one.
+        offline: Whether remote storage is not contacted.
         checkpoint_path: To evaluate, or to predict with: a checkpoint's prefix; None for the newest.
         input: The rows to evaluate or to predict for; None if they are in memory.
 
     Returns:
-        Arguments that are the same in every task, also after a restart: ``max_steps`` for ``steps``, or
-        ``checkpoint_path``.
+        For a training, what ``trained_state`` returns, unless it is not known. For a job, also its private
+        ``directory``, and the argument that is the same in every task, also after a restart: ``max_steps`` for
+        ``steps``, or ``checkpoint_path``.
     """
-    cluster = config.cluster
+    model, settings = read_estimator(estimator)
+    cluster, model_dir = settings.cluster, model.model_dir
     assert cluster is not None
+    if not must_launch(cluster, os.environ):
+        if starts:
+            raise ClusterError(
+                "This process is already a task of a cluster, so it cannot start another one.",
+                "Use `cluster = NULL`, which works in this process alone.",
+                argument="cluster",
+            )
+        return trained_state(model_dir)
     if verb in READING:
-        _check_reading(config.for_verb(verb).eval_distribute, verb, input)
-        return {"checkpoint_path": require_checkpoint(workload.model_dir, checkpoint_path, verb)}
-    cpus = getattr(config.strategy, "devices_per_replica", 1)
+        _check_reading(settings.for_verb(verb).eval_distribute, verb, input)
+        prepared = {"checkpoint_path": require_checkpoint(model_dir, checkpoint_path, verb)}
+    else:
+        check_trains(verb, model, steps, max_steps)
+        is_known = not (offline and is_remote(model_dir))
+        _check_training(settings, cluster, verb, workload, steps, offline)
+        prepared = trained_state(model_dir) if is_known else {}
+        if steps is not None:
+            prepared["max_steps"] = newest_step(model_dir) + steps
+    return {**prepared, "directory": start.new_directory(cluster, model_dir)}
+
+
+def _check_training(
+    settings: RunSettings,
+    cluster: Cluster,
+    verb: str,
+    workload: plan.Workload,
+    steps: int | None,
+    offline: bool,
+) -> None:
+    model_dir = workload.model_dir
+    cpus = getattr(settings.strategy, "devices_per_replica", 1)
     devices = devices_of_tasks(cluster, os.environ, logical_cpus=cpus)
-    check_settings_of_tasks(config, verb, devices)
+    check_settings_of_tasks(settings, verb, devices)
     plan.plan(cluster, workload)
     if isinstance(cluster, ManagedCluster):
-        managed_job.check_model_dir(cluster, workload.model_dir)
-        if steps is not None and (offline or not is_remote(workload.model_dir)):
+        managed_job.check_model_dir(cluster, model_dir)
+        if steps is not None and (offline or not is_remote(model_dir)):
             raise ArgumentError(
-                f'`steps` is {steps}, but where the training in "{workload.model_dir}" begins is only known in the '
-                "containers.",
+                f'`steps` is {steps}, but where the training in "{model_dir}" begins is only known in the containers.',
                 "Use `max_steps`, the step at which the training ends.",
                 value=str(steps),
             )
-    if is_remote(workload.model_dir) and not offline:
-        check_access(workload.model_dir)
-        check_free(workload.model_dir)
-    return {"max_steps": None if steps is None else newest_step(workload.model_dir) + steps}
-
-
-def open_job(cluster: Cluster, model_dir: str | None = None) -> str:
-    """Make the private directory of a job that was checked."""
-    if client.takes(cluster):
-        return client.new_directory(cluster, model_dir, os.getcwd())
-    return private_directory.new_directory(runs_elsewhere=isinstance(cluster, ManagedCluster))
-
-
-def pack_inputs(
-    inputs: tuple[dict[str, Any], ...], directories: tuple[str, ...], estimator: dict[str, Any]
-) -> None:
-    types = as_trained(read_estimator(estimator)[0]).types_read()
-    for each, directory in zip(inputs, directories, strict=True):
-        columns = [read(Column, column) for column in each["columns"]]
-        write_packed(columns, directory, each.get("response"), types)
+    if is_remote(model_dir) and not offline:
+        check_access(model_dir)
+        check_free(model_dir)
 
 
 def start_job(
     directory: str,
     task_file: str,
     cluster: Cluster,
+    estimator: dict[str, Any],
+    inputs: dict[str, InMemory],
     **fields: Any,
 ) -> dict[str, Any]:
-    """Start a job whose tasks read ``task_file``, with further ``fields`` of ``launch.job.Job``."""
+    """Start a job whose tasks read ``task_file``, with further ``fields`` of ``launch.job.Job``.
+
+    Args:
+        inputs: Rows in memory by the name of their folder in the private directory, from which all tasks read them.
+    """
+    _pack(inputs, directory, estimator)
     if isinstance(cluster, ManagedCluster):
         handle = managed_job.submit(_describe(directory, cluster, fields))
         private_directory.remove(directory)
@@ -114,7 +129,15 @@ def start_job(
         "services": [each for each in network.named_services(task_file) if each not in addresses],
     }
     job = read(Job, {**fields, **own, "cluster": cluster})
-    return client.submit_job(job) if client.takes(job.cluster) else start_supervisor(job)
+    return start.start_job(job)
+
+
+def _pack(inputs: dict[str, InMemory], directory: str, estimator: dict[str, Any]) -> None:
+    if inputs:
+        model = as_trained(read_estimator(estimator)[0])
+        for name, source in inputs.items():
+            columns = model.reading(source).columns
+            write_packed(columns, os.path.join(directory, name), source.response)
 
 
 def take_result(job: Handle) -> dict[str, Any]:
@@ -132,7 +155,13 @@ def take_result(job: Handle) -> dict[str, Any]:
 
 
 def write_manifest(
-    directory: str, task_file: str, path: str, cluster: ManagedCluster, **fields: Any
+    directory: str,
+    task_file: str,
+    path: str,
+    cluster: ManagedCluster,
+    estimator: dict[str, Any],
+    inputs: dict[str, InMemory],
+    **fields: Any,
 ) -> dict[str, Any]:
     """Write the request to a platform into a file, without contacting it. ``task_file`` is in ``directory``.
 
@@ -141,6 +170,7 @@ def write_manifest(
         sent; both None if the manifest holds everything.
     """
     del task_file
+    _pack(inputs, directory, estimator)
     job = _describe(directory, cluster, fields)
     try:
         text, archive = managed_job.describe(job)

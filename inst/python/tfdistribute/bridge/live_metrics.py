@@ -8,7 +8,7 @@ from tfdistribute import history_file
 from tfdistribute.descriptions.constraints import AnyFloat
 from tfdistribute.errors import TfdistributeError
 from tfdistribute.launch import job_handle
-from tfdistribute.launch.detached import client
+from tfdistribute.launch.schedulers import client
 from tfdistribute.metrics_page import (
     Metrics,
     MetricsPage,

@@ -1,7 +1,7 @@
-"""Bridge functions about the rows of an input: audit of sharding, writing of shards, tabular models."""
+"""Bridge functions about the rows of an input: audit of sharding, and writing of shards."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,9 +9,7 @@ import numpy as np
 from tfdistribute.callbacks import as_callable
 from tfdistribute.descriptions import read
 from tfdistribute.inputs import Input, PipelineAudit, audit_sharding, write_input
-from tfdistribute.training import complete_tabular as complete
 from tfdistribute.training import translate_errors
-from tfdistribute.training.specs import read_estimator
 
 Wire = Mapping[str, Any]
 
@@ -58,16 +56,3 @@ def _with_fields(input: Wire, **fields: Any) -> Wire:  # noqa: A002
     if "source" in input:
         return {**input, "source": _with_fields(input["source"], **fields)}
     return {**input, **{name: value for name, value in fields.items() if name in input}}
-
-
-def complete_tabular(
-    estimator: Wire,
-    input: Input,  # noqa: A002 - the project's word, in both languages
-    validation: Input | None = None,
-    listener: Callable[..., Any] | None = None,
-) -> dict[str, Any]:
-    """Return the fields that a tabular model has learned from the rows, with the end of its training."""
-    model, settings = read_estimator(estimator)
-    completed = complete(model, settings, input, listener=listener, validation=validation)
-    fields = {name: getattr(completed, name, None) for name in ("learned", "response_scale")}
-    return {name: each for name, each in fields.items() if each is not None}

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from tfdistribute import storage
-from tfdistribute.cluster.engines.spark import join_context, reason_of
+from tfdistribute.cluster.frameworks.spark import join_context, reason_of
 from tfdistribute.errors import InputError, TfdistributeError
 from tfdistribute.files import absolute_path, is_remote
 from tfdistribute.inputs.tables.parquet_file import Parquet

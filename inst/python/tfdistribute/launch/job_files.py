@@ -10,6 +10,7 @@ from typing import Any, cast
 from tfdistribute import files, storage
 from tfdistribute.errors import TrainingError
 from tfdistribute.history_file import COLUMNS
+from tfdistribute.launch.schedulers.registry import SCHEDULERS
 from tfdistribute.task_events import UTILIZATION
 
 STATE_FILE = "state.json"
@@ -35,7 +36,7 @@ _PID = range(1, 2**31)
 _METRICS = {...: (float, [float])}
 _LOSSES = dict.fromkeys(COLUMNS, float)
 _HANDLE = {
-    **dict.fromkeys(("id!", "directory?", "verb", "slurm_id", "ray_id?", "logs", "model_dir"), str),
+    **dict.fromkeys(("id!", "directory?", "verb", "scheduler", "key", "logs", "model_dir"), str),
     "pid": _PID,
     "max_steps": _COUNT,
 }
@@ -136,13 +137,21 @@ def _misfit(name: str, value: Any, kind: Any) -> str | None:
 
 
 def _contradiction(name: str, values: dict[str, Any]) -> str | None:
-    if name == SUBMISSION_FILE and not (values["slurm_id"] or values.get("ray_id")):
-        return "`slurm_id` and `ray_id` are missing"
+    if name == SUBMISSION_FILE:
+        for field in ("scheduler", "key"):
+            if not values[field]:
+                return f"`{field}` is missing"
+    if values.get("scheduler") not in (None, *SCHEDULERS):
+        return f"`scheduler` must be one of {', '.join(SCHEDULERS)}, not {values['scheduler']!r}"
     if values.get("state") == "failed" and values["failure"] is None:
         return "`failure` is missing"
     history: dict[str, Any] = values.get("history") or {"training": {}}
     columns: Any = history["training"].values()
-    return "`history.training` has unequal columns" if len({*map(len, columns)}) > 1 else None
+    return (
+        "`history.training` has unequal columns"
+        if len({len(each or ()) for each in columns}) > 1
+        else None
+    )
 
 
 def _parts(name: str, values: dict[str, Any], kinds: dict[Any, Any]) -> list[tuple[str, Any, Any]]:

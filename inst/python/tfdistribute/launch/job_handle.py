@@ -11,12 +11,12 @@ from tfdistribute import files
 from tfdistribute.checkpoints.lock import owner_pid
 from tfdistribute.errors import TrainingError
 from tfdistribute.launch import failures, job_files
-from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import private_directory, processes
 from tfdistribute.launch.host.logs import LogReader, check_has_log
 from tfdistribute.launch.host.remote_logs import COPY_S
 from tfdistribute.launch.job_files import STATE_FILE
 from tfdistribute.launch.platforms import managed_job
+from tfdistribute.launch.schedulers import client
 from tfdistribute.launch.state import read_result, result_of, unknown_state
 
 _TICK_S = 0.02
@@ -25,7 +25,7 @@ _LOOK_S = 0.2
 # How long a supervisor may take to end its tasks before it is killed, which kills them too.
 STOP_S = 12.0
 
-_HANDLE = ("id", "pid", "logs", "model_dir", "verb", "slurm_id", "ray_id", "max_steps")
+_HANDLE = ("id", "pid", "logs", "model_dir", "verb", "scheduler", "key", "max_steps")
 
 Handle = Mapping[str, Any]
 

@@ -91,7 +91,7 @@ def next_action(
     if not is_known and now - _failed_at(failed[0]) < SETTLE_S:
         return Decision("continue")
     first = killed or next((view for view in failed if view.failed is None), failed[0])
-    # Hosts that are lost together, as all members of an engine, are seen to be one after the other.
+    # Hosts that are lost together, as all members of a framework, are seen to be one after the other.
     counts = not lost or first.loss is None or first.task in lost
     if counts and restarts >= policy.restarts:
         return Decision("fail", first.task)
@@ -190,15 +190,17 @@ def find_overdue(
     if chief_done_at is not None:
         return _after_chief(views, stall_timeout_s, now, chief_done_at)
     training = [view for view in views if view.trains and view.is_running]
+    # The chief of a tabular model may choose for as long as its trials take, and the others wait for it.
+    chose_at = max((view.chose_at for view in views), default=0.0)
     late = [
         view
         for view in training
         if view.stepped_at is None
         and view.finished is None
-        and now - view.started_at > start_timeout_s * patience
+        and now - max(view.started_at, chose_at) > start_timeout_s * patience
     ]
     if late:
-        waited_s = max(now - view.started_at for view in late)
+        waited_s = max(now - max(view.started_at, chose_at) for view in late)
         # Servers count, too, but not tasks that wait for others.
         never_started = tuple(
             view

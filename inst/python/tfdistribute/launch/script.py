@@ -7,22 +7,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tfdistribute.cluster.engines.ray import RayCluster
+from tfdistribute.cluster.frameworks.ray import RayCluster
 from tfdistribute.cluster.hosts import HostsCluster
 from tfdistribute.cluster.managed import ManagedCluster
-from tfdistribute.cluster.slurm import SlurmCluster
 from tfdistribute.cluster.spec import Cluster, LocalCluster
 from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.errors import ArgumentError, ClusterError
 from tfdistribute.files import absolute_path
-from tfdistribute.launch.detached import client
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.platforms import managed_job
-from tfdistribute.launch.start import start_supervisor
+from tfdistribute.launch.schedulers.registry import scheduler_of
+from tfdistribute.launch.start import new_directory, start_job
 
 _PROGRAMS = {".py": "python", ".r": "Rscript"}
-_CLUSTERS = (LocalCluster, SshCluster, SlurmCluster, RayCluster, ManagedCluster)
+# Clusters that need no R, beside those of schedulers.
+_CLUSTERS = (LocalCluster, SshCluster, RayCluster, ManagedCluster)
 
 
 def launch_script(
@@ -49,18 +49,14 @@ def launch_script(
             "Use the path of a script.",
             value=script,
         )
-    if not isinstance(cluster, _CLUSTERS):
+    if not isinstance(cluster, _CLUSTERS) and scheduler_of(cluster) is None:
         raise ClusterError(
             f"Scripts cannot be started in a cluster of the kind {cluster.kind}.",
             "Use another cluster, or train from R.",
             value=cluster.kind,
         )
     model_dir = None if model_dir is None else absolute_path(model_dir)
-    directory = (
-        client.new_directory(cluster, model_dir, os.getcwd())
-        if client.takes(cluster)
-        else private_directory.new_directory(runs_elsewhere=isinstance(cluster, ManagedCluster))
-    )
+    directory = new_directory(cluster, model_dir)
     fields: dict[str, Any] = {
         "verb": "script",
         "directory": directory,
@@ -83,7 +79,7 @@ def launch_script(
             parent_pid=os.getpid(),
             **fields,
         )
-        return client.submit_job(job) if client.takes(cluster) else start_supervisor(job)
+        return start_job(job)
     except BaseException:
         private_directory.remove(directory)
         raise

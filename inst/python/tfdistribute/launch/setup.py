@@ -7,9 +7,8 @@ from typing import Any
 
 from tfdistribute.checkpoints.lock import ModelDirectoryLock
 from tfdistribute.checkpoints.newest import tidy
-from tfdistribute.cluster.engines.engine import EngineCluster
 from tfdistribute.cluster.hosts import HostsCluster
-from tfdistribute.cluster.slurm import SlurmCluster
+from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.host import network, private_directory, processes
 from tfdistribute.launch.host.logs import fallback_directory, is_usable
@@ -139,10 +138,9 @@ def _check_services(job: Job) -> None:
 def _enter_network(job: Job) -> tuple[LocalPlace, list[str]]:
     """Enter a private network if wanted and possible; return this machine with it, and notes for the user."""
     is_open = LocalPlace(job.directory, is_private=False)
-    if isinstance(job.cluster, (SlurmCluster, EngineCluster)):
-        return is_open, [network.NODES_RISK]
     if isinstance(job.cluster, HostsCluster):
-        return is_open, [network.HOSTS_RISK]
+        own = isinstance(job.cluster, SshCluster)
+        return is_open, [network.HOSTS_RISK if own else network.NODES_RISK]
     wanted = job.cluster.supervision.network
     if wanted == "open":
         return is_open, [network.OPEN_RISK]

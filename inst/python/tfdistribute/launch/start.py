@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tfdistribute import storage
+from tfdistribute.cluster.managed import ManagedCluster
+from tfdistribute.cluster.spec import Cluster
 from tfdistribute.errors import BackendError, TfdistributeError, from_values
 from tfdistribute.launch import failures, job_files
 from tfdistribute.launch.host import private_directory, processes
@@ -17,6 +19,8 @@ from tfdistribute.launch.host.processes import StopRequests
 from tfdistribute.launch.job import FILE, Job, read_job, write_job
 from tfdistribute.launch.job_files import QUEUED, STATE_FILE
 from tfdistribute.launch.job_handle import adopt, handle_of, reap_supervisors
+from tfdistribute.launch.schedulers import client
+from tfdistribute.launch.schedulers.registry import scheduler_of
 from tfdistribute.launch.setup import Allocation, set_up
 from tfdistribute.launch.state import result_of
 from tfdistribute.launch.supervisor import OnState, Supervisor
@@ -64,6 +68,20 @@ def supervise(
             else:
                 private_directory.remove(job.directory)
     return values
+
+
+def new_directory(cluster: Cluster, model_dir: str | None) -> str:
+    """Make the private directory of a job, where all of its processes see it."""
+    if scheduler_of(cluster) is not None:
+        return client.new_directory(cluster, model_dir, os.getcwd())
+    return private_directory.new_directory(runs_elsewhere=isinstance(cluster, ManagedCluster))
+
+
+def start_job(job: Job) -> dict[str, Any]:
+    """Submit a job to its scheduler, or start its supervisor, and return its handle."""
+    if scheduler_of(job.cluster) is not None:
+        return client.submit_job(job)
+    return start_supervisor(job)
 
 
 def start_supervisor(job: Job) -> dict[str, Any]:

@@ -157,6 +157,7 @@ class JobState:
         logs: Directory of the logs; None before it was made.
         network: "private" or "open".
         started: Epoch seconds, as ``ended``.
+        scheduler: Name of the scheduler that runs the supervisor, with its ``key`` of the job; None for a session.
     """
 
     job: Job
@@ -169,7 +170,8 @@ class JobState:
     failure: dict[str, Any] | None = None
     started: float = field(default_factory=time.time)
     ended: float | None = None
-    slurm_id: str | None = None
+    scheduler: str | None = None
+    key: str | None = None
 
     def note(self, text: str) -> None:
         if text not in self.notes:
@@ -183,7 +185,8 @@ class JobState:
             "id": self.job.id,
             "pid": os.getpid(),
             "host": socket.gethostname(),
-            "slurm_id": self.slurm_id,
+            "scheduler": self.scheduler,
+            "key": self.key,
             "verb": self.job.verb,
             "started": self.started,
             "ended": self.ended,

@@ -13,13 +13,14 @@ class TaskView:
 
     Args:
         started_at: Monotonic time, as ``stepped_at`` and ``heard_at``, which is the time of the last event.
-        state: "starting", "waiting", "training", "evaluating", "predicting", "serving", "stalled", "done", "failed" or
-            "stopped".
+        state: "starting", "choosing the end", "waiting", "training", "evaluating", "predicting", "serving", "stalled",
+            "done", "failed" or "stopped".
         step: The last step, or batch of an evaluation or a prediction, that it reported.
         speed: Its examples per second.
         utilization: Use of its GPUs, and its waiting for input, by the names in ``UTILIZATION``.
         exit: Exit code, negative for a signal; None while it runs.
         ended_at: Epoch time at which its end was seen.
+        chose_at: When it last chose the end of the training.
         loss: Why it is out of reach, as the end of a sentence about its host.
         notes: Notes for the user that were not passed on yet.
     """
@@ -36,6 +37,7 @@ class TaskView:
     speed: float | None = None
     utilization: dict[str, float | None] = field(default_factory=lambda: dict.fromkeys(UTILIZATION))
     stepped_at: float | None = None
+    chose_at: float = 0.0
     heard_at: float = 0.0
     finished: dict[str, Any] | None = None
     failed: dict[str, Any] | None = None
@@ -70,6 +72,10 @@ class TaskView:
 
     def _take_tensorflow(self, event: dict[str, Any], now: float) -> None:
         self.has_tensorflow = True
+        self.state, self.waiting_for = "starting", None
+
+    def _take_choosing(self, event: dict[str, Any], now: float) -> None:
+        self.state, self.chose_at = "choosing the end", now
 
     def _take_serving(self, event: dict[str, Any], now: float) -> None:
         self.state, self.waiting_for = "serving", None

@@ -1,30 +1,39 @@
-"""Model directory: its checkpoints, and the signature of the model that they belong to."""
+"""Model directory: its checkpoints, the signature of their model, and the exclusive use by a training."""
 
+import contextlib
 import json
 import os
 import tempfile
 import time
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tfdistribute import engine, history_file, storage
+from tfdistribute import engine, history_file, storage, task_events
 from tfdistribute.checkpoints.contents import is_whole
+from tfdistribute.checkpoints.lock import ModelDirectoryLock
 from tfdistribute.checkpoints.mirror import local_checkpoint
 from tfdistribute.checkpoints.newest import broken_newest, listed_checkpoint, newest_checkpoint
 from tfdistribute.columns import KINDS, ColumnFacts, InputFacts
 from tfdistribute.descriptions import check_directory
+from tfdistribute.environment import describe_process
 from tfdistribute.errors import InputError, ModelDirectoryError
 from tfdistribute.files import is_remote, is_unnamed_model
 from tfdistribute.inputs import position
+from tfdistribute.interrupts import end_after_sigterm
 from tfdistribute.models import FactorCodes, Model
 from tfdistribute.models.differences import find_difference, plain, show
-from tfdistribute.training.remote.lease import read_error
+from tfdistribute.training.remote.lease import Lease, check_access, hold_lease, read_error
 
 SIGNATURE = "tfdistribute-model.json"
 # What a model is, what it was trained on, and its history.
 OWN_FILES = (SIGNATURE, history_file.LOSSES, history_file.EVALUATIONS, position.FILE)
+
+AFRESH = (
+    '`model_dir` "{}" was temporary and was deleted when its R session ended: training starts at step 0. '
+    "To keep the trained model, use save_estimator() or bundle::bundle(), or give the estimator a `model_dir`."
+)
 
 # What a training learned from its rows, beside weights.
 _LEARNED = {"kinds", "replacements", "terms"}
@@ -127,16 +136,58 @@ def as_trained(model: Model) -> Any:
     return model.complete_from_signature(ModelDirectory(model.model_dir).structure)
 
 
-def trained_replacements(model_dir: str) -> dict[str, Any]:
-    return ModelDirectory(model_dir).replacements
-
-
-def trained_terms(model_dir: str) -> dict[str, str]:
-    return ModelDirectory(model_dir).terms
+def trained_state(model_dir: str) -> dict[str, Any]:
+    """Return the newest ``checkpoint`` of a model, None before its first training, and what that training learned."""
+    directory = ModelDirectory(model_dir)
+    return {
+        "checkpoint": newest_checkpoint(model_dir),
+        "terms": directory.terms,
+        "replacements": directory.replacements,
+    }
 
 
 def was_temporary(model_dir: str) -> bool:
     return is_unnamed_model(model_dir) and not os.path.exists(os.path.dirname(model_dir))
+
+
+@contextlib.contextmanager
+def exclusive(model_dir: str) -> Iterator[None]:
+    """Hold model_dir and turn SIGTERM into a saving end inside the block, as a training outside a cluster."""
+    with end_after_sigterm(), hold_model_dir(model_dir, describe_process()):
+        yield
+
+
+@contextlib.contextmanager
+def hold_model_dir(model_dir: str, job: str) -> Iterator[Lease | None]:
+    """Lock a local directory, or take the lease of a remote one, inside the block.
+
+    The supervisor of a job holds the lock for its tasks. Raises ModelDirectoryError if another training holds it.
+    """
+    if is_remote(model_dir):
+        check_access(model_dir)
+        with hold_lease(model_dir, job) as lease:
+            yield lease
+        return
+    if task_events.is_in_job() and _is_locked_by_job(model_dir):
+        yield None
+        return
+    if was_temporary(model_dir):
+        warnings.warn(AFRESH.format(model_dir), stacklevel=2)
+    is_new = not os.path.isdir(model_dir)
+    lock = ModelDirectoryLock(model_dir)
+    try:
+        yield None
+    finally:
+        lock.release()
+        if is_new:
+            # A training that failed before it wrote anything leaves no directory.
+            with contextlib.suppress(OSError):
+                os.rmdir(model_dir)
+
+
+def _is_locked_by_job(model_dir: str) -> bool:
+    locked = os.environ.get(task_events.MODEL_DIR)
+    return bool(locked) and os.path.realpath(locked) == os.path.realpath(model_dir)
 
 
 class ModelDirectory:

@@ -35,8 +35,12 @@ from tfdistribute.training.hooks import (
     record_interval,
     suppress_nan_error,
 )
-from tfdistribute.training.model_directory import ModelDirectory, global_step, require_checkpoint
-from tfdistribute.training.remote.exclusive import exclusive
+from tfdistribute.training.model_directory import (
+    ModelDirectory,
+    exclusive,
+    global_step,
+    require_checkpoint,
+)
 from tfdistribute.training.remote.lease import uploads
 from tfdistribute.training.specs import Training
 from tfdistribute.training.tensorflow_errors import translate_errors

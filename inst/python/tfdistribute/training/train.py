@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tfdistribute.cluster.member import enter_cluster
-from tfdistribute.errors import ArgumentError, UnsupportedError
+from tfdistribute.cluster.member import Member, enter_cluster
+from tfdistribute.errors import UnsupportedError
 from tfdistribute.files import is_remote
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model, Tabular, TabularRegressor, Wrapped
@@ -17,7 +17,13 @@ from tfdistribute.training.multi_worker.perform import perform
 from tfdistribute.training.predict import concatenate, predict
 from tfdistribute.training.preparation import prepare_estimator, training_here
 from tfdistribute.training.specs import Training, TrainSpec
-from tfdistribute.training.tabular import choose_end, steps_note
+from tfdistribute.training.tabular import (
+    check_trains,
+    choose_end,
+    chosen_by_chief,
+    forget_choice,
+    steps_note,
+)
 
 
 def train(
@@ -58,48 +64,49 @@ def train(
     """
     member = enter_cluster(settings.cluster, settings.protocol)
     notes: tuple[str, ...] = ()
-    if isinstance(model, Tabular):
-        # Files would be read once an epoch. The tasks of a cluster read their own parts.
-        source = as_trained(model).learning(source, in_memory=member is None)
-        model = complete_tabular(
-            model, settings, source, steps, max_steps, listener, member is None, validation
-        )
+    if isinstance(model, Tabular) and not (member is not None and member.evaluates):
+        check_trains("train", model, steps, max_steps)
+        model, source = _with_end(model, settings, source, listener, validation, member)
         assert model.table is not None
-        source, max_steps = source.repeated(model.table.batch_size), model.table.end
-        notes = (steps_note(model),)
+        max_steps, notes = model.table.end, (steps_note(model),)
     spec = TrainSpec(as_trained(model).reading(source), max_steps, tuple(hooks))
     training = Training(
         "train", model, settings, spec, None, steps, saving_listeners, listener, notes
     )
-    if member is not None:
-        return perform(TaskAssignment(**vars(training), member=member))
-    return _train_here(training)
+    if member is None:
+        return _train_here(training)
+    history = perform(TaskAssignment(**vars(training), member=member))
+    if notes and member.is_chief:
+        forget_choice(model.model_dir)
+    return history
 
 
-def complete_tabular(
-    model: Any,
+def _with_end(
+    model: Tabular,
     settings: RunSettings,
     source: Input,
-    steps: int | None = None,
-    max_steps: int | None = None,
-    listener: Listener | None = None,
-    alone: bool = True,
-    validation: Input | None = None,
-) -> Tabular:
-    """Complete a tabular model, as in ``choose_end``; ArgumentError if a caller wants to choose the end, too."""
-    given = {"steps": steps, "max_steps": max_steps}
-    for name, value in given.items():
-        if value is not None:
-            raise ArgumentError(
-                f"`{name}` is {value}, but a tabular model chooses the end of its training.",
-                "Leave it out, or set `epochs` of the model, as in tabular_regressor(epochs = 20).",
-                argument=name,
-                value=str(value),
-            )
-    known = listener, alone, validation
-    has_residuals = isinstance(model, TabularRegressor) and model.quantiles is None
-    predictions = _predictions if has_residuals else None
-    return choose_end(model, settings, source, _train_here, evaluate, *known, predictions)
+    listener: Listener | None,
+    validation: Input | None,
+    member: Member | None,
+) -> tuple[Tabular, Input]:
+    """Return a tabular model with the end of its training, and its rows in batches without end."""
+
+    def choose(settings: RunSettings, listener: Listener | None) -> Tabular:
+        has_residuals = isinstance(model, TabularRegressor) and model.quantiles is None
+        predictions = _predictions if has_residuals else None
+        known = listener, validation, predictions
+        return choose_end(model, settings, source, _train_here, evaluate, *known)
+
+    if member is None:
+        # Files are read once.
+        source = as_trained(model).learning(source)
+        chosen = choose(settings, listener)
+    else:
+        # Each task reads its own part.
+        chosen = chosen_by_chief(model, settings, member, choose)
+        source = as_trained(chosen).learning(source, in_memory=False)
+    assert chosen.table is not None
+    return chosen, source.repeated(chosen.table.batch_size)
 
 
 def _predictions(model: Model, settings: RunSettings, source: Input) -> Any:

@@ -7,9 +7,8 @@ from typing import Any
 
 from tfdistribute import engine, history_file
 from tfdistribute.cluster.member import enter_cluster
-from tfdistribute.errors import ArgumentError
 from tfdistribute.interrupts import StopRequest
-from tfdistribute.models import Model, Tabular
+from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import Evaluation, check_evaluation, local_exports
 from tfdistribute.training.history import History, Listener
@@ -20,6 +19,7 @@ from tfdistribute.training.multi_worker.assignment import TaskAssignment
 from tfdistribute.training.multi_worker.perform import perform
 from tfdistribute.training.preparation import TrainingHere, training_here
 from tfdistribute.training.specs import EvalSpec, Training, TrainSpec
+from tfdistribute.training.tabular import check_trains
 
 
 def train_and_evaluate(
@@ -39,13 +39,7 @@ def train_and_evaluate(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/train_and_evaluate
     """
-    if isinstance(model, Tabular):
-        raise ArgumentError(
-            "train_and_evaluate() does not train tabular models, which choose the end of their training themselves.",
-            "Call train() with the rows of the training, and then evaluate() with others.",
-            argument="object",
-            value=model.kind,
-        )
+    check_trains("train_and_evaluate", model)
     read = as_trained(model).reading
     train_spec = replace(train_spec, input=read(train_spec.input))
     eval_spec = replace(eval_spec, input=read(eval_spec.input))

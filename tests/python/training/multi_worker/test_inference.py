@@ -37,7 +37,6 @@ from tfdistribute.models import Model
 from tfdistribute.models.custom import Custom
 from tfdistribute.plan import Workload
 from tfdistribute.run_config import RunSettings
-from tfdistribute.strategies import Mirrored, OneDevice, Strategy
 from tfdistribute.training import (
     concatenate,
     evaluate,
@@ -377,11 +376,15 @@ def test_what_several_tasks_cannot_share_is_refused_before_they_start(
         error: type[Exception],
         verb: str = "evaluate",
         rows: Input | None = None,
-        strategy: Strategy | None = None,
+        strategy: dict[str, Any] | None = None,
     ) -> str:
-        settings = RunSettings(strategy=OneDevice("CPU:0"), cluster=TWO, eval_distribute=strategy)
+        one = {"kind": "one_device", "device": "CPU:0"}
+        cluster = {"kind": "local", "workers": 2}
+        config = {"strategy": one, "cluster": cluster, "eval_distribute": strategy}
+        estimator = {"kind": "linear_regressor", "model_dir": str(tmp_path), "config": config}
+        estimator["feature_columns"] = [{"kind": "numeric", "key": "x"}]
         with pytest.raises(error) as caught:
-            jobs.prepare_job(settings, verb, Workload(str(tmp_path)), input=rows)
+            jobs.prepare_verb(estimator, verb, Workload(str(tmp_path)), starts=True, input=rows)
         return str(caught.value)
 
     def own(input_context: Any) -> None:
@@ -392,7 +395,7 @@ def test_what_several_tasks_cannot_share_is_refused_before_they_start(
     assert "evaluate() needs a trained model" in refusal(
         ModelDirectoryError, rows=from_function(own)
     )
-    mirrored = Mirrored(2)
+    mirrored = {"kind": "mirrored", "devices": 2}
     assert "divides an evaluation over devices" in refusal(RunConfigError, strategy=mirrored)
     # Predictions have no strategy.
     assert "predict() needs a trained model" in refusal(

@@ -16,7 +16,6 @@ from support.gcs_store import BUCKET, REFUSED
 
 from tfdistribute import storage
 from tfdistribute.bridge import jobs
-from tfdistribute.cluster.spec import LocalCluster
 from tfdistribute.errors import BackendError, ModelDirectoryError, TfdistributeError
 from tfdistribute.history_file import LOSSES, read_losses
 from tfdistribute.launch import job_handle
@@ -24,7 +23,6 @@ from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.job_handle import find_job
 from tfdistribute.launch.start import start_supervisor
 from tfdistribute.plan import Workload
-from tfdistribute.run_config import RunSettings
 from tfdistribute.training.remote import lease
 
 pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory")]
@@ -33,8 +31,10 @@ pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory
 def refusal(model_dir: str) -> TfdistributeError:
     """The error of R's first call for a job."""
     with pytest.raises(TfdistributeError) as caught:
-        settings = RunSettings(cluster=LocalCluster(workers=2))
-        jobs.prepare_job(settings, "train", Workload(model_dir))
+        config = {"cluster": {"kind": "local", "workers": 2}}
+        columns = [{"kind": "numeric", "key": "x"}]
+        model = {"kind": "linear_regressor", "model_dir": model_dir, "feature_columns": columns}
+        jobs.prepare_verb({**model, "config": config}, "train", Workload(model_dir))
     assert list(private_directory.own_directories()) == []
     return caught.value
 

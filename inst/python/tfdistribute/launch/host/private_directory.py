@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tfdistribute.errors import ArgumentError, UnsupportedError
-from tfdistribute.files import open_regular
+from tfdistribute.files import is_remote, open_regular
 
 if sys.platform != "win32":
     import fcntl
@@ -58,6 +58,12 @@ def new_directory(parent: str | None = None, *, runs_elsewhere: bool = False) ->
     os.rename(unfinished, directory)
     _locks[directory] = _locks.pop(unfinished)
     return directory
+
+
+def jobs_directory(model_dir: str | None, working_directory: str) -> str:
+    """Return where jobs of schedulers have their directories, which their hosts share."""
+    is_local = model_dir is not None and not is_remote(model_dir)
+    return os.path.join(model_dir if is_local and model_dir else working_directory, JOBS)
 
 
 def job_id(directory: str) -> str:

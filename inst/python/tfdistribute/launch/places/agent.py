@@ -214,7 +214,7 @@ def main(lease_s: str, job: str, temporary: str | None = None) -> None:
             os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)
         os.waitpid(agent, 0)
     finally:
-        # An engine sends it with the end of the process that has started this one.
+        # A framework sends it with the end of the process that has started this one.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         processes.kill_children()
         private_directory.remove(directory)

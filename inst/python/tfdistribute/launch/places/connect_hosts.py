@@ -7,22 +7,19 @@ from typing import Any
 
 from tfdistribute.cluster.hosts import HostsCluster
 from tfdistribute.cluster.spec import Task
+from tfdistribute.cluster.ssh import SshCluster
 from tfdistribute.errors import ClusterError
-from tfdistribute.launch.engines import gang
+from tfdistribute.launch.frameworks import gang
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.places import srun, ssh
+from tfdistribute.launch.places import ssh
 from tfdistribute.launch.places.place import Place
 from tfdistribute.launch.places.preflight import Needs, as_finding, check_addresses, check_hosts
 from tfdistribute.launch.places.remote import FILES_S, RemotePlace
 from tfdistribute.launch.places.transport import Transport
+from tfdistribute.launch.schedulers.registry import scheduler_of
 from tfdistribute.rules import Finding
 
 _PYTHON = "RETICULATE_PYTHON"
-# How the hosts of each kind of cluster are reached; an engine reaches all others.
-_TRANSPORTS: Mapping[str, Callable[[Any], Callable[[str], Transport]]] = {
-    "ssh": ssh.transports,
-    "slurm": srun.transports,
-}
 # How long an agent that started nothing may take to end.
 _CLOSE_S = 2.0
 # Maximum number of mistakes in one error.
@@ -71,7 +68,7 @@ def _remote_places(
     is_r: bool = True,
 ) -> list[RemotePlace]:
     together: list[RemotePlace] = []
-    transport_to = _TRANSPORTS.get(cluster.kind, gang.transports)(cluster)
+    transport_to = _transports(cluster)
     for host in dict.fromkeys(hosts):
         transport = dataclasses.replace(
             transport_to(host),
@@ -83,6 +80,15 @@ def _remote_places(
         )
         RemotePlace(host, transport, home, together)
     return together
+
+
+def _transports(cluster: Any) -> Callable[[str], Transport]:
+    """Return how the hosts of a cluster are reached: by ssh, by their scheduler, or by a framework."""
+    if isinstance(cluster, SshCluster):
+        return ssh.transports(cluster)
+    its = scheduler_of(cluster)
+    own = None if its is None else its.transports(cluster)
+    return gang.transports(cluster) if own is None else own
 
 
 def open_places(places: Iterable[Place], job: Job, is_over: Callable[[], bool]) -> list[str] | None:
@@ -145,7 +151,7 @@ def _connect(hosts: Sequence[RemotePlace], is_over: Callable[[], bool]) -> list[
 
     seconds = hosts[0].transport.connect_s
     hosts[0].wait(lambda: is_over() or all(each.is_settled for each in hosts), seconds)
-    # An engine that starts no host is one mistake.
+    # A framework that starts no host is one mistake.
     found = [as_finding(host.problem()) for host in hosts if not host.is_connected]
     return list(dict.fromkeys(found))
 

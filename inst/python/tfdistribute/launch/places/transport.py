@@ -1,4 +1,4 @@
-"""Differences between ssh, srun and engines in how agents are started."""
+"""Differences between ssh, srun and frameworks in how agents are started."""
 
 import os
 import re

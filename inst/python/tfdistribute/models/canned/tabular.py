@@ -222,7 +222,7 @@ class Tabular(Canned):
         completed: Any = super().complete_from_signature(signature)
         learned = (signature or {}).get("learned")
         if self.learned is not None:
-            # Of the session that started a job; the task may have been restarted.
+            # Of the chief of a cluster, whose training model_dir may hold.
             return completed
         return completed if learned is None else replace(completed, learned=json.dumps(learned))
 

@@ -6,6 +6,7 @@ a new one is compared without any change here. A field that may differ says so, 
 
 import dataclasses
 import os
+import socket
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -20,6 +21,7 @@ from tfdistribute.descriptions.comparison import Entries, Exceptions, entries_of
 from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.files import canonical_path
 from tfdistribute.models import Model
+from tfdistribute.run_config import RunSettings
 from tfdistribute.training.specs import OWN, Training
 
 _EXCEPTIONS = Exceptions(between_tasks=True)
@@ -58,18 +60,30 @@ class TaskAssignment(Training):
 
     @property
     def start_timeout_s(self) -> float:
-        seconds = self._timeout_s("start_timeout_s", START_TIMEOUT_S)
-        # A supervisor sees which tasks still compute, and ends a job in which none does.
-        return seconds * (START_PATIENCE if task_events.is_in_job() else 1)
+        return start_timeout_s(self.settings)
 
     @property
     def stall_timeout_s(self) -> float:
-        return self._timeout_s("stall_timeout_s", STALL_TIMEOUT_S)
+        return _timeout_s(self.settings, "stall_timeout_s", STALL_TIMEOUT_S)
 
-    def _timeout_s(self, name: str, default: float) -> float:
-        of_strategy = getattr(self.settings.strategy, "timeout_s", None)
-        of_cluster = getattr(self.settings.cluster, name, default)
-        return of_cluster if of_strategy is None else of_strategy
+
+def start_timeout_s(settings: RunSettings) -> float:
+    seconds = _timeout_s(settings, "start_timeout_s", START_TIMEOUT_S)
+    # A supervisor sees which tasks still compute, and ends a job in which none does.
+    return seconds * (START_PATIENCE if task_events.is_in_job() else 1)
+
+
+def holder_of(member: Member) -> str:
+    """Return how a chief that holds model_dir is called."""
+    # The tasks of two hosts may have the same loopback addresses.
+    host = "" if task_events.is_in_job() else f"{socket.gethostname()} "
+    return f"{host}{member.job_name}"
+
+
+def _timeout_s(settings: RunSettings, name: str, default: float) -> float:
+    of_strategy = getattr(settings.strategy, "timeout_s", None)
+    of_cluster = getattr(settings.cluster, name, default)
+    return of_cluster if of_strategy is None else of_strategy
 
 
 def _name_for_users(path: str) -> str:

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import itertools
-import socket
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any
@@ -15,8 +14,8 @@ from tfdistribute.interrupts import finish_step_on_interrupt
 from tfdistribute.run_config import flatten
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks import suppress_nan_error
-from tfdistribute.training.model_directory import global_step
-from tfdistribute.training.multi_worker.assignment import TaskAssignment
+from tfdistribute.training.model_directory import global_step, hold_model_dir
+from tfdistribute.training.multi_worker.assignment import TaskAssignment, holder_of
 from tfdistribute.training.multi_worker.evaluator import evaluate_checkpoints
 from tfdistribute.training.multi_worker.handshake import Handshake
 from tfdistribute.training.multi_worker.history import TaskHistory
@@ -30,7 +29,6 @@ from tfdistribute.training.multi_worker.resume import (
     record_training,
 )
 from tfdistribute.training.preparation import prepare_training
-from tfdistribute.training.remote.exclusive import hold_model_dir
 from tfdistribute.training.remote.lease import Lease, uploads
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.tracking import tracked
@@ -200,11 +198,7 @@ def _lease(assignment: TaskAssignment) -> AbstractContextManager[Lease | None]:
     member = assignment.member
     if not member.is_chief:
         return contextlib.nullcontext()
-    # The tasks of two hosts may have the same loopback addresses.
-    job = (
-        member.job_name if task_events.is_in_job() else f"{socket.gethostname()} {member.job_name}"
-    )
-    return hold_model_dir(assignment.model.model_dir, job)
+    return hold_model_dir(assignment.model.model_dir, holder_of(member))
 
 
 def _last_step(assignment: TaskAssignment, history: History) -> int:

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from tfdistribute import engine
 from tfdistribute.checkpoints.newest import newest_step
-from tfdistribute.errors import ArgumentError, InputError, ModelError
+from tfdistribute.errors import ArgumentError, InputError
 from tfdistribute.inputs import Input
-from tfdistribute.models import Tabular, row_weights
+from tfdistribute.models import Model, Tabular, row_weights
 from tfdistribute.models.canned.table import Table
 from tfdistribute.models.canned.validation import (
     Validation,
@@ -23,7 +26,6 @@ from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import Listener
 from tfdistribute.training.model_directory import as_trained
 from tfdistribute.training.specs import Training, TrainSpec
-from tfdistribute.training.tabular.validation import split
 
 # The next cycle, which takes longer than all before it, follows a loss that is lower by at least this share.
 _LEAST_GAIN = 0.01
@@ -32,6 +34,7 @@ _TIMED = 0.05
 # The checkpoint at the end of each training is enough.
 _RARELY_S = 86_400.0
 
+_Rows = npt.NDArray[np.int64]
 Train = Callable[..., Any]
 Evaluate = Callable[..., dict[str, float]]
 Predict = Callable[..., Any]
@@ -44,42 +47,37 @@ def choose_end(
     train: Train,
     evaluate: Evaluate,
     listener: Listener | None = None,
-    alone: bool = True,
     validation: Input | None = None,
     predict: Predict | None = None,
 ) -> Tabular:
     """Complete a model from its directory or from the rows, with the step at which its training ends.
 
     A model that is at its end trains again: with the columns of its first training, and for as many epochs, or its own.
-    A model that a session has completed for the tasks of its job does not, because a task may be restarted.
 
     A model in a temporary directory trains on a part of the rows, or with rows for ``validation`` on all of them, first
     as a linear model, then one cycle of the rate after the other, until a cycle ends hardly better than one before. A
     temperature of class probabilities is chosen with the end. A training that chooses no end gets fewer steps if its
-    time limit allows no more. ``alone`` is whether this process may do that. ``predict`` returns predictions of
+    time limit allows no more. ``predict`` returns predictions of
     numbers, whose residuals the model keeps.
 
-    Raises InputError if the rows are not in memory or have other columns than the model, ArgumentError if the model
-    does not choose its end by ``validation``, and ModelError if this process is a task of a cluster.
+    Raises InputError if the rows are not in memory or have other columns than the model, and ArgumentError if the model
+    does not choose its end by ``validation``.
     """
     if validation is not None and not model.validates:
         own = "`validation` 0" if model.epochs is None else f"`epochs` {model.epochs}"
         raise _no_choice(f"a model with {own}")
     known = as_trained(model)
-    if alone or known.table is None or known.table.end is None:
-        source = known.learning(source)
+    source = known.learning(source)
     completed: Any = known.complete_from_input(source.facts())
     completed.check(source.facts())
     if completed.table.end is not None:
-        is_again = alone and _is_again(model, completed.table, source)
+        is_again = _is_again(model, completed.table, source)
         if is_again and validation is not None:
             raise _no_choice("a trained model")
         if is_again:
             completed = completed.trained_again(source.facts().rows or 1)
         if completed.time_limit_s is None or not (is_again or known.table is None):
             return completed
-    if not alone:
-        raise _not_alone()
     source = completed.reading(source)
     part, judges = _parts(completed, settings, source, validation)
     share = (part.facts().rows or 1) / (source.facts().rows or 1)
@@ -218,10 +216,10 @@ def _gain(rows: int | None) -> float:
 
 
 def _is_again(model: Tabular, table: Table, source: Input) -> bool:
-    """Return whether a model is at its end, and no session has completed it; InputError for other columns."""
+    """Return whether a model is at its end; InputError for other columns."""
     assert table.end is not None
     _check_columns(table, source, model.weight_column)
-    return model.learned is None and newest_step(model.model_dir) >= table.end
+    return newest_step(model.model_dir) >= table.end
 
 
 def _check_columns(table: Table, source: Input, weight_column: str | None) -> None:
@@ -238,13 +236,27 @@ def _check_columns(table: Table, source: Input, weight_column: str | None) -> No
             )
 
 
-def _not_alone() -> ModelError:
-    return ModelError(
-        "This task of a cluster cannot choose the end of the training: this needs one process.",
-        "Train with `cluster` in run_config() from R, or give the model its `epochs` and no `time_limit_s`.",
-        argument="epochs",
-        value="NULL",
-    )
+def check_trains(
+    verb: str, model: Model, steps: int | None = None, max_steps: int | None = None
+) -> None:
+    """Raise ArgumentError if a verb would choose the end of a tabular model, which chooses it itself."""
+    if not isinstance(model, Tabular):
+        return
+    if verb == "train_and_evaluate":
+        raise ArgumentError(
+            "train_and_evaluate() does not train tabular models, which choose the end of their training themselves.",
+            "Call train() with the rows of the training, and then evaluate() with others.",
+            argument="object",
+            value=model.kind,
+        )
+    for name, value in {"steps": steps, "max_steps": max_steps}.items():
+        if value is not None:
+            raise ArgumentError(
+                f"`{name}` is {value}, but a tabular model chooses the end of its training.",
+                "Leave it out, or set `epochs` of the model, as in tabular_regressor(epochs = 20).",
+                argument=name,
+                value=str(value),
+            )
 
 
 def _no_choice(of: str) -> ArgumentError:
@@ -332,3 +344,32 @@ def steps_note(model: Tabular) -> str:
         f"{length}, because of the losses on the validation rows of a linear model and after {len(table.losses) - 1} "
         f"of {engine.tabular.CYCLES} cycles of the layers: {shown}.{at}{bounds}"
     )
+
+
+def split(rows: int, share: float, seed: int, classes: Any = None) -> tuple[_Rows, _Rows]:
+    """Return the numbers of the rows that train, and of those that validate: a share of the rows, or of each class.
+
+    They depend on the seed and the number of rows only, not on processes, devices or NumPy's generators.
+    """
+    order = np.argsort(_hash(np.arange(rows, dtype=np.uint64), seed), kind="stable")
+    kinds = (
+        np.zeros(rows, np.int64) if classes is None else np.unique(classes, return_inverse=True)[1]
+    )
+    held = np.zeros(rows, np.bool_)
+    for kind in range(int(kinds.max()) + 1):
+        members = order[kinds[order] == kind]
+        held[members[: round(len(members) * share)]] = True
+    if not held.any():
+        held[order[0]] = True
+    return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def _hash(numbers: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
+    """Hash whole numbers by splitmix64, https://prng.di.unimi.it/splitmix64.c."""
+    with np.errstate(over="ignore"):
+        mixed = (numbers + np.uint64(seed % 2**32) * np.uint64(2**32 - 5)) + np.uint64(
+            0x9E3779B97F4A7C15
+        )
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return mixed ^ (mixed >> np.uint64(31))

@@ -1,1 +1,0 @@
-"""Clusters of engines that start processes as one gang."""

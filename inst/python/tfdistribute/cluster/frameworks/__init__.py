@@ -1,0 +1,1 @@
+"""Clusters of frameworks that start processes as one gang."""

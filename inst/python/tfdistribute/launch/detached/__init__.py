@@ -1,1 +1,0 @@
-"""Jobs whose supervisor runs inside the cluster, so that they survive the session."""

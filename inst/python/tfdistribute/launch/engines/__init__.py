@@ -1,1 +1,0 @@
-"""Engines that start the hosts of a job as one gang."""

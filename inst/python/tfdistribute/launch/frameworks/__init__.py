@@ -1,0 +1,1 @@
+"""Frameworks that start the hosts of a job as one gang."""

@@ -1,0 +1,1 @@
+"""Jobs in detached actors of Ray."""
