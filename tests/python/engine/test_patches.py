@@ -32,7 +32,7 @@ PROOFS = {
     "gradient_scale": "models/test_custom_losses.py::test_an_optimizer_of_the_new_keras_is_refused_by_name",
     "place_gradients": f"{PARTS}::test_each_replica_has_logical_devices_of_its_own",
     "tape_gradients": "engine/model_parts/test_pipelines.py::test_a_tape_sees_all_micro_batches",
-    "gradients_of_rows": "engine/step/test_accumulate.py::test_a_loss_that_is_a_sum_is_added_up",
+    "gradients_of_rows": "engine/step/test_accumulate.py::test_a_loop_of_tensorflow_1_is_refused_by_name",
     "served_sessions": (
         "engine/r_thread/test_main_thread_calls.py::test_tensorflow_is_changed_only_while_something_is_served"
     ),
@@ -42,7 +42,7 @@ PROOFS = {
         "engine/r_thread/test_sequential_replicas.py::test_replicas_run_on_the_thread_that_calls_the_strategy"
     ),
     "placed_variables": f"{PARTS}::test_each_replica_has_logical_devices_of_its_own",
-    "named_matrix": "engine/features/test_named_matrix.py::test_feature_columns_read_it_by_name",
+    "named_matrix": "engine/features/test_named_matrix.py::test_it_is_a_read_only_dictionary_of_its_columns",
     "functional_optimizers": "models/keras/test_keras3.py::test_optimizers_of_keras_3_train_as_in_fit",
     "distinct_rows": (
         "engine/step/test_distinct_rows.py::test_rows_that_a_lookup_has_summed_are_not_summed_again"

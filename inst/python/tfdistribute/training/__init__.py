@@ -12,6 +12,7 @@ from tfdistribute.training.model_directory import (
     global_step,
     learned,
     trained_columns,
+    trained_facts,
     trained_state,
 )
 from tfdistribute.training.multi_worker.inference import evaluate_shard, predict_shard
@@ -21,5 +22,4 @@ from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.train import distribute, train
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
-from tfdistribute.training.trained_facts import trained_facts
 from tfdistribute.training.variables import variable_names, variable_value, weights

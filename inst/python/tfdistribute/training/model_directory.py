@@ -14,7 +14,12 @@ from tfdistribute import engine, history_file, storage, task_events
 from tfdistribute.checkpoints.contents import is_whole
 from tfdistribute.checkpoints.lock import ModelDirectoryLock
 from tfdistribute.checkpoints.mirror import local_checkpoint
-from tfdistribute.checkpoints.newest import broken_newest, listed_checkpoint, newest_checkpoint
+from tfdistribute.checkpoints.newest import (
+    broken_newest,
+    listed_checkpoint,
+    newest_checkpoint,
+    newest_step,
+)
 from tfdistribute.columns import KINDS, ColumnFacts, InputFacts
 from tfdistribute.descriptions import check_directory
 from tfdistribute.environment import describe_process
@@ -129,6 +134,22 @@ def learned(model_dir: str) -> dict[str, Any]:
     """Return the ``response_scale`` of a trained regressor, and what a tabular model ``learned``; None for others."""
     structure = ModelDirectory(model_dir).structure or {}
     return {name: structure.get(name) for name in ("response_scale", "learned")}
+
+
+def trained_facts(model_dir: str) -> dict[str, Any]:
+    """Return the ``step``, and what is known of the rows, the response, the choice and the time of a training."""
+    directory, losses = ModelDirectory(model_dir), history_file.read_losses(model_dir).rows
+    columns = directory.trained_columns or {}
+    kinds = [directory.kinds.get(name, "numbers") for name in columns.get("features", ())]
+    return {
+        "step": newest_step(model_dir),
+        "kinds": kinds,
+        "response": columns.get("response"),
+        "seconds": losses[-1]["seconds"] if losses else None,
+        "classes": class_names(model_dir),
+        **directory.training,
+        **learned(model_dir),
+    }
 
 
 def as_trained(model: Model) -> Any:
