@@ -41,7 +41,9 @@ summary.tfdistribute_estimator <- function(object, ...) {
       global_step = as.integer(facts$global_step),
       evaluation = lapply(facts$evaluation, function(value) value %||% NaN),
       classes = as.character(facts$classes),
-      length = facts$learned[c("end", "batch_size", "losses", "temperature")],
+      length = if (!is.null(facts$learned$end)) {
+        facts$learned[c("end", "batch_size", "losses", "temperature")]
+      },
       limits = if (isTRUE(object$clip)) unlist(facts$learned$limits),
       model_dir = object$model_dir
     ),

@@ -1,9 +1,11 @@
-"""The verb that trains a model, and copies of an existing Estimator under another run configuration."""
+"""The verb that trains a model, its ways of training, and copies of an Estimator under another run configuration."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
 
-from tfdistribute.cluster.member import enter_cluster
+from tfdistribute import engine
+from tfdistribute.cluster.member import Member, enter_cluster
 from tfdistribute.errors import ArgumentError, UnsupportedError
 from tfdistribute.files import is_remote
 from tfdistribute.inputs import Input
@@ -13,10 +15,11 @@ from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.model_directory import as_trained
 from tfdistribute.training.multi_worker.assignment import TaskAssignment
-from tfdistribute.training.multi_worker.perform import perform
-from tfdistribute.training.preparation import prepare_estimator, training_here
+from tfdistribute.training.multi_worker.perform import TaskRun, perform
+from tfdistribute.training.preparation import TrainingHere, prepare_estimator, training_here
 from tfdistribute.training.specs import Training, TrainSpec
 from tfdistribute.training.tabular import choose_end, steps_note
+from tfdistribute.training.trees import GrowingTask, begin_growth, grow_here
 
 
 def train(
@@ -41,7 +44,7 @@ def train(
         max_steps: Global step to stop at; None for no limit. Not together with steps.
         saving_listeners: tf.estimator.CheckpointSaverListener objects.
         listener: Called with the progress, at most ten times a second.
-        validation: Rows by which a tabular model chooses its end; None for a share of its own rows.
+        validation: Rows by which a model chooses its end; None for a share of its own rows.
 
     Returns:
         Losses by step and the speed, as this process saw them.
@@ -55,39 +58,128 @@ def train(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#train
     """
-    member = enter_cluster(settings.cluster, settings.protocol)
-    notes: tuple[str, ...] = ()
-    if isinstance(model, Tabular):
+    member, trainer = enter_cluster(settings.cluster, settings.protocol), trainer_of(model)
+    spec = TrainSpec(source, max_steps, tuple(hooks))
+    asked = Training(
+        *("train", model, settings, spec, None, steps, saving_listeners, listener),
+        validation=validation,
+    )
+    training = trainer.begin(asked, member)
+    if member is not None:
+        return perform(TaskAssignment(**vars(training), member=member), trainer.task)
+    return train_here(training)
+
+
+class Trainer(Protocol):
+    """One way of training a model, after its rows and settings are checked.
+
+    Args:
+        task: Makes the run of one task of a cluster from its assignment and its peers.
+    """
+
+    task: Callable[..., Any]
+
+    def begin(self, training: Training, member: Member | None) -> Training:
+        """Complete a training as a user asked for it, with what the model learns from its rows before."""
+        ...
+
+    def train(self, here: TrainingHere, training: Training) -> None:
+        """Train in this process, and write the last checkpoint."""
+        ...
+
+
+class Steps:
+    """Steps of TensorFlow, with evaluations between them if the training has a specification of them."""
+
+    task = TaskRun
+
+    def begin(self, training: Training, member: Member | None) -> Training:
+        source = as_trained(training.model).reading(training.train.input)
+        return replace(training, train=replace(training.train, input=source))
+
+    def train(self, here: TrainingHere, training: Training) -> None:
+        estimator, spec, tf = here.prepared.estimator, training.evaluation, engine.tf
+        if spec is None:
+            estimator.train(steps=training.steps, **here.arguments)
+            return
+        tf.estimator.train_and_evaluate(
+            estimator,
+            tf.estimator.TrainSpec(**here.arguments),
+            tf.estimator.EvalSpec(
+                # The evaluation has its own.
+                input_fn=lambda: None,
+                exporters=list(spec.exporters),
+                start_delay_secs=spec.start_delay_secs,
+                throttle_secs=spec.throttle_secs,
+            ),
+        )
+
+
+class ChosenSteps(Steps):
+    """Steps of a tabular model, which chooses their number first."""
+
+    def begin(self, training: Training, member: Member | None) -> Training:
+        _check_end(training)
+        model, source = training.model, training.train.input
         # Files would be read once an epoch. The tasks of a cluster read their own parts.
         source = as_trained(model).learning(source, in_memory=member is None)
-        model = complete_tabular(
-            model, settings, source, steps, max_steps, listener, member is None, validation
+        model: Any = choose_end(
+            *(model, training.settings, source, train_here, evaluate),
+            *(training.listener, member is None, training.validation),
         )
-        assert model.table is not None
-        source, max_steps = source.repeated(model.table.batch_size), model.table.end
-        notes = (steps_note(model),)
-    spec = TrainSpec(as_trained(model).reading(source), max_steps, tuple(hooks))
-    training = Training(
-        "train", model, settings, spec, None, steps, saving_listeners, listener, notes
-    )
-    if member is not None:
-        return perform(TaskAssignment(**vars(training), member=member))
-    return _train_here(training)
+        source = source.repeated(model.table.batch_size)
+        spec = replace(training.train, input=source, max_steps=model.table.end)
+        completed = replace(training, model=model, train=spec, notes=(steps_note(model),))
+        return super().begin(completed, member)
+
+
+class Trees:
+    """Growth of trees by ydf."""
+
+    task = GrowingTask
+
+    def begin(self, training: Training, member: Member | None) -> Training:
+        return begin_growth(training, member)
+
+    def train(self, here: TrainingHere, training: Training) -> None:
+        grow_here(here, training)
+
+
+TRAINERS: dict[str, Trainer] = {"steps": Steps(), "chosen_steps": ChosenSteps(), "trees": Trees()}
+
+
+def trainer_of(model: Model) -> Trainer:
+    return TRAINERS[model.trainer]
+
+
+def train_here(training: Training) -> History:
+    training.check()
+    with training_here(training) as here:
+        trainer_of(training.model).train(here, training)
+    return here.history
 
 
 def complete_tabular(
     model: Any,
     settings: RunSettings,
     source: Input,
-    steps: int | None = None,
-    max_steps: int | None = None,
     listener: Listener | None = None,
-    alone: bool = True,
     validation: Input | None = None,
 ) -> Tabular:
-    """Complete a tabular model, as in ``choose_end``; ArgumentError if a caller wants to choose the end, too."""
-    given = {"steps": steps, "max_steps": max_steps}
-    for name, value in given.items():
+    """Complete a tabular model, as in ``choose_end``, in the session that starts a job."""
+    return choose_end(model, settings, source, train_here, evaluate, listener, True, validation)
+
+
+def _check_end(training: Training) -> None:
+    """Raise ArgumentError if a caller wants to choose the end of a tabular training, or to evaluate in it."""
+    if training.evaluation is not None:
+        raise ArgumentError(
+            "train_and_evaluate() does not train tabular models, which choose the end of their training themselves.",
+            "Call train() with the rows of the training, and then evaluate() with others.",
+            argument="object",
+            value=training.model.kind,
+        )
+    for name, value in {"steps": training.steps, "max_steps": training.train.max_steps}.items():
         if value is not None:
             raise ArgumentError(
                 f"`{name}` is {value}, but a tabular model chooses the end of its training.",
@@ -95,16 +187,6 @@ def complete_tabular(
                 argument=name,
                 value=str(value),
             )
-    return choose_end(model, settings, source, _train_here, evaluate, listener, alone, validation)
-
-
-def _train_here(training: Training) -> History:
-    training.check()
-    with training_here(training) as here:
-        for text in training.notes:
-            here.history.note(text)
-        here.prepared.estimator.train(steps=training.steps, **here.arguments)
-    return here.history
 
 
 def distribute(estimator: Any, settings: RunSettings, *, calls_r: bool = False) -> Any:

@@ -186,11 +186,11 @@ def _gain(rows: int | None) -> float:
 def _is_again(model: Tabular, table: Table, source: Input) -> bool:
     """Return whether a model is at its end, and no session has completed it; InputError for other columns."""
     assert table.end is not None
-    _check_columns(table, source, model.weight_column)
+    check_columns(table, source, model.weight_column)
     return model.learned is None and newest_step(model.model_dir) >= table.end
 
 
-def _check_columns(table: Table, source: Input, weight_column: str | None) -> None:
+def check_columns(table: Table, source: Input, weight_column: str | None) -> None:
     facts = source.facts()
     label = None if facts.label is None else facts.label.name
     known = {each.name for each in (*table.numbers, *table.categories)} | {label, weight_column}

@@ -13,7 +13,7 @@ def split(rows: int, share: float, seed: int, classes: Any = None) -> tuple[_Row
 
     They depend on the seed and the number of rows only, not on processes, devices or NumPy's generators.
     """
-    order = np.argsort(_hash(np.arange(rows, dtype=np.uint64), seed), kind="stable")
+    order = np.argsort(hashes(rows, seed), kind="stable")
     kinds = (
         np.zeros(rows, np.int64) if classes is None else np.unique(classes, return_inverse=True)[1]
     )
@@ -26,8 +26,9 @@ def split(rows: int, share: float, seed: int, classes: Any = None) -> tuple[_Row
     return np.flatnonzero(~held), np.flatnonzero(held)
 
 
-def _hash(numbers: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
-    """Hash whole numbers by splitmix64, https://prng.di.unimi.it/splitmix64.c."""
+def hashes(count: int, seed: int) -> npt.NDArray[np.uint64]:
+    """Hash the first whole numbers by splitmix64, https://prng.di.unimi.it/splitmix64.c."""
+    numbers = np.arange(count, dtype=np.uint64)
     with np.errstate(over="ignore"):
         mixed = (numbers + np.uint64(seed % 2**32) * np.uint64(2**32 - 5)) + np.uint64(
             0x9E3779B97F4A7C15
