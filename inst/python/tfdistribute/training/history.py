@@ -237,8 +237,8 @@ class History:
         if self.listener is not None:
             self.listener({"event": "evaluation", **self.evaluations[-1]})
 
-    def note_losses(self, losses: Sequence[float]) -> None:
-        """Note the losses of an evaluation after each step from the first, which is already past."""
+    def note_losses(self, losses: Sequence[float], kept: int) -> None:
+        """Note the losses of an evaluation after each step from the first, of which ``kept`` is the last to stay."""
         rows = [{"loss": loss, "global_step": float(step)} for step, loss in enumerate(losses, 1)]
         self.evaluations += rows
         if self.model_dir is not None:

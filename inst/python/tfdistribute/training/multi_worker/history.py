@@ -93,10 +93,9 @@ class TaskHistory(History):
         super().note_progress(step)
         task_events.emit_step(step)
 
-    def note_losses(self, losses: Sequence[float]) -> None:
-        super().note_losses(losses)
-        for row in self.evaluations:
-            task_events.emit("evaluation", step=int(row["global_step"]), metrics=row)
+    def note_losses(self, losses: Sequence[float], kept: int) -> None:
+        super().note_losses(losses, kept)
+        task_events.emit("evaluation", step=kept, metrics=self.evaluations[kept - 1])
 
     def note_evaluation(self, metrics: Mapping[str, Any]) -> None:
         super().note_evaluation(metrics)

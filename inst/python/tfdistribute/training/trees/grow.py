@@ -7,7 +7,7 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from tfdistribute import engine
 from tfdistribute.checkpoints.mirror import local_directory
+from tfdistribute.interrupts import keep_handler
 from tfdistribute.models.canned.trees import BoostedTreesClassifier
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import History
@@ -24,8 +25,8 @@ from tfdistribute.training.preparation import Prepared, TrainingHere
 from tfdistribute.training.specs import Training
 from tfdistribute.training.tabular.validation import hashes, split
 from tfdistribute.training.trees.begin import BATCH
-from tfdistribute.training.trees.losses import losses_by_trees, training_losses
-from tfdistribute.training.trees.ydf import Growth, as_forest, trees_grown
+from tfdistribute.training.trees.losses import losses_by_trees
+from tfdistribute.training.trees.ydf import STOPPED, Growth, as_forest, trees_grown
 
 # Files of a growth in model_dir, which are not uploaded.
 _DIRECTORY = "tmp_trees_"
@@ -35,41 +36,49 @@ _ANEW = "The trees are grown anew: the training does not continue the trees that
 _TIE = 2**-10
 
 Arrays = dict[str, npt.NDArray[Any]]
+Losses = npt.NDArray[np.float64]
 
 
 def grow_here(here: TrainingHere, training: Training, workers: Sequence[str] = ()) -> None:
     """Grow trees of the rows of a training, and write the checkpoint; ``workers`` are addresses of a cluster."""
-    history, settings = here.history, training.settings
+    history = here.history
     model: Any = here.prepared.model
     if here.prepared.first_step > 0:
         history.note(_ANEW)
     part, held = _parts(here.prepared, training)
-    columns = model.read_columns(**model.arguments())
     history.global_batch_size, history.last_step = len(part["rows"]), model.n_trees
-    growth = _growth(model, settings, columns.sizes)
-    learned = _with_distinct_weights(_with_class_weights(model, part))
+    columns = model.read_columns(**model.arguments())
+    growth = _growth(model, training.settings, columns.sizes)
     model_dir = local_directory(model.model_dir)
+    learned = _with_distinct_weights(_with_class_weights(model, part))
     directory, began = _directory(model_dir, growth, learned), time.monotonic()
     trained = _grow_in_background(here, growth, learned, directory, workers)
-    _note_losses(history, training_losses(model, trained, learned), began)
-    forest = as_forest(trained, growth, part["rows"].shape[1])
+    descent = engine.trees.Descent(as_forest(trained, growth, part["rows"].shape[1]), columns)
+    _note_losses(history, losses_by_trees(model, descent, part, learns=True), began)
+    forest = descent.forest if growth.is_oblique else descent.settled()
     if held is not None:
-        losses = losses_by_trees(model, forest, columns, held)
-        forest["roots"] = forest["roots"][: int(np.argmin(losses)) + 1]
-        if training.evaluation is None:
-            history.note_losses(losses.tolist())
-        history.note(
-            f"{len(forest['roots'])} of {len(losses)} trees are kept, because of their loss on "
-            f"{len(held['rows']):,} validation rows: {losses.min():.4g}."
-        )
+        losses = losses_by_trees(model, engine.trees.Descent(forest, columns), held)
+        kept = int(np.argmin(losses)) + 1
+        forest["roots"] = forest["roots"][:kept]
+        _note_choice(history, losses, len(held["rows"]), training.evaluation is None)
     engine.trees.write_checkpoint(model_dir, forest, len(forest["roots"]))
     shutil.rmtree(directory, ignore_errors=True)
 
 
-def _note_losses(history: History, losses: Sequence[float], began: float) -> None:
+def _note_choice(history: History, losses: Losses, rows: int, records: bool) -> None:
+    kept = int(np.argmin(losses)) + 1
+    if records:
+        history.note_losses(losses.tolist(), kept)
+    history.note(
+        f"{kept} of {len(losses)} trees are kept, because of their loss on {rows:,} validation rows: "
+        f"{losses.min():.4g}."
+    )
+
+
+def _note_losses(history: History, losses: Losses, began: float) -> None:
     """Note the losses of iterations that lasted equally long, from a time until now."""
     each_s = (time.monotonic() - began) / len(losses)
-    for step, loss in enumerate(losses, 1):
+    for step, loss in enumerate(losses.tolist(), 1):
         history.note_step(step, loss, in_record=True, at=began + step * each_s)
 
 
@@ -161,18 +170,32 @@ def _grow_in_background(
             answers.append(error)
 
     thread = threading.Thread(target=grow, name="tfdistribute-trees", daemon=True)
+    put_handler_back = keep_handler()
     thread.start()
     try:
-        while thread.is_alive():
-            thread.join(_POLL_S)
-            here.history.note_progress(trees_grown(directory))
-            if here.stop():
-                os.kill(os.getpid(), signal.SIGINT)
+        for _ in _follow(here, thread, directory):
+            if workers:
+                # A manager has a handler of ydf, too, but does not stop.
+                put_handler_back()
     finally:
-        if thread.is_alive():
+        if not workers and thread.is_alive():
             os.kill(os.getpid(), signal.SIGINT)
             thread.join()
     (answer,) = answers
     if isinstance(answer, BaseException):
         raise answer
     return answer
+
+
+def _follow(here: TrainingHere, thread: threading.Thread, directory: str) -> Iterator[None]:
+    """Report the trees that a thread has grown, and yield in between, until it ends; KeyboardInterrupt for a stop."""
+    known = 0
+    while thread.is_alive():
+        thread.join(_POLL_S)
+        grown = trees_grown(directory)
+        if grown > known:
+            known = grown
+            here.history.note_progress(grown)
+        if here.stop():
+            raise KeyboardInterrupt(STOPPED)
+        yield

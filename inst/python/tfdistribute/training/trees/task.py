@@ -13,6 +13,7 @@ from tfdistribute.training.history import History
 from tfdistribute.training.multi_worker.parameter_server import check_port, has_ended
 from tfdistribute.training.multi_worker.perform import TaskRun
 from tfdistribute.training.preparation import TrainingHere, prepare_training
+from tfdistribute.training.trees.begin import check_cluster
 from tfdistribute.training.trees.grow import grow_here
 from tfdistribute.training.trees.ydf import library
 
@@ -28,6 +29,7 @@ class GrowingTask(TaskRun):
         assignment = self._assignment
         if not self._member.is_chief:
             return None
+        check_cluster(assignment.model)
         # The chief reads all rows, and writes the checkpoint, as one process does.
         settings = replace(assignment.settings, strategy=None, cluster=None)
         return prepare_training(assignment.verb, assignment.model, settings, assignment.train.input)
@@ -49,7 +51,9 @@ class GrowingTask(TaskRun):
             missing = self._silent()
         if missing and not self._stop():
             raise self._lost(missing, "did not start in time")
-        task_events.emit_step(0)
+        if not self._member.is_chief:
+            # The supervisor then no longer waits for its start.
+            task_events.emit_step(0)
 
     def train(self) -> History:
         assignment, member = self._assignment, self._member

@@ -20,7 +20,9 @@ _LABEL, _WEIGHT = "label", "weight"
 _SHARDS_PER_WORKER = 4
 # Interval of snapshots, from which an interrupted training continues.
 _SNAPSHOT_S = 2
-_STOPPED = "Stopped. train() of the same model with the same rows continues from the trees that are grown."
+STOPPED = (
+    "Stopped. train() of the same model with the same rows continues from the trees that are grown."
+)
 # Settings of ydf's template "benchmark_rank1v1".
 _OBLIQUE = {
     "growing_strategy": "BEST_FIRST_GLOBAL",
@@ -105,13 +107,14 @@ class Growth:
                 **settings,
                 data_spec=ydf.create_vertical_dataset(table, columns=columns).data_spec(),
                 workers=list(workers),
+                extra_training_config=_with_snapshots(),
             )
             table = _write(table, directory, len(workers) * _SHARDS_PER_WORKER)
         try:
             return learner.train(table, verbose=0)
         except ValueError as error:
             if "interrupted by user" in str(error):
-                raise KeyboardInterrupt(_STOPPED) from error
+                raise KeyboardInterrupt(STOPPED) from error
             raise
 
     @property
@@ -156,6 +159,17 @@ def library() -> Any:
             "Run install_tfdistribute(trees = TRUE) in R and restart it. Outside R: `pip install ydf`.",
             argument="object",
         ) from error
+
+
+def _with_snapshots() -> Any:
+    """Return ydf's configuration with the interval of snapshots, which is no argument of the learner for clusters."""
+    library = "yggdrasil_decision_forests.learner"
+    config = importlib.import_module(f"{library}.abstract_learner_pb2").TrainingConfig()
+    name = "distributed_gradient_boosted_trees"
+    extension = importlib.import_module(f"{library}.{name}.{name}_pb2")
+    own = config.Extensions[extension.distributed_gradient_boosted_trees_config]
+    own.checkpoint_interval_seconds = _SNAPSHOT_S
+    return config
 
 
 def trees_grown(directory: str) -> int:
