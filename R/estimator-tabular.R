@@ -99,3 +99,13 @@ tabular_classifier <- function(
 is_tabular <- function(object) {
   isTRUE(object$kind %in% c("tabular_regressor", "tabular_classifier"))
 }
+
+# Whether a model learns its columns from a table.
+learns_columns <- function(object) {
+  is_tabular(object) || (is_trees(object) && length(object$feature_columns) == 0)
+}
+
+# Whether a model decides for itself how long it trains.
+chooses_end <- function(object) {
+  is_tabular(object) || is_trees(object)
+}

@@ -9,6 +9,7 @@
 #' that created the estimator.
 #'
 #' * [tabular_regressor()], [tabular_classifier()]: a formula and a data frame are enough.
+#' * [boosted_trees_regressor()], [boosted_trees_classifier()]: boosted trees, which need only data, too.
 #' * [linear_regressor()], [linear_classifier()]: a weight for each number and each category.
 #' * [dnn_regressor()], [dnn_classifier()]: hidden layers.
 #' * [dnn_linear_combined_regressor()], [dnn_linear_combined_classifier()]: both together ("wide and deep").

@@ -65,7 +65,9 @@ remove_rows <- function(input) {
 }
 
 input_of_rows <- function(x, object, verb, ..., data) {
-  keeps <- is_tabular(object) && !"impute" %in% ...names_of(...) && (is_data(x) || is_data(data))
+  keeps <- learns_columns(object) &&
+    !"impute" %in% ...names_of(...) &&
+    (is_data(x) || is_data(data))
   if (keeps) {
     return(input_of_rows(x, object, verb, ..., data = data, impute = keep_missing))
   }

@@ -20,6 +20,8 @@
 #' @param gpu TRUE for TensorFlow with CUDA libraries, FALSE for CPUs only, `"auto"` to look for an NVIDIA driver.
 #' @param python Path of a Python that TensorFlow supports: 3.10 or 3.11 for TensorFlow 2.15, up to 3.12 for 2.16 to
 #'   2.19, up to 3.13 for 2.20 and 2.21. NULL to look for one.
+#' @param trees TRUE to install ydf, too, which [boosted_trees_regressor()] and [boosted_trees_classifier()] train with.
+#'   It needs TensorFlow 2.20 or 2.21.
 #' @param lock TRUE for exactly the tested version of every package, for TensorFlow 2.15, 2.18 or 2.21 on CPUs.
 #' @param requirements Path of a list of exact versions, as from [write_requirements()], which are installed in place of
 #'   all others, or NULL. Not together with `lock = TRUE`.
@@ -45,6 +47,7 @@ install_tfdistribute <- function(
   lock = FALSE,
   requirements = NULL,
   ask = interactive(),
+  trees = FALSE,
   ...
 ) {
   check_call(...)
@@ -53,7 +56,8 @@ install_tfdistribute <- function(
   version <- if (is.null(requirements)) version else locked_tensorflow(requirements)
   version <- check_tensorflow_version(version %||% default_tensorflow, "version")
   gpu <- if (identical(gpu, "auto")) has_nvidia_driver() else check_flag(gpu)
-  packages <- python_packages(version, gpu)
+  trees <- if (check_flag(trees)) trees_package(version)
+  packages <- c(python_packages(version, gpu), trees)
   both <- list(lock = if (check_flag(lock)) lock, requirements = requirements)
   check_one_given(both, required = FALSE)
   tested <- if (lock) tested_packages(version, gpu) else requirements
@@ -61,7 +65,7 @@ install_tfdistribute <- function(
   if (check_flag(ask) && !confirm_installation(envname, tested %||% packages)) {
     return(invisible(NULL))
   }
-  path <- make_python_environment(envname, packages, python, tested)
+  path <- make_python_environment(envname, packages, python, tested, trees)
   cli::cli_inform(c(v = "Python is ready in {.path {path}}.", i = "Restart R before you train."))
   invisible(path)
 }
@@ -116,6 +120,19 @@ python_packages <- function(version = default_tensorflow, gpu = FALSE) {
     "tensorflow-estimator==2.15.0",
     "google-crc32c"
   )
+}
+
+# ydf needs protobuf 6, which older versions of TensorFlow do not support.
+trees_package <- function(version) {
+  if (package_version(minor_version(version)) < "2.20") {
+    abort_argument(
+      TRUE,
+      "FALSE with TensorFlow {version}",
+      "trees",
+      remedy = "Use version = \"2.20\" or a newer one."
+    )
+  }
+  "ydf>=0.16"
 }
 
 # The path of the list with the tested version of every package.

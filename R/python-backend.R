@@ -296,7 +296,7 @@ python_found <- function() {
 }
 
 # `tested` is the path of a complete list, whose packages are installed as they stand there.
-make_python_environment <- function(envname, packages, python, tested = NULL) {
+make_python_environment <- function(envname, packages, python, tested = NULL, more = NULL) {
   tryCatch(
     {
       if (reticulate::virtualenv_exists(envname)) {
@@ -312,7 +312,7 @@ make_python_environment <- function(envname, packages, python, tested = NULL) {
       if (is.null(tested)) {
         reticulate::virtualenv_install(envname, packages = packages)
       } else {
-        pip <- c("-m", "pip", "install", "--no-deps", "--requirement", tested)
+        pip <- c("-m", "pip", "install", "--no-deps", "--requirement", tested, more)
         processx::run(reticulate::virtualenv_python(envname), pip, echo = TRUE)
       }
       reticulate::virtualenv_python(envname)

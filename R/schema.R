@@ -410,6 +410,13 @@ declared$Linear <- list(
   optimizer = list(types = "description", family = "optimizer", expected = "a Optimizer"),
   sparse_combiner = list(types = "choice", choices = c("sum", "mean", "sqrtn"), expected = "one of \"sum\", \"mean\", \"sqrtn\"")
 )
+declared$Learned <- list(
+  new_levels = list(types = "choice", choices = c("warn", "error", "ignore"), expected = "one of \"warn\", \"error\", \"ignore\"")
+)
+declared$LearnedRegressor <- list(
+  standardize_response = list(types = c("null", "boolean"), expected = "TRUE, FALSE or NULL"),
+  loss = list(types = "choice", choices = c("squared_error", "poisson"), expected = "one of \"squared_error\", \"poisson\"")
+)
 declared$Tabular <- list(
   hidden_units = list(types = "integers", minimum = 1L, expected = "whole numbers of at least 1"),
   ensemble = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL"),
@@ -419,14 +426,28 @@ declared$Tabular <- list(
   batch_size = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL"),
   epochs = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL"),
   validation = list(types = "number", minimum = 0L, expected = "a number of at least 0 and below 1"),
-  new_levels = list(types = "choice", choices = c("warn", "error", "ignore"), expected = "one of \"warn\", \"error\", \"ignore\""),
   time_limit_s = list(types = c("null", "number"), minimum = 0L, expected = "a number of at least 0 or NULL")
 )
 declared$TabularRegressor <- list(
-  standardize_response = list(types = c("null", "boolean"), expected = "TRUE, FALSE or NULL"),
-  loss = list(types = "choice", choices = c("squared_error", "poisson"), expected = "one of \"squared_error\", \"poisson\""),
   quantiles = list(types = c("null", "numbers"), expected = "increasing numbers above 0 and below 1, or NULL"),
   clip = list(types = "boolean", expected = "TRUE or FALSE")
+)
+declared$Trees <- list(
+  feature_columns = list(types = c("null", "list"), items = list(types = "description", family = "feature_column"), expected = "feature columns or NULL"),
+  n_trees = list(types = "integer", minimum = 1L, expected = "a whole number of at least 1"),
+  max_depth = list(types = "integer", minimum = 1L, expected = "a whole number of at least 1"),
+  learning_rate = list(types = "number", expected = "a number above 0"),
+  l1_regularization = list(types = "number", minimum = 0L, expected = "a number of at least 0"),
+  l2_regularization = list(types = "number", minimum = 0L, expected = "a number of at least 0"),
+  tree_complexity = list(types = "number", minimum = 0L, expected = "a number of at least 0"),
+  min_node_weight = list(types = "number", minimum = 0L, expected = "a number of at least 0"),
+  validation = list(types = "number", minimum = 0L, expected = "a number of at least 0 and below 1"),
+  splits = list(types = "choice", choices = c("axis", "oblique"), expected = "one of \"axis\", \"oblique\""),
+  increasing = list(types = c("null", "strings"), filled = TRUE, expected = "non-empty strings or NULL"),
+  decreasing = list(types = c("null", "strings"), filled = TRUE, expected = "non-empty strings or NULL")
+)
+declared$BoostedTreesClassifier <- list(
+  class_weights = list(types = c("null", "named"), items = list(types = "number", minimum = 0L), expected = "numbers of at least 0 with different names, or NULL")
 )
 declared$FunctionModel <- list(
   model_class = list(types = c("null", "strings"), filled = TRUE, expected = "non-empty strings or NULL"),
@@ -535,8 +556,10 @@ schema$estimator$dnn_regressor <- fields_of("Model", "Canned", "Regressor", "Dee
 schema$estimator$dnn_classifier <- fields_of("Model", "Canned", "Classifier", "Deep")
 schema$estimator$linear_regressor <- fields_of("Model", "Canned", "Regressor", "Linear")
 schema$estimator$linear_classifier <- fields_of("Model", "Canned", "Classifier", "Linear")
-schema$estimator$tabular_regressor <- fields_of("Model", "Canned", "Regressor", "Tabular", "TabularRegressor")
-schema$estimator$tabular_classifier <- fields_of("Model", "Canned", "Classifier", "Tabular")
+schema$estimator$tabular_regressor <- fields_of("Model", "Canned", "Regressor", "Learned", "LearnedRegressor", "Tabular", "TabularRegressor")
+schema$estimator$tabular_classifier <- fields_of("Model", "Canned", "Classifier", "Learned", "Tabular")
+schema$estimator$boosted_trees_regressor <- fields_of("Model", "Canned", "Regressor", "Learned", "LearnedRegressor", "Trees")
+schema$estimator$boosted_trees_classifier <- fields_of("Model", "Canned", "Classifier", "Learned", "Trees", "BoostedTreesClassifier")
 schema$estimator$custom <- fields_of("Model", "FunctionModel", "Custom")
 schema$estimator$keras <- fields_of("Model", "KerasModel")
 schema$estimator$training_loop <- fields_of("Model", "FunctionModel", "TrainingLoop")

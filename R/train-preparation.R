@@ -97,7 +97,8 @@ note_far_response <- function(object, input, is_new) {
 note_continuation <- function(object, checkpoint) {
   directory <- absolute_path(object$model_dir)
   is_known <- isTRUE(attr(object, "temporary")) || directory %in% the$trained_directories
-  if (is_known || nzchar(Sys.getenv(job_variable))) {
+  # A note of the training reports that trees are grown anew.
+  if (is_known || is_trees(object) || nzchar(Sys.getenv(job_variable))) {
     return(invisible())
   }
   the$trained_directories <- c(the$trained_directories, directory)

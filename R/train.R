@@ -96,15 +96,15 @@ train.tfdistribute_estimator <- function(
   )
   object <- with_cluster(object, cluster, strategy)
   wait <- check_flag(wait)
-  if (is_tabular(object)) {
-    refuse_length(...names_of(...))
+  if (chooses_end(object)) {
+    refuse_length(object, ...names_of(...))
   }
   repeats <- !is.null(steps) || !is.null(max_steps)
   input <- input_of_verb(input_fn, object, "train", ..., rows = rows, repeats = repeats)
   if (wait) {
     on.exit(remove_rows(input))
   }
-  if (is_tabular(object)) {
+  if (learns_columns(object)) {
     refuse_sparse(source_of(input)$sparse, "a tabular model")
   }
   arguments <- list(
@@ -124,7 +124,7 @@ validation_input <- function(validation, object, training, ..., data) {
   if (is.null(validation)) {
     return(NULL)
   }
-  if (!is_tabular(object)) {
+  if (!chooses_end(object)) {
     abort_tfdistribute(
       "argument",
       problem = "`validation` chooses the end of tabular models, and `object` is a {object$kind}.",
@@ -144,14 +144,19 @@ validation_input <- function(validation, object, training, ..., data) {
   validation
 }
 
-# A tabular model has these arguments itself.
-refuse_length <- function(names) {
+# A tabular model has these arguments itself, and trees read all rows once.
+refuse_length <- function(object, names) {
   given <- intersect(own_name(names), c("batch_size", "epochs"))
   if (length(given) > 0) {
+    kind <- if (is_trees(object)) "boosted trees" else "a tabular model"
     abort_tfdistribute(
       "argument",
-      problem = "train() of a tabular model has no argument `{given[[1]]}`.",
-      remedy = "Give it to the model, as in tabular_regressor(epochs = 20, batch_size = 256).",
+      problem = "train() of {kind} has no argument `{given[[1]]}`.",
+      remedy = if (is_trees(object)) {
+        "Leave it out, and give the model the number of its trees, as in {object$kind}(n_trees = 100)."
+      } else {
+        "Give it to the model, as in tabular_regressor(epochs = 20, batch_size = 256)."
+      },
       argument = given[[1]]
     )
   }

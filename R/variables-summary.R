@@ -55,7 +55,9 @@ summary.tfdistribute_estimator <- function(object, ...) {
       began = time_of(facts$began),
       evaluation = lapply(facts$evaluation, function(value) value %||% NaN),
       classes = as.character(facts$classes),
-      length = facts$learned[c("end", "batch_size", "losses", "temperature")],
+      length = if (!is.null(facts$learned$end)) {
+        facts$learned[c("end", "batch_size", "losses", "temperature")]
+      },
       limits = if (isTRUE(object$clip)) unlist(facts$learned$limits),
       model_dir = object$model_dir
     ),

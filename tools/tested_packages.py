@@ -32,6 +32,8 @@ DEVELOPMENT = {
     "ruff",
     "tomli",
     "tzlocal",
+    # Boosted trees only.
+    "ydf",
 }
 
 

@@ -96,8 +96,6 @@ needed_values <- function(name) {
 
 # Those that install, choose or start programs, are refused whatever they are given, or work in a model function only.
 not_called <- c(
-  "boosted_trees_classifier",
-  "boosted_trees_regressor",
   "install_tensorflow",
   "install_tfdistribute",
   "pipeline",

@@ -40,8 +40,6 @@ tries(
   )
 )
 tries(save_estimator(1, "a"), dnn_regressor(4, column_numeric("x")))
-tries(boosted_trees_regressor(column_numeric("x"), 1), dnn_regressor(4, column_numeric("x")))
-tries(boosted_trees_classifier(column_numeric("x"), 1), dnn_classifier(4, column_numeric("x")))
 tries(
   column_categorical_with_vocabulary_list("x"),
   {

@@ -198,12 +198,18 @@ test_that("what no data could make right is refused by name", {
   })
 })
 
-test_that("boosted trees say what replaces them", {
-  expect_snapshot(error = TRUE, {
-    boosted_trees_regressor(numbers(), n_batches_per_layer = 1)
-    boosted_trees_classifier(numbers(), n_batches_per_layer = 1)
+test_that("boosted trees take tfestimators' arguments, of which one has no meaning", {
+  withr::local_options(rlib_message_verbosity = "verbose")
+  expect_snapshot({
+    boosted_trees_regressor(numbers(), 1, "/m", n_trees = 50, max_depth = 3)
+    boosted_trees_classifier(numbers(), 1, "/m", 3, class_weights = c(a = 1, b = 2, c = 0.5))
   })
-  expect_error(boosted_trees_regressor(), class = "tfdistribute_unsupported_error")
+  expect_null(boosted_trees_regressor()$feature_columns)
+  expect_snapshot(error = TRUE, {
+    boosted_trees_regressor(n_trees = 0)
+    boosted_trees_classifier(class_weights = c(1, 2))
+    train(boosted_trees_regressor(), mpg ~ ., data = mtcars, epochs = 5)
+  })
 })
 
 test_that("Python reads every estimator and column that R describes", {

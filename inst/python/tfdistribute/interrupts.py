@@ -129,11 +129,17 @@ def _handled_by(handler: Callable[[], None]) -> Generator[None, None, None]:
         _set_python_handler(previous)
 
 
-def _set_python_handler(
-    handler: Callable[[int, Any], Any] | int | signal.Handlers | None,
-) -> None:
+def keep_handler() -> Callable[[], None]:
+    """Return a function that puts the current C handler of SIGINT back in place of another library's."""
     library = ctypes.CDLL(None)
     saved = ctypes.create_string_buffer(_SIGACTION_BYTES)
     library.sigaction(signal.SIGINT, None, saved)
+    return lambda: library.sigaction(signal.SIGINT, saved, None)
+
+
+def _set_python_handler(
+    handler: Callable[[int, Any], Any] | int | signal.Handlers | None,
+) -> None:
+    put_back = keep_handler()
     signal.signal(signal.SIGINT, handler)
-    library.sigaction(signal.SIGINT, saved, None)
+    put_back()

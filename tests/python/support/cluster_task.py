@@ -244,6 +244,13 @@ MODELS: dict[str, Callable[[Path], dict[str, Any]]] = {
         "epochs": 5,
         "dropout": 0.0,
     },
+    # As many trees as take seconds in a cluster.
+    "trees": lambda directory: {
+        "kind": "boosted_trees_regressor",
+        "n_trees": int(os.environ.get("TEST_TREES", "20")),
+        "learning_rate": 0.005,
+        "splits": os.environ.get("TEST_SPLITS", "axis"),
+    },
     # Different tasks read different numbers of table rows.
     "sparse": lambda directory: {
         "kind": "linear_regressor",
@@ -323,6 +330,13 @@ def compress_small_sums() -> None:
     engine.step.all_reduce._LEAST_COMPRESSED = 1
 
 
+def keep_trees_often() -> None:
+    """Write a snapshot of boosted trees each second, from which a restarted task continues."""
+    from tfdistribute.training.trees import ydf
+
+    ydf._SNAPSHOT_S = 1
+
+
 def share_files_within(seconds: float) -> None:
     """Expect less of a network file system than by default."""
     from tfdistribute.training.multi_worker import handshake, resume
@@ -342,6 +356,8 @@ def main(directory: Path, options: Mapping[str, Any]) -> None:
         take_many_steps(directory)
     if options.get("compress_all"):
         compress_small_sums()
+    if options.get("snapshots"):
+        keep_trees_often()
     if "share_s" in options:
         share_files_within(options["share_s"])
     for model in options["models"]:

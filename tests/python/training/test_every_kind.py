@@ -24,7 +24,7 @@ from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.train import train
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
 
-pytestmark = [pytest.mark.smoke, pytest.mark.usefixtures("tensorflow")]
+pytestmark = pytest.mark.usefixtures("tensorflow")
 
 STEPS = 4
 CLASS = Factor((tabular.PRICE > 230_000).astype("int32"), ["cheap", "dear"])
@@ -49,6 +49,13 @@ def _canned(kind: str) -> Callable[[Path], tuple[Model, Input]]:
 def _tabular(kind: str, response: Any) -> Callable[[Path], tuple[Model, Input]]:
     return lambda directory: (
         models.model(kind, directory, ensemble=1, epochs=1, **tabular.SMALL),
+        tabular.rows(response),
+    )
+
+
+def _trees(kind: str, response: Any) -> Callable[[Path], tuple[Model, Input]]:
+    return lambda directory: (
+        models.model(kind, directory, n_trees=5),
         tabular.rows(response),
     )
 
@@ -102,6 +109,8 @@ EXAMPLES: dict[str, Callable[[Path], tuple[Model, Input]]] = {
     **{kind: _canned(kind) for kind in canned_models.FIELDS},
     "tabular_regressor": _tabular("tabular_regressor", tabular.PRICE),
     "tabular_classifier": _tabular("tabular_classifier", CLASS),
+    "boosted_trees_regressor": _trees("boosted_trees_regressor", tabular.PRICE),
+    "boosted_trees_classifier": _trees("boosted_trees_classifier", CLASS),
     "custom": _custom,
     "keras": _keras,
     "training_loop": _loop,
@@ -113,11 +122,18 @@ def test_every_kind_has_an_example() -> None:
     assert EXAMPLES.keys() == Model.kinds.keys()
 
 
-@pytest.mark.parametrize("kind", EXAMPLES)
+@pytest.mark.parametrize(
+    "kind",
+    # Two kinds of trees differ by their response only.
+    [
+        pytest.param(kind, marks=[pytest.mark.smoke] * (kind != "boosted_trees_classifier"))
+        for kind in EXAMPLES
+    ],
+)
 def test_a_model_trains_evaluates_predicts_and_is_exported(kind: str, tmp_path: Path) -> None:
     described, rows = EXAMPLES[kind](tmp_path / "model")
-    # Tabular models choose their end.
-    end = None if kind.startswith("tabular") else STEPS
+    # Some models choose their end.
+    end = None if kind.startswith(("tabular", "boosted")) else STEPS
     history = train(described, settings(seed=3), rows, max_steps=end)
     trained = global_step(str(tmp_path / "model"))
     assert trained > 0 if end is None else trained == end

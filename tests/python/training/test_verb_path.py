@@ -54,8 +54,8 @@ def perform(verb: str, model_dir: Path) -> None:
 @pytest.mark.parametrize(
     ("verb", "reached", "most"),
     [
-        ("train", "train", {"files": 12, "hops": 20, "returns": 9}),
-        ("train_and_evaluate", "train", {"files": 15, "hops": 39, "returns": 24}),
+        ("train", "train", {"files": 12, "hops": 21, "returns": 10}),
+        ("train_and_evaluate", "train", {"files": 16, "hops": 43, "returns": 28}),
         ("evaluate", "evaluate_rows", {"files": 12, "hops": 25, "returns": 14}),
         ("predict", "predict_batches", {"files": 12, "hops": 23, "returns": 12}),
     ],

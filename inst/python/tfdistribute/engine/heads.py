@@ -70,11 +70,15 @@ class StandardizedRegressionHead(tf.estimator.RegressionHead):
         outputs = (spec.export_outputs or {}).items()
         return spec._replace(export_outputs={key: _narrow(each) for key, each in outputs} or None)
 
+    def standardized_labels(self, logits: Any, labels: Any) -> Any:
+        standardized = (self._processed_labels(logits, labels) - self._mean) / self._spread
+        return tf.cast(standardized, tf.float32)
+
     def _training_spec(self, features: Any, logits: Any, labels: Any, **arguments: Any) -> Any:
         mode = tf.estimator.ModeKeys.TRAIN
         with tf.name_scope("head"):
-            processed = (self._processed_labels(logits, labels) - self._mean) / self._spread
-            learned = self._learned.loss(tf.cast(processed, tf.float32), logits, features, mode)
+            processed = self.standardized_labels(logits, labels)
+            learned = self._learned.loss(processed, logits, features, mode)
             units = self.units_of_loss()
             loss = (
                 self.loss(labels, logits, features, mode)

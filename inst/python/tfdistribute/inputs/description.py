@@ -93,8 +93,11 @@ class Input(Description):
         """Return the input whose training began at a row of all epochs, if it knows them, and read ``done`` rows."""
         return self
 
-    def repeated(self, batch_size: int) -> "Input":
-        """Return the same rows in batches of a size, without end; itself if a function makes the batches."""
+    def repeated(self, batch_size: int, epochs: int | None = None) -> "Input":
+        """Return the same rows in batches of a size, ``epochs`` times or without end.
+
+        An input whose batches a function makes returns itself.
+        """
         return self
 
     def in_memory(self) -> "Input":
@@ -211,10 +214,10 @@ class RowInput(Input):
         object.__setattr__(started, "read_rows", (row, done))
         return started
 
-    def repeated(self, batch_size: int) -> "RowInput":
+    def repeated(self, batch_size: int, epochs: int | None = None) -> "RowInput":
         repeated = copy.copy(self)
         object.__setattr__(repeated, "batch_size", batch_size)
-        object.__setattr__(repeated, "epochs", None)
+        object.__setattr__(repeated, "epochs", epochs)
         return repeated
 
     def in_large_batches(self, pipelines: int = 1) -> "RowInput":

@@ -44,6 +44,8 @@ class Model(Description):
     """
 
     in_words: ClassVar[str] = "an estimator"
+    # Who trains it: a name in ``TRAINERS`` of ``training.train``.
+    trainer: ClassVar[str] = "steps"
 
     # load_estimator() chooses the directory.
     model_dir: Annotated[Text, Fact.NAME, MayDiffer("Tasks compare what the chief writes there.")]

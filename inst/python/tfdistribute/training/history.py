@@ -3,7 +3,7 @@
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -133,6 +133,18 @@ class History:
                 }
             )
 
+    def note_progress(self, step: int) -> None:
+        """Report a step whose loss is noted later."""
+        if self.listener is not None:
+            self.listener(
+                {
+                    "event": "step",
+                    "step": step,
+                    "last_step": self.last_step,
+                    "examples_per_second": float("nan"),
+                }
+            )
+
     @property
     def saves_rarely(self) -> bool:
         """Whether losses are saved only with checkpoints and evaluations, because each write contains all of them."""
@@ -179,7 +191,7 @@ class History:
         try:
             yield
         except KeyboardInterrupt as interrupt:
-            raise KeyboardInterrupt(*self._stopped_texts()) from interrupt
+            raise KeyboardInterrupt(*(interrupt.args or self._stopped_texts())) from interrupt
         finally:
             self._save_losses()
             text = self.utilization.note()
@@ -224,6 +236,15 @@ class History:
         self.log_evaluation(self.evaluations[-1])
         if self.listener is not None:
             self.listener({"event": "evaluation", **self.evaluations[-1]})
+
+    def note_losses(self, losses: Sequence[float], kept: int) -> None:
+        """Note the losses of an evaluation after each step from the first, of which ``kept`` is the last to stay."""
+        rows = [{"loss": loss, "global_step": float(step)} for step, loss in enumerate(losses, 1)]
+        self.evaluations += rows
+        if self.model_dir is not None:
+            history_file.append(self.model_dir, history_file.EVALUATIONS, rows)
+        for row in rows:
+            self.log_evaluation(row)
 
     def log_evaluation(self, metrics: Mapping[str, float]) -> None:
         if self.log is not None:

@@ -117,6 +117,8 @@ class Prepared:
         size, model_dir = source.facts().global_batch_size, self.model.model_dir
         history = History(size, training.listener, last_step, model_dir)
         history.note_end_of_data(of_data, asked)
+        for text in training.notes:
+            history.note(text)
         return history
 
     def many_steps(self, history: History) -> Any:

@@ -81,6 +81,7 @@ class Training:
         saving_listeners: tf.estimator.CheckpointSaverListener objects, for the chief.
         listener: Called with the progress, at most ten times a second.
         notes: Sentences for the history.
+        validation: Rows that choose the end of the training, or how much of it is kept.
     """
 
     verb: Annotated[str, _EVALUATES]
@@ -92,6 +93,7 @@ class Training:
     saving_listeners: Annotated[Sequence[Any], MayDiffer("Only the chief saves.")] = ()
     listener: Annotated[Listener | None, OWN] = None
     notes: Annotated[Sequence[str], MayDiffer(RECORDS)] = ()
+    validation: Annotated[Input | None, MayDiffer("Only the chief reads them.")] = None
 
     def check(self) -> None:
         """Check that the training can end, and that its hooks work in it."""

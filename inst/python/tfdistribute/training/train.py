@@ -1,8 +1,10 @@
-"""The verb that trains a model, and copies of an existing Estimator under another run configuration."""
+"""The verb that trains a model, its ways of training, and copies of an Estimator under another run configuration."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
 
+from tfdistribute import engine
 from tfdistribute.cluster.member import Member, enter_cluster
 from tfdistribute.errors import UnsupportedError
 from tfdistribute.files import is_remote
@@ -13,9 +15,9 @@ from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.model_directory import as_trained
 from tfdistribute.training.multi_worker.assignment import TaskAssignment
-from tfdistribute.training.multi_worker.perform import perform
+from tfdistribute.training.multi_worker.perform import TaskRun, perform
 from tfdistribute.training.predict import concatenate, predict
-from tfdistribute.training.preparation import prepare_estimator, training_here
+from tfdistribute.training.preparation import TrainingHere, prepare_estimator, training_here
 from tfdistribute.training.specs import Training, TrainSpec
 from tfdistribute.training.tabular import (
     check_trains,
@@ -24,6 +26,7 @@ from tfdistribute.training.tabular import (
     forget_choice,
     steps_note,
 )
+from tfdistribute.training.trees import GrowingTask, begin_growth, grow_here
 
 
 def train(
@@ -48,7 +51,7 @@ def train(
         max_steps: Global step to stop at; None for no limit. Not together with steps.
         saving_listeners: tf.estimator.CheckpointSaverListener objects.
         listener: Called with the progress, at most ten times a second.
-        validation: Rows by which a tabular model chooses its end; None for a share of its own rows.
+        validation: Rows by which a model chooses its end; None for a share of its own rows.
 
     Returns:
         Losses by step and the speed, as this process saw them.
@@ -62,48 +65,125 @@ def train(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/Estimator#train
     """
-    member = enter_cluster(settings.cluster, settings.protocol)
-    notes: tuple[str, ...] = ()
-    if isinstance(model, Tabular) and not (member is not None and member.evaluates):
-        check_trains("train", model, steps, max_steps)
-        model, source = _with_end(model, settings, source, listener, validation, member)
-        assert model.table is not None
-        max_steps, notes = model.table.end, (steps_note(model),)
-    spec = TrainSpec(as_trained(model).reading(source), max_steps, tuple(hooks))
-    training = Training(
-        "train", model, settings, spec, None, steps, saving_listeners, listener, notes
+    member, trainer = enter_cluster(settings.cluster, settings.protocol), trainer_of(model)
+    spec = TrainSpec(source, max_steps, tuple(hooks))
+    asked = Training(
+        *("train", model, settings, spec, None, steps, saving_listeners, listener),
+        validation=validation,
     )
+    training = trainer.begin(asked, member)
     if member is None:
-        return _train_here(training)
-    history = perform(TaskAssignment(**vars(training), member=member))
-    if notes and member.is_chief:
+        return train_here(training)
+    history = perform(TaskAssignment(**vars(training), member=member), trainer.task)
+    if isinstance(model, Tabular) and member.is_chief:
         forget_choice(model.model_dir)
     return history
 
 
-def _with_end(
-    model: Tabular,
-    settings: RunSettings,
-    source: Input,
-    listener: Listener | None,
-    validation: Input | None,
-    member: Member | None,
-) -> tuple[Tabular, Input]:
+class Trainer(Protocol):
+    """One way of training a model, after its rows and settings are checked.
+
+    Args:
+        task: Makes the run of one task of a cluster from its assignment and its peers.
+    """
+
+    task: Callable[..., Any]
+
+    def begin(self, training: Training, member: Member | None) -> Training:
+        """Complete a training as a user asked for it, with what the model learns from its rows before."""
+        ...
+
+    def train(self, here: TrainingHere, training: Training) -> None:
+        """Train in this process, and write the last checkpoint."""
+        ...
+
+
+class Steps:
+    """Steps of TensorFlow, with evaluations between them if the training has a specification of them."""
+
+    task = TaskRun
+
+    def begin(self, training: Training, member: Member | None) -> Training:
+        source = as_trained(training.model).reading(training.train.input)
+        return replace(training, train=replace(training.train, input=source))
+
+    def train(self, here: TrainingHere, training: Training) -> None:
+        estimator, spec, tf = here.prepared.estimator, training.evaluation, engine.tf
+        if spec is None:
+            estimator.train(steps=training.steps, **here.arguments)
+            return
+        tf.estimator.train_and_evaluate(
+            estimator,
+            tf.estimator.TrainSpec(**here.arguments),
+            tf.estimator.EvalSpec(
+                # The evaluation has its own.
+                input_fn=lambda: None,
+                exporters=list(spec.exporters),
+                start_delay_secs=spec.start_delay_secs,
+                throttle_secs=spec.throttle_secs,
+            ),
+        )
+
+
+class ChosenSteps(Steps):
+    """Steps of a tabular model, which chooses their number first."""
+
+    def begin(self, training: Training, member: Member | None) -> Training:
+        spec = training.train
+        check_trains(training.verb, training.model, training.steps, spec.max_steps)
+        if member is not None and member.evaluates:
+            return super().begin(training, member)
+        model, source = _with_end(training, member)
+        assert model.table is not None
+        spec = replace(spec, input=source, max_steps=model.table.end)
+        completed = replace(training, model=model, train=spec, notes=(steps_note(model),))
+        return super().begin(completed, member)
+
+
+class Trees:
+    """Growth of trees by ydf."""
+
+    task = GrowingTask
+
+    def begin(self, training: Training, member: Member | None) -> Training:
+        return begin_growth(training, member)
+
+    def train(self, here: TrainingHere, training: Training) -> None:
+        grow_here(here, training)
+
+
+TRAINERS: dict[str, Trainer] = {"steps": Steps(), "chosen_steps": ChosenSteps(), "trees": Trees()}
+
+
+def trainer_of(model: Model) -> Trainer:
+    return TRAINERS[model.trainer]
+
+
+def train_here(training: Training) -> History:
+    training.check()
+    with training_here(training) as here:
+        trainer_of(training.model).train(here, training)
+    return here.history
+
+
+def _with_end(training: Training, member: Member | None) -> tuple[Tabular, Input]:
     """Return a tabular model with the end of its training, and its rows in batches without end."""
+    model, source = training.model, training.train.input
+    assert isinstance(model, Tabular)
 
     def choose(settings: RunSettings, listener: Listener | None) -> Tabular:
         has_residuals = isinstance(model, TabularRegressor) and model.quantiles is None
         predictions = _predictions if has_residuals else None
-        known = listener, validation, predictions
-        return choose_end(model, settings, source, _train_here, evaluate, *known)
+        known = listener, training.validation, predictions
+        return choose_end(model, settings, source, train_here, evaluate, *known)
 
     if member is None:
         # Files are read once.
         source = as_trained(model).learning(source)
-        chosen = choose(settings, listener)
+        chosen = choose(training.settings, training.listener)
     else:
         # Each task reads its own part.
-        chosen = chosen_by_chief(model, settings, member, choose)
+        chosen = chosen_by_chief(model, training.settings, member, choose)
         source = as_trained(chosen).learning(source, in_memory=False)
     assert chosen.table is not None
     return chosen, source.repeated(chosen.table.batch_size)
@@ -112,15 +192,6 @@ def _with_end(
 def _predictions(model: Model, settings: RunSettings, source: Input) -> Any:
     batches = predict(model, settings, source, in_large_batches=True)
     return concatenate(batches)["predictions"][:, 0]
-
-
-def _train_here(training: Training) -> History:
-    training.check()
-    with training_here(training) as here:
-        for text in training.notes:
-            here.history.note(text)
-        here.prepared.estimator.train(steps=training.steps, **here.arguments)
-    return here.history
 
 
 def distribute(estimator: Any, settings: RunSettings, *, calls_r: bool = False) -> Any:

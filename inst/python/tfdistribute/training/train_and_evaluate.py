@@ -19,7 +19,7 @@ from tfdistribute.training.multi_worker.assignment import TaskAssignment
 from tfdistribute.training.multi_worker.perform import perform
 from tfdistribute.training.preparation import TrainingHere, training_here
 from tfdistribute.training.specs import EvalSpec, Training, TrainSpec
-from tfdistribute.training.tabular import check_trains
+from tfdistribute.training.train import trainer_of
 
 
 def train_and_evaluate(
@@ -39,16 +39,14 @@ def train_and_evaluate(
     Source:
         https://www.tensorflow.org/api_docs/python/tf/estimator/train_and_evaluate
     """
-    check_trains("train_and_evaluate", model)
-    read = as_trained(model).reading
-    train_spec = replace(train_spec, input=read(train_spec.input))
-    eval_spec = replace(eval_spec, input=read(eval_spec.input))
-    training = Training(
+    member, trainer = enter_cluster(settings.cluster, settings.protocol), trainer_of(model)
+    eval_spec = replace(eval_spec, input=as_trained(model).reading(eval_spec.input))
+    asked = Training(
         "train_and_evaluate", model, settings, train_spec, eval_spec, listener=listener
     )
-    member = enter_cluster(settings.cluster, settings.protocol)
+    training = trainer.begin(asked, member)
     if member is not None:
-        return perform(TaskAssignment(**vars(training), member=member))
+        return perform(TaskAssignment(**vars(training), member=member), trainer.task)
     training.check()
     with training_here(
         training, check=lambda prepared: check_evaluation(prepared, eval_spec.input)
@@ -68,21 +66,11 @@ def _train_and_evaluate(here: TrainingHere, training: Training, eval_spec: EvalS
     known = history_file.read_evaluations(model_dir, of_training=True)
     engine.best_exports.remember(eval_spec.exporters, local_exports(model_dir, eval_spec), known)
     evaluate = _noting(evaluation, history, here.stop)
-    tf = engine.tf
     with evaluation.source.serving(), prepared.estimator.evaluate_with(evaluate):
-        tf.estimator.train_and_evaluate(
-            prepared.estimator,
-            tf.estimator.TrainSpec(**here.arguments),
-            tf.estimator.EvalSpec(
-                # The evaluation has its own.
-                input_fn=lambda: None,
-                exporters=list(eval_spec.exporters),
-                start_delay_secs=eval_spec.start_delay_secs,
-                throttle_secs=eval_spec.throttle_secs,
-            ),
-        )
+        trainer_of(training.model).train(here, training)
         if not history.evaluations:
-            # TensorFlow evaluates only after it has trained; the model may already have been at max_steps.
+            # TensorFlow evaluates only after it has trained, and the model may already have been at max_steps. Others
+            # do not evaluate.
             evaluate(require_checkpoint(model_dir, None, "evaluate"))
 
 

@@ -141,9 +141,9 @@ def test_the_structure_does_not_hold_the_model_directory() -> None:
 
 def test_an_unknown_kind_is_refused_by_name() -> None:
     with pytest.raises(
-        ArgumentError, match="'boosted_trees_regressor', which is not a kind of Model"
+        ArgumentError, match="'random_forest_regressor', which is not a kind of Model"
     ):
-        model("boosted_trees_regressor")
+        model("random_forest_regressor")
 
 
 @pytest.mark.parametrize(

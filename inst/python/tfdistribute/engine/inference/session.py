@@ -64,7 +64,7 @@ class InferenceSession:
     @property
     def variable_bytes(self) -> int:
         return sum(
-            math.prod(each.shape.as_list()) * each.dtype.size
+            math.prod(size or 1 for size in each.shape.as_list()) * each.dtype.size
             for each in self.graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
         )
 

@@ -86,8 +86,8 @@ class Transformed(Input, kind="transformed"):
             return self
         return replace(self, source=self.source.with_missing())
 
-    def repeated(self, batch_size: int) -> "Transformed":
-        return replace(self, source=self.source.repeated(batch_size))
+    def repeated(self, batch_size: int, epochs: int | None = None) -> "Transformed":
+        return replace(self, source=self.source.repeated(batch_size, epochs))
 
     def in_memory(self) -> "Transformed":
         return replace(self, source=self.source.in_memory())

@@ -1,3 +1,11 @@
 """TensorFlow's canned Estimators."""
 
-from tfdistribute.models.canned import baseline, combined, dnn, linear, tabular, tabular_classifier
+from tfdistribute.models.canned import (
+    baseline,
+    combined,
+    dnn,
+    linear,
+    tabular,
+    tabular_classifier,
+    trees,
+)

@@ -113,7 +113,7 @@ class Category:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns by the order of their names in TensorFlow, and the length of the training.
+    """Columns by the order of their names in TensorFlow, and of networks also the length of the training.
 
     Args:
         limits: Least and largest response of the training; None for classes.
@@ -133,9 +133,9 @@ class Table:
     numbers: tuple[Number, ...]
     categories: tuple[Category, ...]
     limits: tuple[float, float] | None
-    batch_size: int
-    ensemble: int
-    steps: int
+    batch_size: int = 0
+    ensemble: int = 1
+    steps: int = 0
     end: int | None = None
     losses: tuple[float, ...] = ()
     temperature: float | None = None

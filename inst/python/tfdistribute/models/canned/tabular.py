@@ -1,20 +1,16 @@
 """Tabular models, which learn their columns and the length of their training from the data."""
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from tfdistribute import engine
-from tfdistribute.columns import InputFacts, ReadTypes
-from tfdistribute.descriptions.constraints import Count, Expected, Fact, Ge, Gt, Len, Lt
-from tfdistribute.errors import InputError
-from tfdistribute.inputs import Input
+from tfdistribute.descriptions.constraints import Count, Expected, Ge, Gt, Len, Lt
 from tfdistribute.models.canned.activations import keras_activation
-from tfdistribute.models.canned.description import Canned, Regressor
+from tfdistribute.models.canned.learned import Learned, LearnedRegressor
 from tfdistribute.models.canned.parts import (
     ActivationName,
     Dropout,
@@ -23,7 +19,6 @@ from tfdistribute.models.canned.parts import (
 )
 from tfdistribute.models.canned.table import (
     Table,
-    learn_columns,
     usual_batch,
     usual_ensemble,
     usual_epochs,
@@ -31,13 +26,11 @@ from tfdistribute.models.canned.table import (
 from tfdistribute.models.conversion.features import Features
 from tfdistribute.models.conversion.program import Program, Result
 from tfdistribute.models.conversion.tabular import TabularLayers
-from tfdistribute.models.description import Model
 from tfdistribute.models.feature_columns.description import FeatureColumn
-from tfdistribute.models.weights import row_weights, weighted_rows
 
 
 @dataclass(frozen=True)
-class Tabular(Canned):
+class Tabular(Learned):
     """A model that learns from rows in memory what the others are told.
 
     Args:
@@ -55,9 +48,6 @@ class Tabular(Canned):
         validation: Share of the rows that choose the end, a number below 1. They depend on the `seed` of
             [run_config()], and have the same share of each class. 0 trains to the end of the last cycle. To choose the
             rows yourself, give them to [train()] as `validation`.
-        new_levels: How to read labels that the training lacked. `"warn"` counts them as missing, and each verb raises
-            one warning of class `tfdistribute_new_levels_warning`, which names them. `"ignore"` counts them as missing,
-            too. `"error"` rejects them.
         time_limit_s: Seconds that the training should take, a number. It is compared with the time of the steps so far,
             so the linear model takes all its steps in any case. With `epochs`, or without a validation, the time of
             some steps determines how many steps of the `epochs` are trained. NULL sets no limit.
@@ -71,17 +61,11 @@ class Tabular(Canned):
     batch_size: Count | None = None
     epochs: Count | None = None
     validation: Dropout = 0.2
-    new_levels: Literal["warn", "error", "ignore"] = "warn"
     time_limit_s: Annotated[float, Ge(0)] | None = None
-    learned: Annotated[str | None, Fact.INTERNAL, Fact.NAME] = None
 
-    decided_by_rows = frozenset({"label_dimension", "label_vocabulary", "n_classes"})
+    trainer: ClassVar[str] = "chosen_steps"
     activation: ClassVar[ActivationName] = "selu"
     usual_rate = 0.04
-
-    @property
-    def table(self) -> Table | None:
-        return None if self.learned is None else Table.from_text(self.learned)
 
     @property
     def validates(self) -> bool:
@@ -97,11 +81,6 @@ class Tabular(Canned):
 
     def _members(self, rows: int) -> int:
         return self.ensemble or usual_ensemble(rows)
-
-    @property
-    def limits(self) -> tuple[float, float] | None:
-        """Least and largest prediction; None for classes, and if they have no limits."""
-        return None
 
     @property
     def row_loss(self) -> tuple[str, tuple[float, ...] | None]:
@@ -121,24 +100,6 @@ class Tabular(Canned):
         end, batch_size = table.end + length, self._batch(rows)
         return self.with_table(begin=table.end, end=end, steps=steps, batch_size=batch_size)
 
-    def with_table(self, **changes: Any) -> "Tabular":
-        assert self.table is not None
-        return replace(self, learned=replace(self.table, **changes).as_text())
-
-    def types_read(self) -> ReadTypes:
-        numbers = (each.feature for each in self.required_features() if "float" in each.types)
-        # Before it has learned its columns, it reads the digits of all.
-        known: ReadTypes = {} if self.table is None else dict.fromkeys(numbers, "float")
-        return {**known, **super().types_read()}
-
-    def reading(self, source: Input) -> Input:
-        return super().reading(source.with_missing())
-
-    def learning(self, source: Input, in_memory: bool = True) -> Input:
-        """Return the rows that the model learns from: rows in memory have no row of weight 0."""
-        source = self.reading(source)
-        source = source.in_memory() if in_memory else source
-        return weighted_rows(source, self.weights_of(source.facts()))
 
     def logits(self, features: Features) -> Result:
         table, parts = self.table, self._parts()
@@ -195,54 +156,25 @@ class Tabular(Canned):
             begin=table.begin,
             is_linear=table.is_linear,
         )
-        model_fn = engine.tabular.make_model_fn(
-            network, self.head(head, table), head["weight_column"]
-        )
+        model_fn = engine.tabular.make_model_fn(network, self.head(head), head["weight_column"])
         return engine.tf.estimator.Estimator(model_fn, **arguments)
 
-    def head(self, arguments: Mapping[str, Any], table: Table) -> Any:
-        raise NotImplementedError
-
-    def complete_from_input(self, facts: InputFacts) -> Model:
-        completed: Any = super().complete_from_input(facts)
-        if self.learned is not None:
-            return completed
-        label, weights = None if facts.label is None else facts.label.name, completed.weight_column
-        columns = learn_columns(facts, {label, weights}, row_weights(facts, weights))
-        rows, limits = facts.rows or 1, None
-        if isinstance(self, Regressor) and facts.label is not None and facts.label.type != "string":
-            limits = facts.label_range
-        steps = self._steps(rows)
-        table = Table(*columns, limits, self._batch(rows), self._members(rows), steps)
-        if not self.validates:
-            table = replace(table, end=steps, temperature=1.0)
-        return replace(completed, learned=table.as_text())
-
-    def complete_from_signature(self, signature: Mapping[str, Any] | None) -> Model:
-        completed: Any = super().complete_from_signature(signature)
-        learned = (signature or {}).get("learned")
-        if self.learned is not None:
-            # Of the chief of a cluster, whose training model_dir may hold.
-            return completed
-        return completed if learned is None else replace(completed, learned=json.dumps(learned))
+    def new_table(self, table: Table, rows: int) -> Table:
+        steps, batch_size = self._steps(rows), self._batch(rows)
+        completed = replace(table, batch_size=batch_size, ensemble=self._members(rows), steps=steps)
+        return completed if self.validates else replace(completed, end=steps, temperature=1.0)
 
     def own_structure(self) -> dict[str, Any]:
-        learned = None if self.learned is None else json.loads(self.learned)
         members = self.ensemble or (self.table and self.table.ensemble)
-        return {
-            "hidden_units": list(self.hidden_units),
-            "ensemble": members,
-            "learned": learned,
-        }
+        own = {"hidden_units": list(self.hidden_units), "ensemble": members}
+        return {**own, **super().own_structure()}
 
 
 @dataclass(frozen=True)
-class TabularRegressor(Tabular, Regressor, kind="tabular_regressor"):
+class TabularRegressor(Tabular, LearnedRegressor, kind="tabular_regressor"):
     """Models that need nothing but data.
 
     Args:
-        loss: `"squared_error"`, or `"poisson"` for counts: predictions are then positive, and the layers learn their
-            logarithm.
         quantiles: Quantiles to predict in place of the mean, increasing numbers between 0 and 1, or NULL. Predictions
             are then a list of vectors, with a number for each quantile, in order. `loss` is not used.
         clip: Whether predictions are at least the least and at most the largest response of the training, TRUE or
@@ -251,8 +183,6 @@ class TabularRegressor(Tabular, Regressor, kind="tabular_regressor"):
             trained model again with another one.
     """
 
-    standardize_response: bool | None = True
-    loss: Literal["squared_error", "poisson"] = "squared_error"
     quantiles: Annotated[
         Annotated[tuple[Annotated[float, Gt(0), Lt(1)], ...], Len(1, increasing="strictly")] | None,
         Expected("increasing numbers above 0 and below 1, or NULL"),
@@ -263,17 +193,13 @@ class TabularRegressor(Tabular, Regressor, kind="tabular_regressor"):
     activation: ClassVar[ActivationName] = "mish"
     usual_rate = 0.2
 
-    def head(self, arguments: Mapping[str, Any], table: Table) -> Any:
-        fields = {
-            "scale": self.response_scale or ((0.0, 1.0),),
-            "limits": self.limits,
-            **arguments,
-        }
-        if self.quantiles is not None:
-            return engine.heads.QuantileHead(self.quantiles, **fields)
-        if self.loss == "poisson":
-            return engine.heads.CountHead(**fields)
-        return engine.heads.StandardizedRegressionHead(**fields)
+    def head(self, arguments: Mapping[str, Any]) -> Any:
+        if self.quantiles is None:
+            return super().head(arguments)
+        scale = self.response_scale or ((0.0, 1.0),)
+        return engine.heads.QuantileHead(
+            self.quantiles, scale=scale, limits=self.limits, **arguments
+        )
 
     @property
     def limits(self) -> tuple[float, float] | None:
@@ -305,20 +231,5 @@ class TabularRegressor(Tabular, Regressor, kind="tabular_regressor"):
             predictions = program.op("clip", predictions, *limits)
         return {"predictions": predictions}
 
-    def complete_from_input(self, facts: InputFacts) -> Model:
-        completed: Any = super().complete_from_input(facts)
-        if self.loss != "poisson" or self.learned is not None or completed.table.limits is None:
-            return completed
-        low, _ = completed.table.limits
-        if low < 0:
-            raise InputError(
-                f'`loss` is "poisson", but the response has the value {low:g}, which is no count.',
-                'Remove such rows, or give the model loss = "squared_error".',
-                value="poisson",
-            )
-        (mean, spread) = completed.response_scale[0]
-        return replace(completed, response_scale=((0.0, mean or spread),))
-
     def own_structure(self) -> dict[str, Any]:
-        given = {"loss": self.loss, "quantiles": self.quantiles}
-        return {**super().own_structure(), **given}
+        return {**super().own_structure(), "quantiles": self.quantiles}

@@ -16,10 +16,10 @@ def write_onnx(model: Model, checkpoint_path: str | None, staging: str) -> str:
     Raises BackendError if a Python package is missing, and UnsupportedError if ONNX has no operator for a part of the
     model.
     """
-    engine.keras.onnx.check_packages()
     model, known, read = read_trained(model, checkpoint_path, "export_savedmodel")
     known = known._replace(is_portable=True)
     made = engine.keras.outside_graphs(model.as_keras_model, known, read)
+    engine.keras.onnx.check_packages()
     directory = os.path.join(staging, str(int(time.time())))
     os.makedirs(directory)
     path = os.path.join(directory, FILE)

@@ -1,7 +1,7 @@
 """History of a training in a task, which is also reported to the supervisor."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,6 +88,14 @@ class TaskHistory(History):
         super().note(text)
         if is_new:
             task_events.emit("note", text=text)
+
+    def note_progress(self, step: int) -> None:
+        super().note_progress(step)
+        task_events.emit_step(step)
+
+    def note_losses(self, losses: Sequence[float], kept: int) -> None:
+        super().note_losses(losses, kept)
+        task_events.emit("evaluation", step=kept, metrics=self.evaluations[kept - 1])
 
     def note_evaluation(self, metrics: Mapping[str, Any]) -> None:
         super().note_evaluation(metrics)

@@ -35,21 +35,26 @@ def start_server(member: Member, config: Any = None) -> None:
     try:
         engine.multi_worker.start_server(member, strategy, session_config)
     except engine.tf.errors.OpError as error:
-        parsed = parse_address(address)
-        taken_by = None if parsed is None or parsed.port is None else listener(parsed.port)
-        if taken_by is not None:
-            raise PortError(
-                f"{member.task} cannot listen at {address}: the port is taken by {taken_by}.",
-                "Give the task another port, or end the other program.",
-                argument="cluster",
-                value=address,
-            ) from error
+        check_port(member)
         raise ClusterError(
             f"{member.task} cannot listen at {address}: {error.message}",
             "Give an address of this machine and a port above 1023.",
             argument="cluster",
             value=address,
         ) from error
+
+
+def check_port(member: Member) -> None:
+    """Raise PortError if another program listens at the port of a task."""
+    parsed = parse_address(member.address)
+    taken_by = None if parsed is None or parsed.port is None else listener(parsed.port)
+    if taken_by is not None:
+        raise PortError(
+            f"{member.task} cannot listen at {member.address}: the port is taken by {taken_by}.",
+            "Give the task another port, or end the other program.",
+            argument="cluster",
+            value=member.address,
+        )
 
 
 def serve_variables(assignment: TaskAssignment, peers: Peers) -> History:
@@ -69,7 +74,7 @@ def serve_variables(assignment: TaskAssignment, peers: Peers) -> History:
         while True:
             time.sleep(_POLL_S)
     facts: TaskFacts | None = None
-    while not _has_ended(assignment, facts is not None):
+    while not has_ended(assignment, facts is not None):
         time.sleep(_POLL_S)
         _check_chief(assignment, peers, chief, facts is not None)
         if facts is None:
@@ -99,7 +104,7 @@ def _check_chief(
         )
 
 
-def _has_ended(assignment: TaskAssignment, came: bool) -> bool:
+def has_ended(assignment: TaskAssignment, came: bool) -> bool:
     model_dir = assignment.model.model_dir
     record = ProgressFile(model_dir, assignment.member).read()
     if record is None or not record.is_finished or record.started <= _served.get(model_dir, 0.0):

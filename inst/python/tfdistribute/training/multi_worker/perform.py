@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -34,8 +34,10 @@ from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.tracking import tracked
 
 
-def perform(assignment: TaskAssignment) -> History:
+def perform(assignment: TaskAssignment, make_run: Callable[..., Any]) -> History:
     """Perform a task's part of a training, and return what the task saw of it.
+
+    ``make_run`` makes the ``TaskRun`` of a task that trains from its assignment and its peers.
 
     Raises:
         KeyboardInterrupt: if interrupted. The chief has written the checkpoint of its last step.
@@ -49,7 +51,7 @@ def perform(assignment: TaskAssignment) -> History:
     with (
         without_proxy(itertools.chain.from_iterable(member.cluster.values())),
         # The others find out that this task is gone only after it has told them why.
-        contextlib.closing(TaskRun(assignment, peers)) as run,
+        contextlib.closing(make_run(assignment, peers)) as run,
         peers.report_failure(),
     ):
         assignment.check()
@@ -92,9 +94,7 @@ class TaskRun:
             # Saved last, with the error as the user gets it.
             stack.enter_context(self._history.save())
             stack.enter_context(translate_errors(assignment.verb, model_dir))
-            self._prepared = prepare_training(
-                assignment.verb, assignment.model, assignment.settings, source, self._member
-            )
+            self._prepared = self._prepare()
             task_events.emit("tensorflow")
             if self._member.is_chief:
                 stack.enter_context(tracked(assignment.model, assignment.settings, self._history))
@@ -106,9 +106,19 @@ class TaskRun:
             self._stop = stack.enter_context(finish_step_on_interrupt())
             stack.enter_context(source.serving())
             stack.enter_context(suppress_nan_error(assignment.train.hooks))
-            start_server(self._member, self._prepared.estimator.config)
-            self._all_reduce = self._new_all_reduce()
+            self._serve()
             yield
+
+    def _prepare(self) -> Any:
+        assignment = self._assignment
+        source = assignment.train.input
+        return prepare_training(
+            assignment.verb, assignment.model, assignment.settings, source, self._member
+        )
+
+    def _serve(self) -> None:
+        start_server(self._member, self._prepared.estimator.config)
+        self._all_reduce = self._new_all_reduce()
 
     def meet(self) -> None:
         assignment, prepared, history = self._assignment, self._prepared, self._history

@@ -218,11 +218,11 @@ def _gain(rows: int | None) -> float:
 def _is_again(model: Tabular, table: Table, source: Input) -> bool:
     """Return whether a model is at its end; InputError for other columns."""
     assert table.end is not None
-    _check_columns(table, source, model.weight_column)
+    check_columns(table, source, model.weight_column)
     return newest_step(model.model_dir) >= table.end
 
 
-def _check_columns(table: Table, source: Input, weight_column: str | None) -> None:
+def check_columns(table: Table, source: Input, weight_column: str | None) -> None:
     facts = source.facts()
     label = None if facts.label is None else facts.label.name
     known = {each.name for each in (*table.numbers, *table.categories)} | {label, weight_column}
@@ -351,7 +351,7 @@ def split(rows: int, share: float, seed: int, classes: Any = None) -> tuple[_Row
 
     They depend on the seed and the number of rows only, not on processes, devices or NumPy's generators.
     """
-    order = np.argsort(_hash(np.arange(rows, dtype=np.uint64), seed), kind="stable")
+    order = np.argsort(hashes(rows, seed), kind="stable")
     kinds = (
         np.zeros(rows, np.int64) if classes is None else np.unique(classes, return_inverse=True)[1]
     )
@@ -364,8 +364,9 @@ def split(rows: int, share: float, seed: int, classes: Any = None) -> tuple[_Row
     return np.flatnonzero(~held), np.flatnonzero(held)
 
 
-def _hash(numbers: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
-    """Hash whole numbers by splitmix64, https://prng.di.unimi.it/splitmix64.c."""
+def hashes(count: int, seed: int) -> npt.NDArray[np.uint64]:
+    """Hash the first whole numbers by splitmix64, https://prng.di.unimi.it/splitmix64.c."""
+    numbers = np.arange(count, dtype=np.uint64)
     with np.errstate(over="ignore"):
         mixed = (numbers + np.uint64(seed % 2**32) * np.uint64(2**32 - 5)) + np.uint64(
             0x9E3779B97F4A7C15

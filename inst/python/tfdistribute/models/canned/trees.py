@@ -1,0 +1,240 @@
+"""Boosted trees, which Yggdrasil Decision Forests (ydf) grows and TensorFlow evaluates."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal
+
+from tfdistribute import engine
+from tfdistribute.columns import InputFacts
+from tfdistribute.descriptions.constraints import Count, Expected, Fact, Ge, Gt, Never, Text
+from tfdistribute.errors import ArgumentError, ModelError, UnsupportedError
+from tfdistribute.models.canned.learned import Learned, LearnedClassifier, LearnedRegressor
+from tfdistribute.models.canned.parts import Dropout, build_columns
+from tfdistribute.models.canned.table import Table
+from tfdistribute.models.conversion.features import Features
+from tfdistribute.models.conversion.program import Result
+from tfdistribute.models.description import Model
+from tfdistribute.models.feature_columns.categorical import Categorical
+from tfdistribute.models.feature_columns.crossed import Crossed
+from tfdistribute.models.feature_columns.derived import Indicator
+from tfdistribute.models.feature_columns.description import (
+    FeatureColumn,
+    FeatureRequirement,
+    safe_key,
+)
+from tfdistribute.models.feature_columns.numeric import Bucketized, Numeric
+
+_Share = Annotated[float, Ge(0)]
+
+
+@dataclass(frozen=True)
+class Trees(Learned):
+    """Fields that several kinds share.
+
+    Args:
+        feature_columns: Columns that the trees read, from [feature_columns()]: numeric ones, bucketized ones as their
+            numbers, categorical ones, and indicators as their categories. NULL for all features of the first training.
+        n_trees: Most trees to grow, a count. A classifier of more than two classes grows as many for each class.
+        max_depth: Most levels of a tree, a count. The root is the first.
+        learning_rate: Factor of each tree, a number above 0.
+        l1_regularization, l2_regularization: Penalties of the values of leaves, numbers. A cluster supports only 0.
+        tree_complexity: Must be 0, because ydf has no penalty of leaves.
+        min_node_weight: Fewest rows in a node, a number.
+        validation: Share of the rows that do not train, and choose how many trees are kept, a number below 1. They
+            depend on the `seed` of [run_config()], and have the same share of each class. 0 keeps all trees. To choose
+            the rows yourself, give them to [train()] as `validation`.
+        splits: `"axis"` compares one feature in each node. `"oblique"` compares weighted sums of numbers, and splits
+            the best leaf of a tree first, which takes longer and often predicts better. A cluster supports only
+            `"axis"`.
+        increasing, decreasing: Names of numeric features with which predictions can only rise or only fall, strings.
+            A cluster supports neither.
+    """
+
+    rules: ClassVar[tuple[Never, ...]] = (
+        Never(
+            {"tree_complexity": Annotated[float, Gt(0)]},
+            "`tree_complexity` is {tree_complexity}, and boosted trees have no penalty of leaves.",
+            "Use `max_depth` or `min_node_weight`, which also make trees smaller.",
+            "unsupported",
+        ),
+    )
+
+    feature_columns: tuple[FeatureColumn, ...] = ()
+    n_trees: Count = 300
+    max_depth: Count = 6
+    learning_rate: Annotated[float, Gt(0)] = 0.1
+    l1_regularization: _Share = 0.0
+    l2_regularization: _Share = 0.0
+    tree_complexity: _Share = 0.0
+    min_node_weight: _Share = 5.0
+    validation: Dropout = 0.1
+    splits: Literal["axis", "oblique"] = "axis"
+    increasing: Annotated[tuple[Text, ...], Fact.NAME] = ()
+    decreasing: Annotated[tuple[Text, ...], Fact.NAME] = ()
+
+    trainer: ClassVar[str] = "trees"
+    decided_by_rows = frozenset()
+
+    def learns_columns(self) -> bool:
+        return not self.feature_columns
+
+    def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
+        columns = (_read_by_trees(each) for each in self.feature_columns)
+        table, new = self.table, self.new_levels
+        if table is not None and not self.feature_columns:
+            categories = (each.column(new, linear=True) for each in table.categories)
+            columns = (*(each.column() for each in table.numbers), *map(_read_by_trees, categories))
+        by_name = {safe_key(each.name): each for each in columns}
+        return {"feature_columns": tuple(by_name[name] for name in sorted(by_name))}
+
+    @property
+    def numbers(self) -> list[Numeric]:
+        return [each for each in self.all_columns() if isinstance(each, Numeric)]
+
+    def required_features(self) -> tuple[FeatureRequirement, ...]:
+        single = {each.key for each in self.all_columns() if isinstance(each, Categorical)}
+        return tuple(
+            replace(each, width=1) if each.feature in single else each
+            for each in super().required_features()
+        )
+
+    def new_table(self, table: Table, rows: int) -> Table:
+        # A sum of trees has no limits.
+        return replace(table, limits=None)
+
+    def check(self, facts: InputFacts, needs_label: bool = True) -> None:
+        super().check(facts, needs_label)
+        self.directions()
+
+    def directions(self) -> dict[int, str]:
+        """Return "increasing" or "decreasing" by the position of a number; ArgumentError for another feature."""
+        places = {each.key: place for place, each in enumerate(self.numbers)}
+        directions: dict[int, str] = {}
+        for direction in ("increasing", "decreasing") if self.all_columns() else ():
+            for name in getattr(self, direction):
+                if name not in places or places[name] in directions:
+                    also = "is also in `increasing`" if name in places else "is no numeric feature"
+                    raise ArgumentError(
+                        f'`{direction}` has "{name}", which {also}.',
+                        f"The numeric features are {', '.join(places)}.",
+                        argument=direction,
+                        value=name,
+                    )
+                directions[places[name]] = direction
+        return directions
+
+    def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
+        raise self._no_layers()
+
+    def logits(self, features: Features) -> Result:
+        raise self._no_layers()
+
+    def arguments(self) -> dict[str, Any]:
+        categories = [each for each in self.all_columns() if isinstance(each, Categorical)]
+        return {
+            "numbers": build_columns(self.numbers),
+            "categories": [engine.features.with_codes(each.build()) for each in categories],
+        }
+
+    def built_columns(self, arguments: Mapping[str, Any]) -> list[Any]:
+        return [column for part in arguments.values() for column in part]
+
+    def new_estimator(self, head: Mapping[str, Any], **arguments: Any) -> Any:
+        columns = self.read_columns(arguments.pop("numbers"), arguments.pop("categories"))
+        weights = head["weight_column"]
+        model_fn = engine.trees.make_model_fn(columns, self.head(head), weights)
+        return engine.tf.estimator.Estimator(model_fn, **arguments)
+
+    def read_columns(self, numbers: Any, categories: Any) -> Any:
+        table = self.table
+        incomplete = () if table is None else table.constants()["incomplete"]
+        is_oblique = self.splits == "oblique"
+        return engine.trees.Columns(numbers, categories, incomplete, is_oblique)
+
+    def _no_layers(self) -> UnsupportedError:
+        return UnsupportedError(
+            "Boosted trees cannot be converted to Keras or ONNX, which have no trees.",
+            "Use export_savedmodel().",
+            argument="object",
+            value=self.kind,
+        )
+
+
+@dataclass(frozen=True)
+class BoostedTreesRegressor(Trees, LearnedRegressor, kind="boosted_trees_regressor"):
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.label_dimension != 1:
+            raise ModelError(
+                f"`label_dimension` is {self.label_dimension}, and boosted trees predict one number per row.",
+                "Train a model for each column of the response, or a dnn_regressor().",
+                argument="label_dimension",
+                value=str(self.label_dimension),
+            )
+
+    def complete_from_input(self, facts: InputFacts) -> Model:
+        # Without the mean of rows that are not in memory, trees learn the response as it is.
+        is_known = facts.label is not None and facts.values_of(facts.label.name) is not None
+        known = self if is_known else replace(self, standardize_response=None)
+        return super(BoostedTreesRegressor, known).complete_from_input(facts)
+
+
+@dataclass(frozen=True)
+class BoostedTreesClassifier(Trees, LearnedClassifier, kind="boosted_trees_classifier"):
+    """Boosted trees of classes.
+
+    Args:
+        class_weights: Weights of the classes, numbers with the names of all classes, which multiply the weights of
+            rows in the training. NULL for equal weights.
+    """
+
+    class_weights: Annotated[
+        dict[Text, Annotated[float, Ge(0)]] | None,
+        Fact.NAME,
+        Expected("numbers of at least 0 with different names, or NULL"),
+    ] = None
+
+    def with_classes(self, facts: InputFacts) -> LearnedClassifier:
+        is_given = self.label_vocabulary is not None or self.n_classes > 2
+        return self if is_given else super().with_classes(facts)
+
+    def head(self, arguments: Mapping[str, Any]) -> Any:
+        if self.n_classes > 2:
+            return engine.tf.estimator.MultiClassHead(**arguments)
+        binary = {name: each for name, each in arguments.items() if name != "n_classes"}
+        return engine.tf.estimator.BinaryClassHead(**binary)
+
+    def check(self, facts: InputFacts, needs_label: bool = True) -> None:
+        super().check(facts, needs_label)
+        self.weights_of_classes()
+
+    def weights_of_classes(self) -> list[float] | None:
+        if self.class_weights is None:
+            return None
+        names = self.label_vocabulary or tuple(map(str, range(self.n_classes)))
+        if set(names) != set(self.class_weights):
+            raise ArgumentError(
+                f"`class_weights` has the names {', '.join(self.class_weights)}, but the classes are "
+                f"{', '.join(names)}.",
+                "Give a number for each class, with its name.",
+                argument="class_weights",
+                value=", ".join(self.class_weights),
+            )
+        return [self.class_weights[name] for name in names]
+
+
+def _read_by_trees(column: FeatureColumn) -> FeatureColumn:
+    """Return the numeric or categorical column that trees read in place of a column."""
+    if isinstance(column, Bucketized):
+        return column.source_column
+    if isinstance(column, Indicator):
+        return _read_by_trees(column.categorical_column)
+    if isinstance(column, (Numeric, Categorical)):
+        return column
+    instead = "the columns that it crosses" if isinstance(column, Crossed) else "its categories"
+    raise ModelError(
+        f'`feature_columns` has the {column.kind} column "{column.name}", which trees do not read.',
+        f"Give {instead}, because trees need no other numbers for categories.",
+        argument="feature_columns",
+        value=column.name,
+    )
