@@ -13,7 +13,7 @@
 #'   names.
 #' @param groups Names of columns that are permuted together, a list of strings with a name for each group, or NULL.
 #'   Each column that is in no group is permuted alone.
-#' @param repeats Permutations of each column, a count.
+#' @param permutations Permutations of each column, a count.
 #' @param rows The largest number of rows that are drawn from the data, a count. NULL for all rows.
 #' @param x A result of `importance()`.
 #' @param y Ignored.
@@ -21,7 +21,7 @@
 #' @param ... Must be empty.
 #' @returns A tibble of class `tfdistribute_importance`, whose first row is the most important column: `variable`,
 #'   `importance` (the mean increase of the loss, a number), and `sd`, the standard deviation of the increase over the
-#'   repeats, NA for one. Its attributes are `loss`, a name, and `baseline`, the loss without a permutation. `plot()`
+#'   permutations, NA for one. Its attributes are `loss`, a name, and `baseline`, the loss without a permutation. `plot()`
 #'   returns a ggplot object.
 #' @section Errors:
 #' * `tfdistribute_model_directory_error` if the model has not been trained.
@@ -52,12 +52,12 @@ importance.tfdistribute_estimator <- function(
   object,
   data,
   groups = NULL,
-  repeats = 5,
+  permutations = 5,
   rows = 10000,
   ...
 ) {
   check_call(...)
-  repeats <- check_count(repeats)
+  permutations <- check_count(permutations)
   rows <- check_count(rows, null = TRUE)
   if (!is.null(groups) && (!is.list(groups) || !has_own_names(groups))) {
     abort_argument(groups, "a list of names of columns, with a name for each group, or NULL")
@@ -66,7 +66,7 @@ importance.tfdistribute_estimator <- function(
   grouped <- unlist(lapply(groups, check_variables, found, "groups"))
   alone <- setdiff(found$variables, grouped)
   groups <- c(groups, rlang::set_names(as.list(alone), alone))
-  permuted <- rep(unname(groups), each = repeats)
+  permuted <- rep(unname(groups), each = permutations)
   # The first copy is the data itself.
   copy <- function(place) {
     if (place > 1) {
@@ -80,7 +80,7 @@ importance.tfdistribute_estimator <- function(
     in_unit_of_loss(stats::weighted.mean(losses, weights), object)
   })
   losses <- unlist(losses)
-  increases <- matrix(losses[-1] - losses[[1]], nrow = repeats)
+  increases <- matrix(losses[-1] - losses[[1]], nrow = permutations)
   means <- colMeans(increases)
   rows <- tibble::tibble(
     variable = names(groups),

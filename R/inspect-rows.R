@@ -9,7 +9,7 @@
 #'
 #' @inheritParams importance
 #' @param rows Rows to explain, a data frame.
-#' @param background The largest number of rows that are drawn from `data`, a count.
+#' @param reference The largest number of rows that are drawn from `data`, a count.
 #' @returns A tibble of class `tfdistribute_explanation`: `row` (the number of the row), `variable`, `value` (a string)
 #'   and `shap`, in the unit of the prediction, which is a probability for a classifier. More than two classes add a
 #'   column `class`, and quantiles a column `quantile`. The attribute `base` is the mean prediction of the data, a
@@ -25,10 +25,10 @@
 #' explain_rows(model, diamonds[1:2, ], diamonds)
 #' }
 #' @export
-explain_rows <- function(object, rows, data, background = 100, ...) {
+explain_rows <- function(object, rows, data, reference = 100, ...) {
   check_call(...)
   check_estimator(object)
-  found <- inspected(object, data, "explain_rows", check_count(background))
+  found <- inspected(object, data, "explain_rows", check_count(reference))
   explained <- inspected(object, rows, "explain_rows")$data
   pool <- rbind(found$data, explained)
   # shap calculates with numbers. Equal values have one number, that of their first row.

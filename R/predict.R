@@ -43,7 +43,7 @@
 #'
 #' All numbers are in the unit of the response.
 #' @section Intervals: A response is within its interval with the probability `interval`, on average over rows like
-#' those of the training. The width of these split conformal intervals to both sides is a quantile of the absolute
+#' the rows of the training. The width of these split conformal intervals to both sides is a quantile of the absolute
 #' residuals of the validation rows, which the first training keeps. It is the same for all rows, but with a Poisson
 #' loss proportional to the root of the prediction. The model of these residuals has not learned from the validation
 #' rows, and the final model has, so intervals are rather too wide than too narrow. For widths that differ between rows,

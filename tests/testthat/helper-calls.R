@@ -42,6 +42,7 @@ required_values <- function() {
     object = linear_regressor(column_numeric("wt")),
     path = "folder",
     paths = "file",
+    rows = mtcars,
     source_column = column_numeric("x"),
     tensors = "loss",
     train_spec = train_spec(input),
