@@ -97,7 +97,7 @@ def test_cycles_are_judged_at_their_ends_in_one_training(tensorflow: Any, tmp_pa
 
     def train_here(training: Any) -> None:
         seen.append([])
-        verb._train_here(training)
+        verb.train_here(training)
 
     def judge(candidate: Any, *_: Any) -> dict[str, float]:
         seen[-1].append(global_step(candidate.model_dir))

@@ -100,7 +100,6 @@ class Tabular(Learned):
         end, batch_size = table.end + length, self._batch(rows)
         return self.with_table(begin=table.end, end=end, steps=steps, batch_size=batch_size)
 
-
     def logits(self, features: Features) -> Result:
         table, parts = self.table, self._parts()
         assert table is not None

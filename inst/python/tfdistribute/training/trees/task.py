@@ -9,6 +9,7 @@ from tfdistribute.cluster.addresses import parse_address
 from tfdistribute.cluster.peers import connection_error, format_tasks
 from tfdistribute.cluster.spec import silence_s
 from tfdistribute.errors import LostPeerError
+from tfdistribute.models.canned.trees import Trees
 from tfdistribute.training.history import History
 from tfdistribute.training.multi_worker.parameter_server import check_port, has_ended
 from tfdistribute.training.multi_worker.perform import TaskRun
@@ -29,6 +30,7 @@ class GrowingTask(TaskRun):
         assignment = self._assignment
         if not self._member.is_chief:
             return None
+        assert isinstance(assignment.model, Trees)
         check_cluster(assignment.model)
         # The chief reads all rows, and writes the checkpoint, as one process does.
         settings = replace(assignment.settings, strategy=None, cluster=None)
