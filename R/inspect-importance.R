@@ -21,8 +21,8 @@
 #' @param ... Must be empty.
 #' @returns A tibble of class `tfdistribute_importance`, whose first row is the most important column: `variable`,
 #'   `importance` (the mean increase of the loss, a number), and `sd`, the standard deviation of the increase over the
-#'   permutations, NA for one. Its attributes are `loss`, a name, and `baseline`, the loss without a permutation. `plot()`
-#'   returns a ggplot object.
+#'   permutations, NA for one. Its attributes are `loss`, a name, and `baseline`, the loss without a permutation.
+#'   `plot()` returns a ggplot object.
 #' @section Errors:
 #' * `tfdistribute_model_directory_error` if the model has not been trained.
 #' * `tfdistribute_unsupported_error` if the model is not a canned model, or its training had no names of columns.

@@ -167,22 +167,6 @@ def trained_state(model_dir: str) -> dict[str, Any]:
     }
 
 
-def trained_facts(model_dir: str) -> dict[str, Any]:
-    """Return the ``step``, and what is known of the rows, the response, the choice and the time of a training."""
-    directory, losses = ModelDirectory(model_dir), history_file.read_losses(model_dir).rows
-    columns = directory.trained_columns or {}
-    kinds = [directory.kinds.get(name, "numbers") for name in columns.get("features", ())]
-    return {
-        "step": newest_step(model_dir),
-        "kinds": kinds,
-        "response": columns.get("response"),
-        "seconds": losses[-1]["seconds"] if losses else None,
-        "classes": class_names(model_dir),
-        **directory.training,
-        **learned(model_dir),
-    }
-
-
 def was_temporary(model_dir: str) -> bool:
     return is_unnamed_model(model_dir) and not os.path.exists(os.path.dirname(model_dir))
 
