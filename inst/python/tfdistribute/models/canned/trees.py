@@ -36,7 +36,7 @@ class Trees(Learned):
             numbers, categorical ones, and indicators as their categories. NULL for all features of the first training.
         n_trees: Most trees to grow, a count. A classifier of more than two classes grows as many for each class.
         max_depth: Most levels of a tree, a count. The root is the first.
-        learning_rate: Factor of each tree, a number above 0.
+        learning_rate: Factor that multiplies each tree, a number above 0.
         l1_regularization, l2_regularization: Penalties of the values of leaves, numbers. A cluster supports only 0.
         tree_complexity: Must be 0, because ydf has no penalty of leaves.
         min_node_weight: Fewest rows in a node, a number.

@@ -1,4 +1,4 @@
-"""What a growth of trees needs before it: checks, and the columns and classes that the model learns."""
+"""Checks before a growth of trees, and the columns and classes that the model learns."""
 
 from dataclasses import replace
 from typing import Any
@@ -40,7 +40,7 @@ def begin_growth(training: Training, member: Member | None) -> Training:
     )
 
 
-def check_cluster(model: Trees) -> None:
+def check_cluster(model: Any) -> None:
     """Raise UnsupportedError for what ydf's learner for clusters lacks."""
     lacking = {
         "splits": model.splits == "oblique",

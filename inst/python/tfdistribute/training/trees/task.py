@@ -1,4 +1,4 @@
-"""A task of a cluster that grows trees: each runs a worker of ydf, and the chief is their manager."""
+"""Tasks of a cluster that grow trees with workers of ydf, of which the chief is the manager."""
 
 import time
 from dataclasses import replace
