@@ -178,3 +178,12 @@ if (checks_all()) {
     )
   })
 }
+
+test_that("ydf is installed where TensorFlow supports its protobuf", {
+  expect_identical(trees_package("2.20"), "ydf>=0.16")
+  expect_error(
+    install_tfdistribute(version = "2.18", trees = TRUE, ask = FALSE),
+    "`trees` must be FALSE with TensorFlow 2.18",
+    class = "tfdistribute_argument_error"
+  )
+})

@@ -1,15 +1,5 @@
 source(test_path("tfestimators-exports.R"), local = TRUE)
 
-# The functions that the vignette's table under this heading names.
-functions_in_table <- function(heading) {
-  vignette <- readLines(file.path(source_root(), "vignettes", "coming-from-tfestimators.Rmd"))
-  from <- match(paste("##", heading), vignette)
-  rest <- vignette[-seq_len(from)]
-  section <- rest[seq_len(min(grep("^## ", rest), length(rest) + 1) - 1)]
-  rows <- grep("^\\| `[^`]+\\(\\)` \\|", section, value = TRUE)
-  sub("^\\| `([^`]+)\\(\\)`.*$", "\\1", rows)
-}
-
 # This package's function for one of tfestimators', NULL where there is none; a method stands as "S3:generic.class".
 own_function <- function(name) {
   if (startsWith(name, "S3:")) {
@@ -32,34 +22,16 @@ has_arguments <- function(own, wanted) {
     ("..." %in% have || !"..." %in% wanted)
 }
 
-test_that("every function of tfestimators exists here or is in the vignette's table", {
-  absent <- functions_in_table("What is not supported")
+test_that("every function of tfestimators exists here with its arguments", {
   for (name in names(tfestimators_exports)) {
     own <- own_function(name)
-    expect(
-      !is.null(own) || name %in% absent,
-      paste0(name, "() is neither here nor in the vignette \"Coming from tfestimators\".")
-    )
-    # Functions in the table raise their error for any arguments.
-    if (is.function(own) && !name %in% c("tf", absent)) {
+    expect(!is.null(own), paste0(name, "() is not here."))
+    if (is.function(own) && name != "tf") {
       expect(
         has_arguments(own, tfestimators_exports[[name]]),
         paste0(name, "() has other arguments than in tfestimators.")
       )
     }
-  }
-})
-
-test_that("every function in the vignette's table is refused with a remedy", {
-  absent <- functions_in_table("What is not supported")
-  expect_gt(length(absent), 0)
-  expect_identical(setdiff(absent, names(tfestimators_exports)), character())
-  for (name in absent) {
-    refused <- expect_error(
-      getExportedValue("tfdistribute", name)(feature_columns(column_numeric("x")), 10),
-      class = "tfdistribute_unsupported_error"
-    )
-    expect_true(nzchar(refused$remedy))
   }
 })
 

@@ -127,6 +127,8 @@ test_that("an argument without a default that is missing is refused by name", {
 # Arguments that take any value, or are ignored. Inputs in memory are described by what tidyselect makes of a value.
 takes_anything <- c(
   "array_reshape(x)",
+  "boosted_trees_classifier(n_batches_per_layer)",
+  "boosted_trees_regressor(n_batches_per_layer)",
   "input_fn(num_threads)",
   "input_fn(queue_capacity)",
   "numpy_input_fn(num_threads)",
@@ -165,7 +167,11 @@ test_that("a wrong value of any argument is refused by a short error that names 
   })
   pairs <- do.call(rbind, pairs)
   pairs <- pairs[!paste0(pairs$name, "(", pairs$argument, ")") %in% takes_anything, ]
-  drawn <- withr::with_seed(1, sample(nrow(pairs), if (checks_all()) 8000 else 1000))
+  # What is drawn of other functions must not depend on these.
+  is_of_trees <- startsWith(pairs$name, "boosted_trees")
+  others <- which(!is_of_trees)
+  drawn <- withr::with_seed(1, others[sample(length(others), if (checks_all()) 8000 else 1000)])
+  drawn <- c(drawn, which(is_of_trees))
   faults <- character()
   for (row in drawn) {
     pair <- pairs[row, ]
