@@ -6,7 +6,15 @@ parsnip_modes <- list(
   mlp = c("regression", "classification", "quantile regression"),
   linear_reg = "regression",
   logistic_reg = "classification",
-  multinom_reg = "classification"
+  multinom_reg = "classification",
+  boost_tree = c("regression", "classification")
+)
+parsnip_functions <- c(
+  mlp = "tfdistribute_mlp",
+  linear_reg = "tfdistribute_fit",
+  logistic_reg = "tfdistribute_fit",
+  multinom_reg = "tfdistribute_fit",
+  boost_tree = "tfdistribute_trees"
 )
 parsnip_early_stop <- c("validation", "stop_iter")
 parsnip_arguments <- list(
@@ -16,7 +24,8 @@ parsnip_arguments <- list(
   ),
   linear_reg = c("penalty", parsnip_early_stop),
   logistic_reg = c("penalty", "class_weights", parsnip_early_stop),
-  multinom_reg = c("penalty", "class_weights", parsnip_early_stop)
+  multinom_reg = c("penalty", "class_weights", parsnip_early_stop),
+  boost_tree = c("trees", "tree_depth", "learn_rate", "min_n", "class_weights", "validation")
 )
 
 register_parsnip_engines <- function() {
@@ -51,7 +60,7 @@ register_parsnip_mode <- function(model, mode) {
     value = list(
       interface = "data.frame",
       protect = c("x", "y", "weights"),
-      func = c(pkg = engine, fun = if (model == "mlp") "tfdistribute_mlp" else "tfdistribute_fit"),
+      func = c(pkg = engine, fun = parsnip_functions[[model]]),
       # parsnip adds defaults to arguments of the model, instead of replacing them. The functions define the defaults.
       defaults = if (mode == "quantile regression") {
         list(quantile_levels = quote(quantile_levels))
@@ -69,7 +78,7 @@ register_parsnip_mode <- function(model, mode) {
       predictor_indicators = "none",
       compute_intercept = FALSE,
       remove_intercept = FALSE,
-      allow_sparse_x = model != "mlp"
+      allow_sparse_x = !model %in% c("mlp", "boost_tree")
     )
   )
   types <- list(classification = c("class", "prob"), `quantile regression` = "quantile")

@@ -2,9 +2,9 @@
 
 #' Fit a model to predictors and an outcome
 #'
-#' These functions implement `parsnip::set_engine("tfdistribute")`: `tfdistribute_mlp()` for `mlp()`, and
-#' `tfdistribute_fit()` for `linear_reg()`, `logistic_reg()` and `multinom_reg()`. They create the feature columns,
-#' train, and keep the trained model in the result, so that it survives `saveRDS()`, other sessions and other machines.
+#' These functions implement `parsnip::set_engine("tfdistribute")`: `tfdistribute_mlp()` for `mlp()`,
+#' `tfdistribute_trees()` for `boost_tree()`, and `tfdistribute_fit()` for `linear_reg()`, `logistic_reg()` and
+#' `multinom_reg()`. They create the feature columns, train, and keep the trained model in the result, so that it survives `saveRDS()`, other sessions and other machines.
 #' The engine is registered when parsnip is loaded.
 #'
 #' @param x Predictors: a data frame, or a matrix with column names. Numbers are standardized with their own mean and
@@ -21,7 +21,7 @@
 #' @param dropout Share of units that are dropped while training, a number below 1, or NULL.
 #' @param activation Activation function of the hidden layers, as in [dnn_regressor()].
 #' @param learn_rate A number that sets the learning rate of Adam. NULL uses 0.05 in a linear model, which falls to 0
-#'   at the end, and 0.01 in other models.
+#'   at the end, and 0.01 in other models. For trees, the factor of each tree.
 #' @param penalty Factor of the sum of the squared weights, which is added to the loss, a number. Intercepts and biases
 #'   are not penalized.
 #' @param class_weights Weights of the classes, numbers with the names of the levels or in their order. One number is
@@ -34,6 +34,8 @@
 #' @param tabular TRUE trains a [tabular_regressor()] or [tabular_classifier()], which accepts missing values. Without
 #'   `epochs`, its `validation` rows (a share of 0.2 unless you give it) choose the end. It has no `penalty`,
 #'   `activation` and `stop_iter`.
+#' @param trees,tree_depth,min_n,splits `n_trees`, `max_depth`, `min_node_weight` and `splits` of
+#'   [boosted_trees_regressor()], which accepts missing values. Its `validation` rows choose how many trees are kept.
 #' @param batch_size Global batch: rows of one training step over all devices and workers, a count. NULL uses 128 rows,
 #'   or all rows if there are fewer, and the batch of a tabular model with `tabular`.
 #' @param strategy,cluster Devices and processes that train: a strategy such as [strategy_mirrored()], and a cluster
@@ -188,6 +190,12 @@ tfdistribute_fit <- function(
   } else {
     train(model, input(rows, epochs), view = FALSE)
   }
+  new_fit(model, outcome, x, history, quantile_levels, tabular)
+}
+
+# A fit of an engine, which contains its trained model. `outcome` is from outcome_values(), and `incomplete` is whether
+# the model reads missing values.
+new_fit <- function(model, outcome, x, history, quantile_levels, incomplete) {
   structure(
     list(
       model = model_bytes(model),
@@ -195,13 +203,64 @@ tfdistribute_fit <- function(
       center = outcome$center,
       scale = outcome$scale,
       quantile_levels = quantile_levels,
-      tabular = tabular,
+      tabular = incomplete,
       predictors = names(x),
       sparse = colnames(x[[sparse_name]]),
       history = as.data.frame(history)
     ),
     class = "tfdistribute_fit"
   )
+}
+
+#' @rdname tfdistribute_fit
+#' @export
+tfdistribute_trees <- function(
+  x,
+  y,
+  weights = NULL,
+  trees = 300,
+  tree_depth = 6,
+  learn_rate = 0.1,
+  min_n = 5,
+  class_weights = NULL,
+  validation = 0.1,
+  splits = c("axis", "oblique"),
+  cluster = NULL,
+  model_dir = NULL,
+  seed = sample.int(1e6, 1),
+  ...
+) {
+  check_call(...)
+  x <- check_predictors(x)
+  refuse_sparse(if (!is.null(x[[sparse_name]])) "x", "a model of trees")
+  y <- check_outcome(y, nrow(x))
+  weights <- with_class_weights(check_row_weights(weights, nrow(x)), class_weights, y)
+  directory <- fit_directory(check_path(model_dir))
+  if (is.null(model_dir)) {
+    on.exit(unlink(directory, recursive = TRUE))
+  }
+  cluster <- check_cluster_argument(cluster, null = TRUE)
+  model <- (if (is.factor(y)) boosted_trees_classifier else boosted_trees_regressor)(
+    n_trees = trees,
+    max_depth = tree_depth,
+    learning_rate = learn_rate,
+    min_node_weight = min_n,
+    validation = validation,
+    splits = splits,
+    model_dir = directory,
+    config = run_config(cluster = cluster, seed = check_count(seed))
+  )
+  rows <- c(as.list(x), rlang::set_names(list(y, weights), c(outcome_name, weights_name)))
+  input <- input_fn(
+    Filter(Negate(is.null), rows),
+    features = tidyselect::all_of(names(x)),
+    response = tidyselect::all_of(outcome_name),
+    weights = tidyselect::all_of(if (!is.null(weights)) weights_name),
+    impute = keep_missing
+  )
+  history <- train(model, input, view = FALSE)
+  outcome <- list(levels = levels(y), center = 0, scale = 1)
+  new_fit(model, outcome, x, history, NULL, incomplete = TRUE)
 }
 
 #' @rdname tfdistribute_fit

@@ -3,10 +3,11 @@
 local_parsnip <- function(frame = parent.frame()) {
   code <- c(
     "models <- new.env()",
-    "for (each in c('mlp', 'linear_reg', 'logistic_reg', 'multinom_reg')) {",
-    "  models[[each]] <- list(modes = if (each == 'mlp') c('regression', 'classification', 'quantile regression') else",
-    "    if (each == 'linear_reg') 'regression' else 'classification')",
-    "}",
+    "both <- c('regression', 'classification')",
+    "models$mlp$modes <- c(both, 'quantile regression')",
+    "models$boost_tree$modes <- both",
+    "models$linear_reg$modes <- 'regression'",
+    "models$logistic_reg$modes <- models$multinom_reg$modes <- 'classification'",
     "known <- function(model, mode, eng) {",
     "  stopifnot(mode %in% models[[model]]$modes, paste(mode, eng) %in% models[[model]]$engines)",
     "}",

@@ -39,7 +39,8 @@ exceptions <- list(
   spark_cluster = "gpus_per_worker",
   mirai_cluster = "gpus_per_worker",
   predict.tfdistribute_fit = "new_data",
-  tfdistribute_fit = c("activation", "learn_rate")
+  tfdistribute_fit = c("activation", "learn_rate"),
+  tfdistribute_trees = "learn_rate"
 )
 
 # Every exported function's arguments, and those of the exported generics' methods.

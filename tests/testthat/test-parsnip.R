@@ -1,5 +1,10 @@
 # The engine of parsnip, or of a stand-in where parsnip is not installed; and the functions behind the engine.
 
+# tfdistribute_mlp() passes its arguments on.
+function_of <- function(model) {
+  if (model == "boost_tree") tfdistribute_trees else tfdistribute_fit
+}
+
 test_that("the engine is registered when parsnip is loaded, with its arguments and kinds of predictions", {
   local_parsnip()
   for (model in names(parsnip_modes)) {
@@ -11,7 +16,7 @@ test_that("the engine is registered when parsnip is loaded, with its arguments a
     expect_setequal(known$arguments, parsnip_arguments[[model]])
     expect_identical(unique(known$packages), "tfdistribute")
     # The function behind the engine has every argument that is registered.
-    expect_identical(setdiff(known$originals, names(formals(tfdistribute_fit))), character())
+    expect_identical(setdiff(known$originals, names(formals(function_of(model)))), character())
   }
   expect_setequal(
     registered_engine("mlp")$predictions,
@@ -36,7 +41,10 @@ test_that("an engine is called with each argument of its model once, given or le
     learn_rate = 0.1,
     class_weights = 2,
     validation = 0.1,
-    stop_iter = 3L
+    stop_iter = 3L,
+    trees = 10L,
+    tree_depth = 3L,
+    min_n = 4L
   )
   quantile_levels <- c(0.1, 0.9)
   for (model in names(parsnip_modes)) {
@@ -44,7 +52,7 @@ test_that("an engine is called with each argument of its model once, given or le
     for (mode in parsnip_modes[[model]]) {
       for (given in c(list(character()), as.list(arguments), list(arguments))) {
         call <- engine_call(model, mode, values[given])
-        matched <- as.list(match.call(tfdistribute_fit, call))[-1]
+        matched <- as.list(match.call(function_of(model), call))[-1]
         levels <- if (mode == "quantile regression") "quantile_levels"
         expect_setequal(names(matched), c("x", "y", levels, given))
         expect_identical(matched[given], values[given])
@@ -406,4 +414,31 @@ test_that("a tabular model accepts missing values, keeps all levels, and has no 
   expect_identical(levels(predict(fitted, cars)), levels(cylinders))
   expect_gt(mean(predict(fitted, cars) == "6"), mean(cylinders == "6"))
   expect_snapshot(error = TRUE, tfdistribute_mlp(cars, mtcars$mpg, tabular = TRUE, penalty = 0.1))
+})
+
+test_that("boosted trees accept missing values and labels, and keep their levels", {
+  skip_if_no_tensorflow()
+  skip_if_not(reticulate::py_module_available("ydf"))
+  cars <- mtcars[c("wt", "hp", "gear")]
+  cars$hp[1:3] <- NA
+  cars$gear <- factor(cars$gear)
+  fitted <- tfdistribute_trees(cars, mtcars$mpg, trees = 30, tree_depth = 3, min_n = 2, seed = 1)
+  # The same model by the verbs.
+  model <- boosted_trees_regressor(
+    n_trees = 30,
+    max_depth = 3,
+    min_node_weight = 2,
+    config = run_config(seed = 1)
+  )
+  train(model, mpg ~ ., data = cbind(cars, mpg = mtcars$mpg))
+  expect_equal(predict(fitted, cars), predict(model, cars, type = "response"))
+  expect_gt(cor(predict(fitted, cars), mtcars$mpg), 0.7)
+  cylinders <- factor(mtcars$cyl, c("4", "5", "6", "8"))
+  fitted <- tfdistribute_trees(cars, cylinders, trees = 10, class_weights = 20, min_n = 2)
+  shares <- predict(unserialize(serialize(fitted, NULL)), cars, "prob")
+  expect_named(shares, levels(cylinders))
+  expect_equal(rowSums(shares), rep(1, nrow(cars)), tolerance = 1e-5)
+  expect_identical(levels(predict(fitted, cars)), levels(cylinders))
+  # The rarest class counts more.
+  expect_gte(mean(predict(fitted, cars) == "6"), mean(cylinders == "6"))
 })
