@@ -15,6 +15,7 @@ from support.inputs import Factor, from_function, in_memory
 from support.models import model
 from support.tabular import CITIES, CITY, PRICE, ROWS, SEED, X, Z, rows
 
+from tfdistribute.bridge import jobs
 from tfdistribute.errors import (
     ArgumentError,
     BackendError,
@@ -23,6 +24,7 @@ from tfdistribute.errors import (
     UnsupportedError,
 )
 from tfdistribute.inputs import Input
+from tfdistribute.plan import Workload
 from tfdistribute.run_config import RunSettings
 from tfdistribute.strategies import Mirrored
 from tfdistribute.training import as_keras_model, concatenate, export_savedmodel, predict
@@ -258,6 +260,31 @@ def test_what_trees_cannot_do_is_refused_by_name(
     settings = options.pop("settings", SEED)
     with pytest.raises(error, match=message):
         train(model("boosted_trees_regressor", tmp_path, **fields), settings, rows(), **options)
+
+
+def test_what_a_cluster_lacks_is_refused_before_its_processes_start(tmp_path: Path) -> None:
+    fields = {"splits": "oblique", "l1_regularization": 1.0, "l2_regularization": 1.0}
+    for name, value in {**fields, "increasing": ["x"], "decreasing": ["x"]}.items():
+        config = {"cluster": {"kind": "local", "workers": 2}}
+        described = {"kind": "boosted_trees_regressor", "model_dir": str(tmp_path), name: value}
+        with pytest.raises(UnsupportedError, match=f"`{name}` is .* one process only"):
+            jobs.prepare_verb({**described, "config": config}, "train", Workload(str(tmp_path)))
+
+
+@pytest.mark.parametrize("name", ["numbers", "three classes"])
+def test_tensorflow_alone_serves_the_predictions(
+    tensorflow: Any, tmp_path: Path, name: str
+) -> None:
+    kind, response, fields = RESPONSES[name]
+    described = model(kind, tmp_path / "m", **FEW, **fields)
+    train(described, SEED, rows(response))
+    path = export_savedmodel(described, RunSettings(), str(tmp_path / "export"), request=rows())
+    served = tensorflow.saved_model.load(path).signatures["predict"]
+    city = np.array([each.encode() for each in CITIES])[CITY]
+    given = {"x": X, "z": Z, "city": city}
+    answer = served(**{each: tensorflow.constant(values) for each, values in given.items()})
+    output = "predictions" if name == "numbers" else "probabilities"
+    np.testing.assert_allclose(answer[output], outputs(described)[output], rtol=1e-6)
 
 
 def test_descriptions_refuse_what_trees_do_not_have() -> None:

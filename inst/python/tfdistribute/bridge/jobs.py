@@ -68,6 +68,7 @@ def prepare_verb(
         prepared = {"checkpoint_path": require_checkpoint(model_dir, checkpoint_path, verb)}
     else:
         check_trains(verb, model, steps, max_steps)
+        model.check_cluster()
         is_known = not (offline and is_remote(model_dir))
         _check_training(settings, cluster, verb, workload, steps, offline)
         prepared = trained_state(model_dir) if is_known else {}

@@ -75,6 +75,24 @@ class Trees(Learned):
     trainer: ClassVar[str] = "trees"
     decided_by_rows = frozenset()
 
+    def check_cluster(self) -> None:
+        # What ydf's learner for clusters lacks.
+        lacking = {
+            "splits": self.splits == "oblique",
+            "l1_regularization": self.l1_regularization > 0,
+            "l2_regularization": self.l2_regularization > 0,
+            "increasing": self.increasing,
+            "decreasing": self.decreasing,
+        }
+        for name in (name for name, is_set in lacking.items() if is_set):
+            value = getattr(self, name)
+            raise UnsupportedError(
+                f"`{name}` is {value!r}, which boosted trees support in one process only.",
+                f"Leave out `{name}`, or `cluster`.",
+                argument=name,
+                value=str(value),
+            )
+
     def learns_columns(self) -> bool:
         return not self.feature_columns
 

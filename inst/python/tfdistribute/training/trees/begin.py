@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from tfdistribute.cluster.member import Member
-from tfdistribute.errors import ArgumentError, RunConfigError, UnsupportedError
+from tfdistribute.errors import ArgumentError, RunConfigError
 from tfdistribute.models.canned.trees import Trees
 from tfdistribute.training.model_directory import as_trained
 from tfdistribute.training.specs import Training
@@ -38,25 +38,6 @@ def begin_growth(training: Training, member: Member | None) -> Training:
         steps=None,
         notes=(_NO_STEPS,) if is_limited else (),
     )
-
-
-def check_cluster(model: Any) -> None:
-    """Raise UnsupportedError for what ydf's learner for clusters lacks."""
-    lacking = {
-        "splits": model.splits == "oblique",
-        "l1_regularization": model.l1_regularization > 0,
-        "l2_regularization": model.l2_regularization > 0,
-        "increasing": model.increasing,
-        "decreasing": model.decreasing,
-    }
-    for name in (name for name, is_set in lacking.items() if is_set):
-        value = getattr(model, name)
-        raise UnsupportedError(
-            f"`{name}` is {value!r}, which boosted trees support in one process only.",
-            f"Leave out `{name}`, or `cluster`.",
-            argument=name,
-            value=str(value),
-        )
 
 
 def _check(training: Training) -> None:

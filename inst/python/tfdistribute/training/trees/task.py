@@ -9,12 +9,10 @@ from tfdistribute.cluster.addresses import parse_address
 from tfdistribute.cluster.peers import connection_error, format_tasks
 from tfdistribute.cluster.spec import silence_s
 from tfdistribute.errors import LostPeerError
-from tfdistribute.models.canned.trees import Trees
 from tfdistribute.training.history import History
 from tfdistribute.training.multi_worker.parameter_server import check_port, has_ended
 from tfdistribute.training.multi_worker.perform import TaskRun
 from tfdistribute.training.preparation import TrainingHere, prepare_training
-from tfdistribute.training.trees.begin import check_cluster
 from tfdistribute.training.trees.grow import grow_here
 from tfdistribute.training.trees.ydf import library
 
@@ -30,8 +28,7 @@ class GrowingTask(TaskRun):
         assignment = self._assignment
         if not self._member.is_chief:
             return None
-        assert isinstance(assignment.model, Trees)
-        check_cluster(assignment.model)
+        assignment.model.check_cluster()
         # The chief reads all rows, and writes the checkpoint, as one process does.
         settings = replace(assignment.settings, strategy=None, cluster=None)
         return prepare_training(assignment.verb, assignment.model, settings, assignment.train.input)
