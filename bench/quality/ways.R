@@ -1,17 +1,19 @@
 # Ways to fit a table without a choice by the user. Each returns predictions for the test part.
 
-fit_tabular <- function(table, seed) {
-  library(tfdistribute)
-  formula <- stats::as.formula(paste0("`", table$response, "` ~ ."))
-  is_number <- is.numeric(table$train[[1]])
-  model <- (if (is_number) tabular_regressor else tabular_classifier)(
-    config = run_config(seed = seed),
-    new_levels = "ignore"
-  )
-  history <- train(model, formula, data = table$train)
-  message(utils::tail(history$notes, 1))
-  found <- predict(model, table$test[-1])
-  if (is_number) found$predictions else do.call(rbind, found$probabilities)
+# A model of this package, by its constructors for numbers and for classes.
+fit_own <- function(regressor, classifier, ...) {
+  force(regressor)
+  force(classifier)
+  function(table, seed) {
+    formula <- stats::as.formula(paste0("`", table$response, "` ~ ."))
+    is_number <- is.numeric(table$train[[1]])
+    config <- tfdistribute::run_config(seed = seed)
+    model <- (if (is_number) regressor else classifier)(config = config, new_levels = "ignore", ...)
+    history <- tfdistribute::train(model, formula, data = table$train)
+    message(utils::tail(history$notes, 1))
+    found <- stats::predict(model, table$test[-1])
+    if (is_number) found$predictions else do.call(rbind, found$probabilities)
+  }
 }
 
 # Least squares or logistic regression, with missing values replaced by the median or a label of their own.
@@ -87,7 +89,13 @@ fit_by_python <- function(kind) {
 }
 
 ways <- list(
-  tabular = fit_tabular,
+  tabular = fit_own(tfdistribute::tabular_regressor, tfdistribute::tabular_classifier),
+  trees = fit_own(tfdistribute::boosted_trees_regressor, tfdistribute::boosted_trees_classifier),
+  oblique = fit_own(
+    tfdistribute::boosted_trees_regressor,
+    tfdistribute::boosted_trees_classifier,
+    splits = "oblique"
+  ),
   linear = fit_linear,
   lightgbm = fit_by_python("lightgbm"),
   xgboost = fit_by_python("xgboost"),
