@@ -100,9 +100,9 @@ interval_matrix <- function(object, fitted, level, sizes = sizes_of_residuals(ob
         "and this {object$kind} has {length(sizes)}."
       ),
       remedy = if (endsWith(object$kind, "_classifier")) {
-        "Use type = \"prob\" for probabilities of classes."
+        "Use predict(type = \"prob\") for probabilities of classes."
       } else if (!is.null(object$quantiles)) {
-        "Use type = \"quantile\"."
+        "Use predict(type = \"quantile\")."
       } else {
         "Train a tabular_regressor() without `epochs` on more rows, or use its `quantiles`."
       },

@@ -72,7 +72,10 @@ description_readers <- list(
   hook = reads_type("training.hooks", "Hook"),
   feature_column = reads_type("models", "FeatureColumn"),
   input = reads_type("inputs", "Input"),
-  estimator = "from tfdistribute.training.specs import read_estimator as read_description"
+  estimator = paste0(
+    "from tfdistribute.training.specs import read_estimator\n",
+    "def read_description(value: dict): read_estimator(value)"
+  )
 )
 
 # An environment in which tries() also sees `values`.

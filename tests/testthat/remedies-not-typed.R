@@ -8,7 +8,6 @@ not_typed <- list(
     "Leave `micro_batches` out, or give the mask",
     "Use Linux, a cluster with a supervisor of its own",
     "Use confint() with lm() or glm()",
-    "Leave it out, and call evaluate() after the training.",
     "Leave it out, or set `epochs` of the model",
     "Leave it out, or train a new model, in another `model_dir`",
     "Call train() with the rows of the training",
@@ -16,16 +15,26 @@ not_typed <- list(
     "Remove such rows, or give the model loss",
     "Train it on an input_fn() with columns",
     "Give a data frame or files that input_parquet(), input_arrow() or input_csv() reads",
-    "Use as_keras_model()",
     "Use `center` and `scale` of column_numeric()",
-    "Train with `cluster` in run_config() from R"
+    "Give predict() of this model to a package",
+    "Train it with a formula and a data frame",
+    "Remove rows without a response",
+    "Remove such rows. The classes are",
+    "Use predict(type = ",
+    "Train a tabular_regressor() without `epochs`",
+    "Leave it out, and give the model the number of its trees",
+    "Train a model for each column of the response"
   ),
   "needs the internet" = c(
     "Install them into",
     "Run install_tfdistribute()",
     "Use \"default\", or a version",
     "Use `method = ",
-    "Use install.packages"
+    "Use install.packages",
+    "Run install.packages",
+    "Run install_tfdistribute(trees = TRUE)",
+    "Use version = \"2.20\" or",
+    "Install it, for example with reticulate"
   ),
   "changes the machine" = c(
     "Free space there",

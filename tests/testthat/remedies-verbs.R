@@ -117,7 +117,7 @@ tries(
   }
 )
 tries(fitted(model), predict(model, newdata = data)$predictions)
-tries(residuals(model), data$y - predict(model, newdata = data)$predictions)
+tries(residuals(model), residuals(model, data))
 tries(
   train(tabular_regressor(), y ~ x, data = data, epochs = 20),
   tabular_regressor(epochs = 20, batch_size = 256)
