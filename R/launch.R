@@ -74,8 +74,9 @@ launch <- function(
   check_estimator(object)
   wait <- check_flag(wait)
   object <- with_cluster(object, cluster, strategy)
+  work <- training_work(object, train_spec, eval_spec, validation)
   check_has_cluster(cluster)
-  perform_verb(training_work(object, train_spec, eval_spec, validation), wait, TRUE, view)
+  perform_verb(work, wait, TRUE, view)
 }
 
 # The training that `train_spec` and `eval_spec` describe.
