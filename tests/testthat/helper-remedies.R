@@ -43,8 +43,8 @@ tried_remedies <- new.env()
 
 # Let Python check a description, as the first verb that reads it does.
 read_by_python <- function(value) {
-  family <- sub("^tfdistribute_", "", utils::tail(class(value), 1))
-  if (family %in% names(description_readers)) {
+  family <- intersect(sub("^tfdistribute_", "", class(value)), names(description_readers))
+  if (length(family) > 0) {
     backend()
     reticulate::py_run_string(paste0(
       description_readers[[family]],
