@@ -148,10 +148,12 @@ validation_input <- function(validation, object, training, ..., data) {
 refuse_length <- function(object, names) {
   given <- intersect(own_name(names), c("batch_size", "epochs"))
   if (length(given) > 0) {
-    kind <- if (is_trees(object)) "boosted trees" else "a tabular model"
     abort_tfdistribute(
       "argument",
-      problem = "train() of {kind} has no argument `{given[[1]]}`.",
+      problem = c(
+        "train() of {if (is_trees(object)) 'boosted trees' else 'a tabular model'} ",
+        "has no argument `{given[[1]]}`."
+      ),
       remedy = if (is_trees(object)) {
         "Leave it out, and give the model the number of its trees, as in {object$kind}(n_trees = 100)."
       } else {

@@ -266,7 +266,8 @@ CLUSTERS: tuple[Cluster, ...] = (
 
 
 def test_the_clusters_of_the_next_test_are_of_every_kind():
-    assert {each.kind for each in CLUSTERS} == set(Cluster.kinds) - {"fake"}
+    known = {each for each in Cluster.kinds if not each.startswith("fake")}
+    assert {each.kind for each in CLUSTERS} == known
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS, ids=lambda cluster: cluster.kind)

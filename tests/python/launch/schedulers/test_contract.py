@@ -66,8 +66,6 @@ def ray(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Queue:
     gone = ClusterError("No Ray cluster answers.")
 
     def says(phase: str | None) -> None:
-        if phase in ("waits", "cancelled"):
-            pytest.skip("An actor neither waits nor is cancelled.")
         fake.answers["send_signal"] = gone if phase is None else phase == "runs"
 
     return Queue(
@@ -103,7 +101,11 @@ def fake(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Queue:
     )
 
 
-@pytest.fixture(params=[slurm, ray, fake], ids=lambda make: make.__name__)
+# An actor of Ray neither waits nor is cancelled.
+WITH_QUEUES = [slurm, fake]
+
+
+@pytest.fixture(params=[*WITH_QUEUES, ray], ids=lambda make: make.__name__)
 def queue(request: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Queue:
     made = request.param(tmp_path, monkeypatch)
     monkeypatch.setattr(client, "_answers", {})
@@ -128,6 +130,7 @@ def test_a_job_is_found_by_its_handle_and_its_model_dir(tmp_path: Path, queue: Q
         queue.submit(tmp_path)
 
 
+@pytest.mark.parametrize("queue", WITH_QUEUES, indirect=True)
 def test_a_waiting_job_says_so_and_is_cancelled(tmp_path: Path, queue: Queue) -> None:
     job = queue.submit(tmp_path)
     queue.says("waits")
@@ -153,15 +156,21 @@ def test_a_scheduler_that_does_not_answer_ends_no_job(tmp_path: Path, queue: Que
     assert state["notes"] == [f"{SCHEDULERS[queue.scheduler].name} does not answer."]
 
 
-@pytest.mark.parametrize(("phase", "end"), [("ended", "failed"), ("cancelled", "stopped")])
-def test_a_job_that_left_the_queue_has_ended(
-    tmp_path: Path, queue: Queue, phase: str, end: str
-) -> None:
-    job = queue.submit(tmp_path)
+def assert_that_it_ends(directory: Path, queue: Queue, phase: str, end: str) -> None:
+    job = queue.submit(directory)
     queue.says(phase)
     assert job_handle.job_state(job)["state"] == end
-    assert not (tmp_path / "model" / client.JOBS).exists()
-    assert job_handle.last_job(str(tmp_path / "model")) is not None
+    assert not (directory / "model" / client.JOBS).exists()
+    assert job_handle.last_job(str(directory / "model")) is not None
+
+
+def test_a_job_that_nobody_knows_has_failed(tmp_path: Path, queue: Queue) -> None:
+    assert_that_it_ends(tmp_path, queue, "ended", "failed")
+
+
+@pytest.mark.parametrize("queue", WITH_QUEUES, indirect=True)
+def test_a_cancelled_job_has_stopped(tmp_path: Path, queue: Queue) -> None:
+    assert_that_it_ends(tmp_path, queue, "cancelled", "stopped")
 
 
 def test_a_job_of_an_unknown_scheduler_is_an_error(tmp_path: Path) -> None:
