@@ -107,7 +107,7 @@ with_class_weights <- function(weights, class_weights, y) {
   if (is.numeric(class_weights) && length(class_weights) == 1 && is.null(names(class_weights))) {
     rarest <- which.min(ifelse(counts == 0, Inf, counts))
     class_weights <- replace(rep(1, length(counts)), rarest, class_weights)
-  } else if (!is.null(names(class_weights))) {
+  } else if (is.numeric(class_weights) && !is.null(names(class_weights))) {
     class_weights <- class_weights[names(counts)]
   }
   usable <- is.factor(y) && is.numeric(class_weights) && length(class_weights) == nlevels(y)

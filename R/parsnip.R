@@ -105,6 +105,9 @@ tfdistribute_fit <- function(
   weights <- weights[counts]
   of_tables <- schema$estimator$tabular_regressor
   validation <- check_field(validation, of_tables$validation, "validation")
+  if (validation >= 1) {
+    abort_argument(validation, of_tables$validation$expected)
+  }
   quantile_levels <- check_field(quantile_levels, of_tables$quantiles, "quantile_levels")
   wanted_epochs <- check_count(epochs, null = TRUE)
   deep <- schema$estimator$dnn_regressor
@@ -240,11 +243,12 @@ tfdistribute_trees <- function(
     on.exit(unlink(directory, recursive = TRUE))
   }
   cluster <- check_cluster_argument(cluster, null = TRUE)
+  fields <- schema$estimator$boosted_trees_regressor
   model <- (if (is.factor(y)) boosted_trees_classifier else boosted_trees_regressor)(
-    n_trees = trees,
-    max_depth = tree_depth,
-    learning_rate = learn_rate,
-    min_node_weight = min_n,
+    n_trees = check_field(trees, fields$n_trees, "trees"),
+    max_depth = check_field(tree_depth, fields$max_depth, "tree_depth"),
+    learning_rate = check_field(learn_rate, fields$learning_rate, "learn_rate"),
+    min_node_weight = check_field(min_n, fields$min_node_weight, "min_n"),
     validation = validation,
     splits = splits,
     model_dir = directory,

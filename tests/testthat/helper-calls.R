@@ -85,12 +85,20 @@ needed_values <- function(name) {
     flag_integer = list(default = 1),
     flag_boolean = list(default = TRUE),
     input_fn = list(object = mtcars),
+    launch = list(cluster = local_cluster(2)),
+    write_manifest = list(
+      object = linear_regressor(
+        column_numeric("wt"),
+        config = run_config(cluster = kubernetes_cluster(workers = 2, image = "a"))
+      )
+    ),
     input_layer = list(features = list(wt = 1)),
     as_python = list(x = run_config()),
     keras_model_to_estimator = list(keras_model = function() NULL),
     numpy_input_fn = list(x = list(x = 1:2)),
     tfdistribute_fit = ,
-    tfdistribute_mlp = list(x = mtcars["wt"], y = mtcars$mpg),
+    tfdistribute_mlp = ,
+    tfdistribute_trees = list(x = mtcars["wt"], y = mtcars$mpg),
     if (grepl("^column_(numeric|categorical_with)", name)) list("x") else list()
   )
 }
