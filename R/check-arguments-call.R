@@ -78,8 +78,6 @@ called_function <- function(index) {
 # `extra` are the expressions of the arguments in `...`.
 abort_unknown_argument <- function(extra, known, called) {
   name <- rlang::names2(extra)[[1]]
-  # Verbs set arguments such as `.verb`.
-  for_users <- known[!startsWith(known, ".")]
   abort_tfdistribute(
     "argument",
     problem = if (nzchar(name)) {
@@ -87,7 +85,8 @@ abort_unknown_argument <- function(extra, known, called) {
     } else {
       "{called} was given more arguments than it has: {rlang::as_label(extra[[1]])}."
     },
-    remedy = "{remedy_for_unknown(name, unique(for_users))}",
+    # Verbs set arguments such as `.verb`.
+    remedy = "{remedy_for_unknown(name, unique(known[!startsWith(known, '.')]))}",
     argument = if (nzchar(name)) name else "..."
   )
 }

@@ -4,8 +4,8 @@
 #'
 #' These functions implement `parsnip::set_engine("tfdistribute")`: `tfdistribute_mlp()` for `mlp()`,
 #' `tfdistribute_trees()` for `boost_tree()`, and `tfdistribute_fit()` for `linear_reg()`, `logistic_reg()` and
-#' `multinom_reg()`. They create the feature columns, train, and keep the trained model in the result, so that it survives `saveRDS()`, other sessions and other machines.
-#' The engine is registered when parsnip is loaded.
+#' `multinom_reg()`. They create the feature columns, train, and keep the trained model in the result, so that it
+#' survives `saveRDS()`, other sessions and other machines. The engine is registered when parsnip is loaded.
 #'
 #' @param x Predictors: a data frame, or a matrix with column names. Numbers are standardized with their own mean and
 #'   standard deviation. A linear model also takes a sparse matrix of the package Matrix, or sparse columns as in
