@@ -66,8 +66,7 @@ reliability_of <- function(object, found, bins) {
   logits <- as.matrix(stats::predict(object, newdata = found$data, type = "link"))
   is_binary <- ncol(logits) == 1
   logits <- if (is_binary) cbind(0, logits) else logits
-  learned <- call_backend("trained_facts", model_dir = object$model_dir)$learned
-  temperatures <- c(model = 1, `without temperature` = learned$temperature)
+  temperatures <- c(model = 1, `without temperature` = found$temperature)
   curves <- lapply(names(temperatures)[!duplicated(temperatures)], function(curve) {
     scores <- exp((logits - apply(logits, 1, max)) * temperatures[[curve]])
     shares <- scores / rowSums(scores)

@@ -33,27 +33,27 @@ explain_rows <- function(object, rows, data, reference = 100, ...) {
   pool <- rbind(found$data, explained)
   # shap calculates with numbers. Equal values have one number, that of their first row.
   codes <- vapply(pool, function(values) match(values, values) + 0, double(nrow(pool)))
+  predicted_of <- function(codes) {
+    values <- Map(rows_at, pool, as.data.frame(codes))
+    shown_outputs(object, output_matrix(object, list2DF(values)))
+  }
+  outputs <- colnames(predicted_of(codes[1, , drop = FALSE]))
   answer <- call_backend(
     "shap_values",
-    predict = function(codes) {
-      values <- Map(rows_at, pool, as.data.frame(codes))
-      predicted <- shown_outputs(object, output_matrix(object, list2DF(values)))
-      the$shap_outputs <- colnames(predicted)
-      predicted
-    },
+    predict = predicted_of,
     rows = as_numpy(codes[-seq_len(nrow(found$data)), , drop = FALSE]),
     background = as_numpy(codes[seq_len(nrow(found$data)), , drop = FALSE]),
     seed = sample.int(1e6, 1)
   )
   number <- nrow(explained)
-  shap <- matrix(answer$values, number * length(pool), dimnames = list(NULL, the$shap_outputs))
+  shap <- matrix(answer$values, number * length(pool), dimnames = list(NULL, outputs))
   columns <- list(
     row = rep(seq_len(number), length(pool)),
     variable = rep(names(pool), each = number),
     value = unlist(lapply(explained, format, digits = 4, trim = TRUE), use.names = FALSE)
   )
   long <- long_outputs(object, columns, shap, "shap")
-  base <- rlang::set_names(as.vector(answer$base), the$shap_outputs)
+  base <- rlang::set_names(as.vector(answer$base), outputs)
   output <- name_of_output(found)
   shown <- trimws(paste(names(base), vapply(base, format_number, "")))
   new_inspection(

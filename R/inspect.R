@@ -1,9 +1,9 @@
 # Data and predictions of functions that inspect a trained model: importance(), effects(), explain_rows(),
 # calibration() and residuals(). They change columns of the data itself, before a formula computes its terms.
 
-# The columns of `data` that the model reads, with their names as `variables`, the `classes`, the name of the
-# `response`, and, if `needs_response`, its values as `truth` (numbers, or the places of the classes) and the `weights`
-# of the rows. At most `most` rows are drawn.
+# The columns of `data` that the model reads, with their names as `variables`, the `classes`, the `temperature` of their
+# logits, the name of the `response`, and, if `needs_response`, its values as `truth` (numbers, or the places of the
+# classes) and the `weights` of the rows. At most `most` rows are drawn.
 inspected <- function(object, data, verb, most = NULL, needs_response = FALSE) {
   if (is.null(prediction_types(object))) {
     abort_tfdistribute(
@@ -32,11 +32,12 @@ inspected <- function(object, data, verb, most = NULL, needs_response = FALSE) {
   rows <- if (isTRUE(most < nrow(data))) sample.int(nrow(data), most) else seq_len(nrow(data))
   data <- data[rows, unique(c(variables, others)), drop = FALSE]
   check_rows(data)
-  classes <- call_backend("trained_facts", model_dir = object$model_dir)$classes
+  facts <- call_backend("learned", model_dir = object$model_dir)
   found <- list(
     data = data,
     variables = variables,
-    classes = unlist(classes),
+    classes = unlist(facts$classes),
+    temperature = facts$learned$temperature,
     response = known$response
   )
   if (needs_response) {

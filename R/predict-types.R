@@ -84,7 +84,7 @@ rows_as_matrix <- function(values, columns, names) {
 # Intervals ---------------------------------------------------------------------------------------
 
 sizes_of_residuals <- function(object) {
-  facts <- call_backend("trained_facts", model_dir = object$model_dir)
+  facts <- call_backend("learned", model_dir = object$model_dir)
   as.double(unlist(facts$learned$validation$residuals))
 }
 

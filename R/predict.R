@@ -228,7 +228,7 @@ hidden_outputs <- c("all_classes", "all_class_ids")
 
 # The names of the classes, and whether they are numbers, as in the response of a tabular model.
 classes_of_model <- function(model_dir) {
-  facts <- call_backend("model_facts", model_dir = model_dir)
+  facts <- call_backend("learned", model_dir = model_dir)
   list(names = facts$classes, are_numbers = facts$learned$has_numbers_as_classes)
 }
 

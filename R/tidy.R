@@ -158,7 +158,7 @@ augment.tfdistribute_estimator <- function(x, data = NULL, newdata = NULL, inter
   outputs <- if (is_classifier) c("classes", "probabilities")
   predictions <- stats::predict(x, newdata = rows, predict_keys = outputs, ...)
   if (is_classifier) {
-    classes <- call_backend("model_facts", model_dir = x$model_dir)$classes
+    classes <- call_backend("learned", model_dir = x$model_dir)$classes
     typed <- lapply(c("class", "prob"), typed_predictions, predictions = predictions, x, classes)
     return(tibble::as_tibble(c(tibble::as_tibble(rows), class_columns(typed[[1]], typed[[2]]))))
   }

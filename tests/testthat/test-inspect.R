@@ -143,7 +143,7 @@ test_that("the effects of a classifier are probabilities, and its calibration co
 test_that("intervals are as wide as the residual of their level, and the model tells how many rows it needs", {
   sizes <- seq(0.5, 9.5)
   local_answers(
-    trained_facts = function(arguments) list(learned = list(validation = list(residuals = sizes)))
+    learned = function(arguments) list(learned = list(validation = list(residuals = sizes)))
   )
   # With 10 residuals, the 9th of 11 places is the first with a share of 0.8 below it.
   expect_identical(
@@ -168,7 +168,7 @@ test_that("inspections name the columns, the model or the response that they lac
   )
   local_answers(
     trained_columns = function(arguments) known,
-    trained_facts = function(arguments) list(response = "mpg")
+    learned = function(arguments) list()
   )
   model <- tabular_regressor()
   expect_snapshot(error = TRUE, {

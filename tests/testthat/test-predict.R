@@ -111,7 +111,7 @@ test_that("a type is a form of the outputs as R's models have it, and a model la
   for (case in typed_cases()) {
     local_answers(
       predict = function(arguments) case$answer[unlist(arguments$predict_keys)],
-      model_facts = function(arguments) list(classes = case$classes),
+      learned = function(arguments) list(classes = case$classes),
       trained_columns = function(arguments) {
         list(response = "both", terms = list(both = "cbind(u, v)"))
       }

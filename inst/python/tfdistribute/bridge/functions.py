@@ -308,6 +308,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "train": _train,
     "train_and_evaluate": _train_and_evaluate,
     "trained_columns": training.trained_columns,
+    "learned": training.learned,
     "trained_facts": training.trained_facts,
     "trained_state": training.trained_state,
     "training_history": lambda model_dir: _as_vectors(

@@ -8,7 +8,6 @@ from tfdistribute.training.export import (
 )
 from tfdistribute.training.history import History, read_history
 from tfdistribute.training.model_directory import (
-    class_names,
     global_step,
     learned,
     trained_columns,

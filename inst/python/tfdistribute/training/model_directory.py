@@ -122,18 +122,18 @@ def trained_columns(model_dir: str, verb: str) -> dict[str, Any]:
     return columns
 
 
-def class_names(model_dir: str) -> list[str] | None:
-    """Return the names of a trained canned classifier's classes, or None for other models."""
-    structure = ModelDirectory(model_dir).structure or {}
-    if "n_classes" not in structure:
-        return None
-    return structure["label_vocabulary"] or [str(each) for each in range(structure["n_classes"])]
-
-
 def learned(model_dir: str) -> dict[str, Any]:
-    """Return the ``response_scale`` of a trained regressor, and what a tabular model ``learned``; None for others."""
+    """Return what predictions need of a training, with None for other models.
+
+    This is the ``response_scale`` of a regressor, the names of the ``classes`` of a canned classifier, and what a
+    tabular model or trees have ``learned``.
+    """
     structure = ModelDirectory(model_dir).structure or {}
-    return {name: structure.get(name) for name in ("response_scale", "learned")}
+    classes = structure.get("label_vocabulary")
+    if "n_classes" in structure and not classes:
+        classes = [str(each) for each in range(structure["n_classes"])]
+    found = {name: structure.get(name) for name in ("response_scale", "learned")}
+    return {**found, "classes": classes if "n_classes" in structure else None}
 
 
 def trained_facts(model_dir: str) -> dict[str, Any]:
@@ -146,7 +146,6 @@ def trained_facts(model_dir: str) -> dict[str, Any]:
         "kinds": kinds,
         "response": columns.get("response"),
         "seconds": losses[-1]["seconds"] if losses else None,
-        "classes": class_names(model_dir),
         **directory.training,
         **learned(model_dir),
     }
