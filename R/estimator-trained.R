@@ -37,8 +37,8 @@ describe_training <- function(object, facts) {
     chosen = chosen_part(object, learned),
     scores = describe_scores(object, learned),
     trained = c(
-      paste(format_count(facts$step), "steps"),
-      if (!is.null(learned)) paste("of", learned$batch_size, "rows"),
+      paste(format_count(facts$step), if (is_trees(object)) "trees" else "steps"),
+      if (is_tabular(object)) paste("of", learned$batch_size, "rows"),
       if (!is.null(seconds)) paste("in", format(signif(seconds, 2)), "seconds,"),
       if (!is.null(facts$began)) format(time_of(facts$began), "begun %Y-%m-%d %H:%M")
     )

@@ -226,6 +226,8 @@ test_that("print() of a trained model tells what it learned from, and what was c
   expect_snapshot(writeLines(shown(model)))
   facts$learned$losses <- list(4, 9, 25)
   expect_match(shown(model)[[4]], "linear model: the least loss on 10,788 validation rows")
+  trees <- boosted_trees_regressor(model_dir = directory)
+  expect_match(shown(trees), "1,500 trees in", all = FALSE, fixed = TRUE)
   classes <- tabular_classifier(model_dir = directory)
   facts$classes <- list("no", "yes")
   expect_snapshot(writeLines(shown(classes)))

@@ -26,15 +26,11 @@ ARRAYS: Mapping[str, tuple[Any, int]] = {
     "column": (np.int32, 2),  # By node and, in oblique nodes, terms of the weighted sum.
     "weight": (np.float32, 2),
     "threshold": (np.float32, 1),
-    "first_category": (
-        np.int32,
-        1,
-    ),  # Place of its column's category 0 in ``is_in``; -1 for numbers.
+    # Place of its column's category 0 in ``is_in``; -1 for numbers.
+    "first_category": (np.int32, 1),
     "is_in": (np.bool_, 1),
-    "positive": (
-        np.int32,
-        1,
-    ),  # Child of rows that reach the threshold, or whose category is in the set.
+    # Child of rows that reach the threshold, or whose category is in the set.
+    "positive": (np.int32, 1),
     "negative": (np.int32, 1),
     "value": (np.float32, 1),
 }

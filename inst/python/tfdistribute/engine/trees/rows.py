@@ -15,10 +15,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def read_rows(estimator: Any, input_fn: Any) -> Arrays:
-    """Return the ``rows``, ``labels`` and ``weights`` of an input, which must end, as an Estimator of trees reads them.
-
-    Without weights, there is no such array.
-    """
+    """Return ``rows``, ``labels`` and any ``weights`` of an input that ends, as an Estimator of trees reads them."""
     mode, parts = tf.estimator.ModeKeys.TRAIN, list[Any]()
     with tf.Graph().as_default() as graph:
         estimator._create_and_assert_global_step(graph)

@@ -141,11 +141,13 @@ class Trees(Learned):
                 directions[places[name]] = direction
         return directions
 
-    def optimizer_in_keras(self) -> tuple[str, dict[str, Any]]:
-        raise self._no_layers()
-
     def logits(self, features: Features) -> Result:
-        raise self._no_layers()
+        raise UnsupportedError(
+            "Boosted trees cannot be converted to Keras or ONNX, which have no trees.",
+            "Use export_savedmodel().",
+            argument="object",
+            value=self.kind,
+        )
 
     def arguments(self) -> dict[str, Any]:
         categories = [each for each in self.all_columns() if isinstance(each, Categorical)]
@@ -168,14 +170,6 @@ class Trees(Learned):
         incomplete = () if table is None else table.constants()["incomplete"]
         is_oblique = self.splits == "oblique"
         return engine.trees.Columns(numbers, categories, incomplete, is_oblique)
-
-    def _no_layers(self) -> UnsupportedError:
-        return UnsupportedError(
-            "Boosted trees cannot be converted to Keras or ONNX, which have no trees.",
-            "Use export_savedmodel().",
-            argument="object",
-            value=self.kind,
-        )
 
 
 @dataclass(frozen=True)

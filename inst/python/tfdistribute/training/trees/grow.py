@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from tfdistribute import engine
 from tfdistribute.checkpoints.mirror import local_directory
+from tfdistribute.environment import core_count
 from tfdistribute.interrupts import keep_handler
 from tfdistribute.models.canned.trees import BoostedTreesClassifier
 from tfdistribute.run_config import RunSettings
@@ -60,19 +61,14 @@ def grow_here(here: TrainingHere, training: Training, workers: Sequence[str] = (
         losses = losses_by_trees(model, engine.trees.Descent(forest, columns), held)
         kept = int(np.argmin(losses)) + 1
         forest["roots"] = forest["roots"][:kept]
-        _note_choice(history, losses, len(held["rows"]), training.evaluation is None)
+        if training.evaluation is None:
+            history.note_losses(losses.tolist(), kept)
+        history.note(
+            f"{kept} of {len(losses)} trees are kept, because of their loss on {len(held['rows']):,} validation rows: "
+            f"{losses.min():.4g}."
+        )
     engine.trees.write_checkpoint(model_dir, forest, len(forest["roots"]))
     shutil.rmtree(directory, ignore_errors=True)
-
-
-def _note_choice(history: History, losses: Losses, rows: int, records: bool) -> None:
-    kept = int(np.argmin(losses)) + 1
-    if records:
-        history.note_losses(losses.tolist(), kept)
-    history.note(
-        f"{kept} of {len(losses)} trees are kept, because of their loss on {rows:,} validation rows: "
-        f"{losses.min():.4g}."
-    )
 
 
 def _note_losses(history: History, losses: Losses, began: float) -> None:
@@ -138,7 +134,7 @@ def _growth(model: Any, settings: RunSettings, sizes: list[int]) -> Growth:
         rate=model.learning_rate,
         least_rows=max(1, math.ceil(model.min_node_weight)),
         seed=settings.seed or 0,
-        threads=int(threads or len(os.sched_getaffinity(0))),
+        threads=int(threads or core_count()),
         is_oblique=model.splits == "oblique",
         penalties=(model.l1_regularization, model.l2_regularization),
     )
