@@ -177,15 +177,8 @@ tfdistribute_fit <- function(
   rows[[outcome_name]] <- outcome$values
   rows[[weights_name]] <- weights
   input <- function(rows, epochs) {
-    input_fn(
-      rows,
-      features = tidyselect::all_of(names(x)),
-      response = tidyselect::all_of(outcome_name),
-      weights = tidyselect::all_of(if (!is.null(weights)) weights_name),
-      impute = if (tabular) keep_missing,
-      batch_size = batch_size,
-      epochs = epochs
-    )
+    impute <- if (tabular) keep_missing
+    engine_input(rows, impute = impute, batch_size = batch_size, epochs = epochs)
   }
   history <- if (validation > 0 && !tabular) {
     patience <- stop_iter * steps_per_epoch
@@ -206,7 +199,7 @@ new_fit <- function(model, outcome, x, history, quantile_levels, incomplete) {
       center = outcome$center,
       scale = outcome$scale,
       quantile_levels = quantile_levels,
-      tabular = incomplete,
+      incomplete = incomplete,
       predictors = names(x),
       sparse = colnames(x[[sparse_name]]),
       history = as.data.frame(history)
@@ -254,15 +247,10 @@ tfdistribute_trees <- function(
     model_dir = directory,
     config = run_config(cluster = cluster, seed = check_count(seed))
   )
-  rows <- c(as.list(x), rlang::set_names(list(y, weights), c(outcome_name, weights_name)))
-  input <- input_fn(
-    Filter(Negate(is.null), rows),
-    features = tidyselect::all_of(names(x)),
-    response = tidyselect::all_of(outcome_name),
-    weights = tidyselect::all_of(if (!is.null(weights)) weights_name),
-    impute = keep_missing
-  )
-  history <- train(model, input, view = FALSE)
+  rows <- as.list(x)
+  rows[[outcome_name]] <- y
+  rows[[weights_name]] <- weights
+  history <- train(model, engine_input(rows, impute = keep_missing), view = FALSE)
   outcome <- list(levels = levels(y), center = 0, scale = 1)
   new_fit(model, outcome, x, history, NULL, incomplete = TRUE)
 }
@@ -314,6 +302,18 @@ train_with_validation <- function(model, rows, held, input, steps, patience) {
   )
 }
 
+# The input of rows with an outcome, and with weights if there are any.
+engine_input <- function(rows, ...) {
+  own <- c(outcome_name, weights_name)
+  input_fn(
+    rows,
+    features = tidyselect::all_of(setdiff(names(rows), own)),
+    response = tidyselect::all_of(outcome_name),
+    weights = tidyselect::all_of(intersect(weights_name, names(rows))),
+    ...
+  )
+}
+
 outcome_name <- ".outcome"
 weights_name <- ".weights"
 
@@ -332,7 +332,7 @@ predict.tfdistribute_fit <- function(object, new_data, type = NULL, ...) {
   types <- if (is.null(object$levels)) of_numbers else c("class", "prob")
   type <- if (is.null(type)) types[[1]] else check_choice(type, types)
   new_data <- check_predictors(new_data, "new_data", object$sparse %||% character())
-  if (!isTRUE(object$tabular)) {
+  if (!isTRUE(object$incomplete)) {
     check_complete(new_data[intersect(object$predictors, names(new_data))])
   }
   found <- stats::predict(
@@ -340,7 +340,7 @@ predict.tfdistribute_fit <- function(object, new_data, type = NULL, ...) {
     input_fn(
       as.list(new_data),
       features = tidyselect::all_of(object$predictors),
-      impute = if (isTRUE(object$tabular)) keep_missing
+      impute = if (isTRUE(object$incomplete)) keep_missing
     ),
     type = if (type == "numeric") "response" else type
   )

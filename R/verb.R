@@ -11,8 +11,9 @@ reads_only <- function(x) {
   any(x$verb %in% c("evaluate", "predict"))
 }
 
-# Perform a verb, and return its result, or the handle of its job without `wait`. With `starts`, a job performs it, and
-# otherwise only a training that this process is no task of. `view` and `show` are whether its progress is shown.
+# Perform a verb, and return its result, or the handle of its job without `wait`. `starts` is whether a job must perform
+# it. Otherwise, a job performs only trainings, and only outside the tasks of a cluster. `view` and `show` are whether
+# the progress is shown.
 perform_verb <- function(work, wait = TRUE, starts = !wait, view = FALSE, show = NULL) {
   # Before Python starts.
   force(wait)

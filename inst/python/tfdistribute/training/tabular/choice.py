@@ -57,8 +57,7 @@ def choose_end(
     A model in a temporary directory trains on a part of the rows, or with rows for ``validation`` on all of them, first
     as a linear model, then one cycle of the rate after the other, until a cycle ends hardly better than one before. A
     temperature of class probabilities is chosen with the end. A training that chooses no end gets fewer steps if its
-    time limit allows no more. ``predict`` returns predictions of
-    numbers, whose residuals the model keeps.
+    time limit allows no more. ``predict`` returns predictions of numbers, whose residuals the model keeps.
 
     Raises InputError if the rows are not in memory or have other columns than the model, and ArgumentError if the model
     does not choose its end by ``validation``.
