@@ -33,12 +33,15 @@ for name in {plain}:
 """
 
 _TRAIN = """
-import importlib, json, pkgutil, subprocess, urllib.request
+import importlib.util, json, pkgutil, subprocess, urllib.request
 from pathlib import Path
 import numpy as np, pyarrow.parquet
 import tfdistribute
 from tfdistribute import engine
 engine.tf
+has_ydf = importlib.util.find_spec("ydf") is not None
+if has_ydf:
+    importlib.import_module("ydf")
 {leave}
 for module in pkgutil.walk_packages(tfdistribute.__path__, "tfdistribute."):
     if not module.name.startswith(("tfdistribute.r", "tfdistribute.__main__")):
@@ -75,6 +78,9 @@ rows = Path({directory!r}) / "rows.csv"
 np.savetxt(rows, np.transpose([x, columns["y"]]), delimiter=",", header="x,y", comments="")
 source = read(Input, {{"kind": "csv", "paths": [str(rows)], "response": "y", "batch_size": 16, "epochs": 1}})
 train(models.line(Path({directory!r}) / "file"), strategies.settings("none"), source)
+if has_ydf:
+    trees = models.model("boosted_trees_regressor", Path({directory!r}) / "trees", n_trees=3)
+    train(trees, strategies.settings("none"), inputs.in_memory(columns))
 local = LocalCluster(workers=2)
 managed = KubernetesCluster(workers=2, image="registry/image")
 for cluster in (local, managed):
