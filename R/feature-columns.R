@@ -106,7 +106,7 @@ as_feature_columns <- function(value, argument = rlang::caller_arg(value)) {
     return(new_feature_columns(list(value)))
   }
   if (rlang::is_formula(value)) {
-    return(as_feature_columns(formula_columns(value), argument))
+    return(as_feature_columns(formula_columns(value, argument), argument))
   }
   if (is_python_object(value)) {
     return(as_feature_columns(column_of_python(value), argument))

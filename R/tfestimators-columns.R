@@ -25,17 +25,17 @@ check_whole_columns <- function(value, argument) {
 }
 
 # The columns of starts_with("d") ~ column_numeric(), from the right side, for the features on the left.
-formula_columns <- function(formula) {
+formula_columns <- function(formula, argument) {
   call <- formula[[length(formula)]]
   if (length(formula) != 3 || !is.call(call)) {
     abort_tfdistribute(
       "argument",
-      problem = "The formula {rlang::as_label(formula)} does not name features and a column function.",
+      problem = "`{argument}` holds {rlang::as_label(formula)}, a formula without a column function.",
       remedy = c(
         "Write it as in starts_with(\"d\") ~ column_numeric(), ",
         "or give the data after it: feature_columns(y ~ ., data)."
       ),
-      argument = "...",
+      argument = argument,
       value = rlang::as_label(formula)
     )
   }

@@ -8,6 +8,7 @@ import re
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -304,6 +305,23 @@ def test_no_list_by_name_repeats_fields_of_a_description() -> None:
         if any(names <= fields for names in lists_of_fields(path) for fields in described)
     }
     assert found == set(LISTS_OF_FIELDS)
+
+
+def test_what_the_texts_import_exists() -> None:
+    texts = [ROOT / "README.md", *ROOT.glob("vignettes/**/*.Rmd"), *ROOT.glob("R/*.R")]
+    found = [
+        (module, name.strip())
+        for text in texts
+        for module, names in re.findall(
+            r"from (tfdistribute[\w.]*) import ([\w, ]+)", text.read_text("utf-8")
+        )
+        for name in names.split(",")
+    ]
+    assert len(found) >= 5
+    missing = [
+        f"{module}.{name}" for module, name in found if not hasattr(import_module(module), name)
+    ]
+    assert missing == []
 
 
 def test_no_module_is_a_drawer_for_everything() -> None:

@@ -36,7 +36,7 @@ IMPORTS = """
 from typing import Annotated
 from tfdistribute.descriptions.constraints import Ge
 """
-FIELD = "    warmup_steps: Annotated[int, Ge(1)] | None = None"
+FIELD = "    settling_steps: Annotated[int, Ge(1)] | None = None"
 IN_PYTHON = """
 import dataclasses, importlib, json, sys
 from tfdistribute.bridge import functions
@@ -55,11 +55,11 @@ for name, (module, of, sent) in json.load(sys.stdin).items():
     of = getattr(importlib.import_module("tfdistribute." + module), of)
     # An estimator's settings are sent beside it.
     sent.pop("config", None)
-    one, other = (read(of, sent | {"warmup_steps": steps}) for steps in (3, 4))
+    one, other = (read(of, sent | {"settling_steps": steps}) for steps in (3, 4))
     entries = [entries_of(each, "it", Exceptions(between_tasks=True)) for each in (one, other)]
     found[name] = {
-        "error": error_of(of, sent | {"warmup_steps": 0}),
-        "read": read(of, sent).warmup_steps,
+        "error": error_of(of, sent | {"settling_steps": 0}),
+        "read": read(of, sent).settling_steps,
         "differ": first_difference(*entries),
     }
 print(json.dumps(found))
@@ -146,7 +146,7 @@ def each_constructor(ask: Callable[[str], Any]) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_new_field_is_checked_in_both_languages_with_the_same_text(copy: Copy) -> None:
-    expected = "`warmup_steps` must be a whole number of at least 1 or NULL, not 0."
+    expected = "`settling_steps` must be a whole number of at least 1 or NULL, not 0."
     assert each_constructor(lambda name: copy.r[name]["error"]) == dict.fromkeys(CLASSES, expected)
     assert each_constructor(lambda name: copy.python[name]["error"]) == dict.fromkeys(
         CLASSES, expected
@@ -157,7 +157,7 @@ def test_a_new_field_is_checked_in_both_languages_with_the_same_text(copy: Copy)
 def test_a_new_field_is_sent_from_r_and_compared_between_tasks(copy: Copy) -> None:
     assert each_constructor(lambda name: copy.python[name]["read"]) == dict.fromkeys(CLASSES, 3)
     differ = each_constructor(lambda name: copy.python[name]["differ"])
-    assert differ == each_constructor(lambda name: ["it$warmup_steps", 3, 4])
+    assert differ == each_constructor(lambda name: ["it$settling_steps", 3, 4])
 
 
 @pytest.mark.slow
@@ -165,6 +165,6 @@ def test_a_new_field_is_an_argument_with_help(copy: Copy) -> None:
     words = "A whole number of at least 1 or \\code{NULL}."
     for constructor in CLASSES:
         page = " ".join(copy.help_of(constructor).split())
-        assert f"\\item{{warmup_steps}}{{{words}}}" in page, constructor
+        assert f"\\item{{settling_steps}}{{{words}}}" in page, constructor
         usage = page.partition(f"{constructor}(")[2].partition(")")[0]
-        assert "warmup_steps = NULL" in usage or "warmup_steps = NULL" in page, constructor
+        assert "settling_steps = NULL" in usage or "settling_steps = NULL" in page, constructor

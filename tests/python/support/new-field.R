@@ -28,14 +28,14 @@ as_json <- function(value) {
   reticulate::import("json")$dumps(value, default = without)
 }
 found <- lapply(calls, function(call) {
-  error <- tryCatch(call(warmup_steps = 0), error = identity)
+  error <- tryCatch(call(settling_steps = 0), error = identity)
   list(
     error = if (inherits(error, "condition")) {
       error$problem %||% conditionMessage(error)
     } else {
       "none"
     },
-    sent = as_json(asNamespace("tfdistribute")$as_wire(call(warmup_steps = 3)))
+    sent = as_json(asNamespace("tfdistribute")$as_wire(call(settling_steps = 3)))
   )
 })
 cat(jsonlite::toJSON(found, auto_unbox = TRUE), "\n")

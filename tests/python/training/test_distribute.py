@@ -228,7 +228,7 @@ def test_what_is_no_estimator_is_refused(tensorflow: Any) -> None:
 
 def test_a_copy_reads_the_codes_that_the_estimator_reads(tensorflow: Any, tmp_path: Path) -> None:
     made = distribute(canned(tensorflow, tmp_path / "first"), settings())
-    engine.estimator.set_factor_levels(made, {"f": ("a", "b")}, ("no", "yes"))
+    engine.estimator.set_options(made, factor_levels={"f": ("a", "b")}, label_levels=("no", "yes"))
     copy = distribute(made, settings(model_dir=str(tmp_path / "second")))
     assert copy.options.factor_levels == {"f": ("a", "b")}
     assert copy.options.label_levels == ("no", "yes")

@@ -254,8 +254,11 @@ def prepare_training(
         compare_warm_start(model, codes) if getattr(model, "warm_start_from", None) else {}
     )
     prepared = _build(verb, model, directory, settings, facts, codes, member)
-    note_unread = directory.note_unread if writes else None
-    engine.estimator.set_training(prepared.estimator, vocabularies, note_unread)
+    engine.estimator.set_options(
+        prepared.estimator,
+        warm_vocabularies=vocabularies,
+        note_unread=directory.note_unread if writes else None,
+    )
     if writes:
         directory.sign(model.structure(), facts, codes)
     return replace(prepared, notes=notes)
@@ -337,8 +340,10 @@ def _build(
     built = model if local == model.model_dir else replace(model, model_dir=local)
     estimator = built.with_session_hooks(model_hooks).build(config)
     if verb in TRAINING:
-        engine.estimator.set_gradient_accumulation(
-            estimator, settings.micro_batches, settings.scales_loss
+        engine.estimator.set_options(estimator, step=engine.estimator.StepOptions.of(settings))
+    # Without factors, a copy keeps its own.
+    if codes.features or codes.label is not None:
+        engine.estimator.set_options(
+            estimator, factor_levels=codes.features, label_levels=codes.label
         )
-    engine.estimator.set_factor_levels(estimator, codes.features, codes.label)
     return Prepared(model, directory, estimator, settings, devices, model_hooks, codes)

@@ -174,9 +174,9 @@ def test_a_cancelled_job_has_stopped(tmp_path: Path, queue: Queue) -> None:
 
 
 def test_a_job_of_an_unknown_scheduler_is_an_error(tmp_path: Path) -> None:
-    values = {"id": "x", "scheduler": "pbs", "key": "1"}
+    values = {"id": "x", "scheduler": "other", "key": "1"}
     (tmp_path / SUBMISSION_FILE).write_text(json.dumps(values))
-    with pytest.raises(TrainingError, match=r"`scheduler` must be one of .*, not 'pbs'"):
+    with pytest.raises(TrainingError, match=r"`scheduler` must be one of .*, not 'other'"):
         job_files.read(str(tmp_path), SUBMISSION_FILE)
 
 

@@ -1,11 +1,6 @@
 """One class over TensorFlow's Estimators, with every repair and addition of this package."""
 
-from tfdistribute.engine.estimator.adoption import (
-    adopt,
-    set_factor_levels,
-    set_gradient_accumulation,
-    set_training,
-)
+from tfdistribute.engine.estimator.adoption import adopt, set_options
 from tfdistribute.engine.estimator.category_codes import codes_of_rows
 from tfdistribute.engine.estimator.estimator import DistributedEstimator
-from tfdistribute.engine.estimator.options import EstimatorOptions
+from tfdistribute.engine.estimator.options import EstimatorOptions, StepOptions

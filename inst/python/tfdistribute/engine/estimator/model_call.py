@@ -16,7 +16,7 @@ from tfdistribute.engine.features.packed_features import Features, PackedFeature
 from tfdistribute.engine.graph import walk
 from tfdistribute.engine.hooks import input_wait
 from tfdistribute.engine.repairs import replicated_variables
-from tfdistribute.engine.step import accumulate, distinct_rows, replica_scale
+from tfdistribute.engine.step import accumulate, distinct_rows, passes, replica_scale
 from tfdistribute.engine.step.accumulate import AccumulatedStep
 
 ModeKeys = tf.estimator.ModeKeys
@@ -57,21 +57,20 @@ class ModelCall:
         if self.mode == ModeKeys.TRAIN and has_replicas and (averages or self.scale is not None):
             patches.install("gradients_of_rows", accumulate.gradients_of_rows)
             batch, in_losses = (self.features, self.labels), not options.reports_mean_loss
-            is_whole = options.micro_batches == 1
+            is_whole = self._micro_batches() == 1
             scaling = replica_scale.scaling(
                 self.scale, batch, in_losses, is_whole, is_sum=not averages
             )
             self._recording.enter_context(scaling)
 
+    def _micro_batches(self) -> int:
+        return self.options.step.micro_batches if passes.is_on("accumulate") else 1
+
     def take_micro_batch(self) -> None:
-        options = self.options
-        if self.mode == ModeKeys.TRAIN and (options.micro_batches > 1 or options.scales_loss):
+        count, scales_loss = self._micro_batches(), self.options.step.scales_loss
+        if self.mode == ModeKeys.TRAIN and (count > 1 or scales_loss):
             step = self._accumulated = AccumulatedStep(
-                self.features,
-                self.labels,
-                options.micro_batches,
-                options.sums_loss,
-                options.scales_loss,
+                self.features, self.labels, count, self.options.sums_loss, scales_loss
             )
             self._recording.enter_context(step.recording())
             self.features, self.labels = step.features, step.labels

@@ -1,8 +1,25 @@
 """The behavior of an Estimator that differs between models."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
+
+
+@dataclass(frozen=True)
+class StepOptions:
+    """Settings that change a training step, by the names that they have in ``RunSettings``.
+
+    Args:
+        micro_batches: Micro-batches over which a training step accumulates gradients.
+        scales_loss: Whether a training step scales its loss, for gradients in float16.
+    """
+
+    micro_batches: int = 1
+    scales_loss: bool = False
+
+    @classmethod
+    def of(cls, settings: Any) -> "StepOptions":
+        return cls(**{each.name: getattr(settings, each.name) for each in fields(cls)})
 
 
 @dataclass(frozen=True)
@@ -30,8 +47,7 @@ class EstimatorOptions:
         label_levels: Levels of a label that the model reads as codes, or None.
         sums_loss: Whether the loss of a canned model is a sum over examples.
         as_written: Whether AutoGraph can leave the model function out, because it is only code of TensorFlow.
-        micro_batches: Micro-batches over which a training step accumulates gradients.
-        scales_loss: Whether a training step scales its loss, for gradients in float16.
+        step: Settings that change a training step.
         warm_vocabularies: Categories in the checkpoint of a warm start and in this model, by variable.
     """
 
@@ -53,8 +69,7 @@ class EstimatorOptions:
     label_levels: Sequence[str] | None = None
     sums_loss: bool = False
     as_written: bool = False
-    micro_batches: int = 1
-    scales_loss: bool = False
+    step: StepOptions = StepOptions()
     warm_vocabularies: Mapping[str, tuple[Sequence[Any], Sequence[Any]]] = field(
         default_factory=dict[str, tuple[Sequence[Any], Sequence[Any]]]
     )

@@ -1,14 +1,32 @@
 """Contract of schedulers, such as Slurm: programs that run the supervisor of a job inside its cluster."""
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from tfdistribute.cluster.spec import Cluster
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.places.transport import Transport
 from tfdistribute.rules import Finding
+
+
+# Fast startup, as for every supervisor: Python ignores environment variables and installed packages.
+_CODE = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "from tfdistribute.launch.schedulers.supervisor import main; main(*sys.argv[1:])"
+)
+
+
+def supervisor_command(python: str | None, directory: str, where: str, scheduler: str) -> list[str]:
+    """Return the command that a scheduler runs: the supervisor of the job in ``directory``.
+
+    ``where`` is what ``Scheduler.begin`` gets, and ``scheduler`` a name of the registry.
+    """
+    root = str(Path(__file__).parents[3])
+    return [python or sys.executable, "-I", "-S", "-c", _CODE, root, directory, where, scheduler]
 
 
 @dataclass(frozen=True)
@@ -54,7 +72,7 @@ class Scheduler(ABC):
 
     @abstractmethod
     def submit(self, job: Job, logs: str) -> str:
-        """Let ``supervisor.main`` run for a job whose files are written, and return its key.
+        """Let ``supervisor_command()`` run for a job whose files are written, and return its key.
 
         ClusterError if the job is not accepted, or cannot ever start.
         """

@@ -6,9 +6,7 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from tfdistribute.cluster.slurm_environment import expand_nodes
 from tfdistribute.cluster.spec import Cluster
@@ -18,7 +16,12 @@ from tfdistribute.launch.host.logs import log_directories
 from tfdistribute.launch.host.private_directory import jobs_directory
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.places.transport import Transport
-from tfdistribute.launch.schedulers.scheduler import QueueEntry, Scheduler, Start
+from tfdistribute.launch.schedulers.scheduler import (
+    QueueEntry,
+    Scheduler,
+    Start,
+    supervisor_command,
+)
 from tfdistribute.launch.schedulers.slurm import srun
 from tfdistribute.launch.schedulers.slurm.cluster import SlurmCluster
 from tfdistribute.rules import Finding
@@ -31,12 +34,6 @@ _WAIT = ("PENDING", "CONFIGURING", "REQUEUED", "SUSPENDED", "REQUEUE_HOLD")
 _ENDED = (
     *("", "BOOT_FAIL", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY"),
     *("PREEMPTED", "REVOKED", "TIMEOUT"),
-)
-
-# Fast startup, as for every supervisor: Python ignores environment variables and installed packages.
-_CODE = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
-    "from tfdistribute.launch.schedulers.supervisor import main; main(*sys.argv[1:])"
 )
 
 
@@ -170,9 +167,7 @@ def job_script(
     ]
     lines.append("#SBATCH --requeue" if cluster.requeue else "#SBATCH --no-requeue")
     lines += [f"#SBATCH {option}" for option in cluster.options]
-    python = cluster.python or sys.executable
-    root = str(Path(__file__).parents[4])
-    command = [python, "-I", "-S", "-c", _CODE, root, directory, "", "slurm"]
+    command = supervisor_command(cluster.python, directory, "", "slurm")
     # The supervisor takes the place of the script, and so gets its signals.
     return "\n".join(["#!/bin/bash", *lines, *cluster.setup, f"exec {shlex.join(command)}", ""])
 
