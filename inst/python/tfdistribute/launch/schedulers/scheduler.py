@@ -12,7 +12,6 @@ from tfdistribute.launch.job import Job
 from tfdistribute.launch.places.transport import Transport
 from tfdistribute.rules import Finding
 
-
 # Fast startup, as for every supervisor: Python ignores environment variables and installed packages.
 _CODE = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); "
