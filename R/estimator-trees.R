@@ -21,8 +21,10 @@
 #' an error, because trees need no devices of TensorFlow.
 #' @section Clusters:
 #' With a cluster, workers of ydf run in the processes of the job, and share the columns. The chief writes the rows once
-#' as files below `model_dir`, which all processes must see. A lost process is restarted, and the training continues
-#' from a snapshot. The workers listen at the addresses of the tasks, without a password, as TensorFlow's servers do.
+#' as files below `model_dir`, which all processes must see. Therefore, it may be in a bucket only if they are on one
+#' machine. A lost process is restarted, and the training continues from a snapshot. If you start the processes
+#' yourself, the others end with an error that names the lost one. The workers listen at the addresses of the tasks,
+#' without a password, as TensorFlow's servers do.
 #' @eval help_of("boosted_trees_regressor", "boosted_trees_classifier")
 #' @param n_batches_per_layer Has no meaning, because trees read all rows. A message says so once.
 #' @inheritParams linear_estimators
@@ -31,7 +33,7 @@
 #' @section Errors:
 #' * `tfdistribute_argument_error` if an argument has the wrong type or is out of range.
 #' * `tfdistribute_model_error` if trees do not read a feature column, or `label_dimension` is not 1.
-#' * `tfdistribute_unsupported_error` if `tree_complexity` is not 0.
+#' * `tfdistribute_unsupported_error` if `tree_complexity` is not 0, and from [train()] for what a cluster lacks.
 #' * `tfdistribute_backend_error`, from [train()], if Python lacks ydf.
 #' @references Guillame-Bert, Bruch, Stotz and Pfeifer (2023), Yggdrasil Decision Forests: A Fast and Extensible
 #'   Decision Forests Library, \doi{10.1145/3580305.3599933}.

@@ -212,6 +212,16 @@ def dropping_model() -> Any:
     return model
 
 
+# Options of trainings that are the same with a cluster.
+TRAININGS: dict[str, dict[str, Any]] = {
+    "custom": {
+        "models": ["custom"],
+        "max_steps": 30,
+        "config": {"strategy": {"kind": "multi_worker"}},
+    },
+    "trees": {"models": ["trees"], "verb": "train", "epochs": 1},
+}
+
 MODELS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "linear": lambda directory: {
         "kind": "linear_regressor",
@@ -244,7 +254,7 @@ MODELS: dict[str, Callable[[Path], dict[str, Any]]] = {
         "epochs": 5,
         "dropout": 0.0,
     },
-    # As many trees as take seconds in a cluster.
+    # In a cluster, many trees take seconds.
     "trees": lambda directory: {
         "kind": "boosted_trees_regressor",
         "n_trees": int(os.environ.get("TEST_TREES", "20")),
@@ -340,8 +350,9 @@ def keep_trees_often() -> None:
 def share_files_within(seconds: float) -> None:
     """Expect less of a network file system than by default."""
     from tfdistribute.training.multi_worker import handshake, resume
+    from tfdistribute.training.trees import task
 
-    handshake.SHARE_S = resume.SHARE_S = seconds
+    handshake.SHARE_S = resume.SHARE_S = task.SHARE_S = seconds
 
 
 def plain(value: Any) -> Any:

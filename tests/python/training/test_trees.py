@@ -271,6 +271,13 @@ def test_what_a_cluster_lacks_is_refused_before_its_processes_start(tmp_path: Pa
             jobs.prepare_verb({**described, "config": config}, "train", Workload(str(tmp_path)))
 
 
+def test_a_bucket_is_refused_where_workers_are_on_several_hosts() -> None:
+    config = {"cluster": {"kind": "ssh", "hosts": ["a", "b"], "workers": 2}}
+    described = {"kind": "boosted_trees_regressor", "model_dir": "gs://bucket/m", "config": config}
+    with pytest.raises(UnsupportedError, match=r"`model_dir` \"gs://bucket/m\" is in a bucket"):
+        jobs.prepare_verb(described, "train", Workload("gs://bucket/m"))
+
+
 @pytest.mark.parametrize("name", ["numbers", "three classes"])
 def test_tensorflow_alone_serves_the_predictions(
     tensorflow: Any, tmp_path: Path, name: str

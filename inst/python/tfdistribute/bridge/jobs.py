@@ -7,7 +7,7 @@ from typing import Any
 from tfdistribute import plan, task_events, versions
 from tfdistribute.checkpoints.newest import newest_step
 from tfdistribute.cluster.managed import ManagedCluster
-from tfdistribute.cluster.spec import Cluster
+from tfdistribute.cluster.spec import Cluster, ClusterSpec, LocalCluster
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ArgumentError, ClusterError, InputError, RunConfigError
 from tfdistribute.files import is_remote
@@ -68,7 +68,7 @@ def prepare_verb(
         prepared = {"checkpoint_path": require_checkpoint(model_dir, checkpoint_path, verb)}
     else:
         check_trains(verb, model, steps, max_steps)
-        model.check_cluster()
+        model.check_cluster(not isinstance(cluster, (LocalCluster, ClusterSpec)))
         is_known = not (offline and is_remote(model_dir))
         _check_training(settings, cluster, verb, workload, steps, offline)
         prepared = trained_state(model_dir) if is_known else {}

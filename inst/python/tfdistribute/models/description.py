@@ -70,7 +70,7 @@ class Model(Description):
     def check_verb(self, verb: str) -> None:
         """Check that the model has the functions that a verb needs; ModelError if it has not."""
 
-    def check_cluster(self) -> None:
+    def check_cluster(self, on_several_hosts: bool) -> None:
         """Check that the processes of a cluster can train the model; UnsupportedError if they cannot."""
 
     def check_micro_batches(self) -> None:

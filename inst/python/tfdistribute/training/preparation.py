@@ -178,7 +178,7 @@ class Prepared:
 class TrainingHere:
     prepared: Prepared
     history: History
-    stop: StopRequest
+    stop: Callable[[], bool]
     arguments: dict[str, Any]  # Of ``tf.estimator.TrainSpec``.
 
 

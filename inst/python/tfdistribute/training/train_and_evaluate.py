@@ -7,7 +7,6 @@ from typing import Any
 
 from tfdistribute import engine, history_file
 from tfdistribute.cluster.member import enter_cluster
-from tfdistribute.interrupts import StopRequest
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import Evaluation, check_evaluation, local_exports
@@ -75,7 +74,7 @@ def _train_and_evaluate(here: TrainingHere, training: Training, eval_spec: EvalS
 
 
 def _noting(
-    evaluation: Evaluation, history: History, stop: StopRequest
+    evaluation: Evaluation, history: History, stop: Callable[[], bool]
 ) -> Callable[[str], dict[str, Any]]:
     def end_if_requested(_batch: int) -> None:
         if stop():

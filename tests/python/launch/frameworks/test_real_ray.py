@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import signal
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 from support import cluster_task
-from support.checkpoints import assert_alike, variables
+from support.checkpoints import assert_alike, assert_identical, variables
 from support.fault_jobs import TASK
 from support.job_fakes import command, fake_job, result, row, state_when
 from support.ray_jobs import submit
@@ -43,6 +44,8 @@ pytestmark = [
     pytest.mark.cluster,
     pytest.mark.skipif(not has_ray(), reason="needs ray: tools/setup engines"),
 ]
+
+needs_ydf = pytest.mark.skipif(importlib.util.find_spec("ydf") is None, reason="needs ydf")
 
 LEASE_S = 5
 TASKS = ("chief 0", "worker 0")
@@ -83,27 +86,30 @@ def is_training(state: dict[str, Any]) -> bool:
     return all(each["step"] == 3 for each in state["tasks"])
 
 
+@pytest.mark.parametrize("model", ["custom", pytest.param("trees", marks=needs_ydf)])
 def test_two_actors_train_the_weights_of_one_process(
-    tensorflow: ModuleType, tmp_path: Path, nodes: RayNodes
+    tensorflow: ModuleType, tmp_path: Path, nodes: RayNodes, model: str
 ):
-    cluster_task.train(tmp_path / "alone", "custom", {"max_steps": 30})
-    config = {"strategy": {"kind": "multi_worker"}}
-    options = {"max_steps": 30, "config": config, "models": ["custom"]}
+    options = cluster_task.TRAININGS[model]
+    cluster_task.train(tmp_path / "alone", model, {**options, "config": {}})
+    alone = variables(tmp_path / "alone" / model / "model")
     job = start(
         tmp_path,
         nodes,
         {},
         command=[sys.executable, str(TASK), str(tmp_path), json.dumps(options)],
         environment={"PYTHONPATH": os.environ.get("PYTHONPATH", ""), "TF_CPP_MIN_LOG_LEVEL": "2"},
-        model_dir=str(tmp_path / "custom" / "model"),
+        model_dir=str(tmp_path / model / "model"),
         verb="train",
-        max_steps=30,
+        max_steps=options.get("max_steps"),
     )
     state = result(job, 100)
-    assert (state["state"], state["global_step"]) == ("done", 30), state["failure"]
+    assert (state["state"], state["global_step"]) == ("done", alone["global_step"]), state[
+        "failure"
+    ]
     assert [each["host"] for each in state["tasks"]] == ["actor 0", "actor 1"]
-    trained = variables(tmp_path / "custom" / "model")
-    assert_alike(trained, variables(tmp_path / "alone" / "custom" / "model"))
+    trained = variables(tmp_path / model / "model")
+    (assert_identical if model == "trees" else assert_alike)(trained, alone)
     assert_nothing_is_left(nodes, job)
 
 

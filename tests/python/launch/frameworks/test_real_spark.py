@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 from support import cluster_task
-from support.checkpoints import assert_alike, variables
+from support.checkpoints import assert_alike, assert_identical, variables
 from support.fault_jobs import TASK
 from support.job_fakes import fake_job, result, row, state_when
 from support.remote_hosts import ancestor, mark, processes_that_name, soon
@@ -32,6 +33,8 @@ pytestmark = [
     pytest.mark.cluster,
     pytest.mark.skipif(not has_spark(), reason="needs pyspark and Java: tools/setup engines"),
 ]
+
+needs_ydf = pytest.mark.skipif(importlib.util.find_spec("ydf") is None, reason="needs ydf")
 
 LEASE_S = 5
 LONG = (("train", 3), ("sleep", 100))
@@ -69,33 +72,37 @@ def is_training(state: dict[str, Any]) -> bool:
     return all(each["step"] == 3 for each in state["tasks"])
 
 
-@pytest.fixture(scope="module")
-def alone(tensorflow: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    directory = tmp_path_factory.mktemp("alone")
-    cluster_task.train(directory, "custom", {"max_steps": 30})
-    return variables(directory / "custom" / "model")
-
-
-@pytest.mark.parametrize("way", ["address", pytest.param("connect", marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    ("way", "model"),
+    [
+        ("address", "custom"),
+        pytest.param("connect", "custom", marks=pytest.mark.full),
+        pytest.param("connect", "trees", marks=needs_ydf),
+    ],
+)
 def test_two_barrier_tasks_train_the_weights_of_one_process(
-    alone: Any, tmp_path: Path, spark: SparkProcess, way: str
+    tensorflow: ModuleType, tmp_path: Path, spark: SparkProcess, way: str, model: str
 ):
-    config = {"strategy": {"kind": "multi_worker"}}
-    options = {"max_steps": 30, "config": config, "models": ["custom"]}
+    options = cluster_task.TRAININGS[model]
+    cluster_task.train(tmp_path / "alone", model, {**options, "config": {}})
+    alone = variables(tmp_path / "alone" / model / "model")
     job = start(
         tmp_path,
         getattr(spark, way),
         {},
         command=[sys.executable, str(TASK), str(tmp_path), json.dumps(options)],
         environment={"PYTHONPATH": os.environ.get("PYTHONPATH", ""), "TF_CPP_MIN_LOG_LEVEL": "2"},
-        model_dir=str(tmp_path / "custom" / "model"),
+        model_dir=str(tmp_path / model / "model"),
         verb="train",
-        max_steps=30,
+        max_steps=options.get("max_steps"),
     )
     state = result(job, 100)
-    assert (state["state"], state["global_step"]) == ("done", 30), state["failure"]
+    assert (state["state"], state["global_step"]) == ("done", alone["global_step"]), state[
+        "failure"
+    ]
     assert [each["host"] for each in state["tasks"]] == ["barrier task 0", "barrier task 1"]
-    assert_alike(variables(tmp_path / "custom" / "model"), alone)
+    trained = variables(tmp_path / model / "model")
+    (assert_identical if model == "trees" else assert_alike)(trained, alone)
     assert_nothing_is_left(spark, job)
 
 

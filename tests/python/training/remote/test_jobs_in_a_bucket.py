@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support import cluster_task, job_fakes
 from support.buckets import SECRET, Store
-from support.checkpoints import assert_alike, variables
+from support.checkpoints import assert_alike, assert_identical, variables
 from support.fault_jobs import fault_job
 from support.gcs_store import BUCKET, REFUSED
 
@@ -79,6 +79,17 @@ def test_a_killed_task_is_healed_in_a_bucket_that_no_other_job_may_use(
     assert_no_secret(bucket, tmp_path, Path(tempfile.gettempdir()))
     cluster_task.train(tmp_path / "alone", "custom", {"max_steps": 20})
     assert_alike(variables(model), variables(tmp_path / "alone" / "custom" / "model"))
+
+
+def test_workers_grow_the_trees_of_one_process_into_a_bucket(bucket: Store, tmp_path: Path) -> None:
+    pytest.importorskip("ydf")
+    model, options = f"{bucket.root}/trees", cluster_task.TRAININGS["trees"]
+    with fault_job(tmp_path / "job", {**options, "remote": model}, model_dir=model) as job:
+        state = job.end()
+    assert state["state"] == "done", job.logs()
+    cluster_task.train(tmp_path / "alone", "trees", options)
+    assert_identical(variables(model), variables(tmp_path / "alone" / "trees" / "model"))
+    assert not [name for name in bucket.names("trees/") if "tmp_" in name]
 
 
 def assert_healed(state: dict[str, Any], model: str) -> None:

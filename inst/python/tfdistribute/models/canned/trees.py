@@ -8,6 +8,7 @@ from tfdistribute import engine
 from tfdistribute.columns import InputFacts
 from tfdistribute.descriptions.constraints import Count, Expected, Fact, Ge, Gt, Never, Text
 from tfdistribute.errors import ArgumentError, ModelError, UnsupportedError
+from tfdistribute.files import is_remote
 from tfdistribute.models.canned.learned import Learned, LearnedClassifier, LearnedRegressor
 from tfdistribute.models.canned.parts import Dropout, build_columns
 from tfdistribute.models.canned.table import Table
@@ -75,22 +76,23 @@ class Trees(Learned):
     trainer: ClassVar[str] = "trees"
     decided_by_rows = frozenset()
 
-    def check_cluster(self) -> None:
-        # What ydf's learner for clusters lacks.
-        lacking = {
-            "splits": self.splits == "oblique",
-            "l1_regularization": self.l1_regularization > 0,
-            "l2_regularization": self.l2_regularization > 0,
-            "increasing": self.increasing,
-            "decreasing": self.decreasing,
-        }
-        for name in (name for name, is_set in lacking.items() if is_set):
+    def check_cluster(self, on_several_hosts: bool) -> None:
+        lacking = ["l1_regularization", "l2_regularization", "increasing", "decreasing"]
+        lacking = [name for name in lacking if getattr(self, name)]
+        for name in ["splits"] * (self.splits == "oblique") + lacking:
             value = getattr(self, name)
             raise UnsupportedError(
                 f"`{name}` is {value!r}, which boosted trees support in one process only.",
                 f"Leave out `{name}`, or `cluster`.",
                 argument=name,
                 value=str(value),
+            )
+        if on_several_hosts and is_remote(self.model_dir):
+            raise UnsupportedError(
+                f'`model_dir` "{self.model_dir}" is in a bucket, and trees on several hosts need a shared directory.',
+                "Use a directory on a network file system, or local_cluster().",
+                argument="model_dir",
+                value=self.model_dir,
             )
 
     def learns_columns(self) -> bool:
