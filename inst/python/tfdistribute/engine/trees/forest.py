@@ -1,12 +1,11 @@
 """The graph of boosted trees: arrays with an entry for each node, in which each row goes from the roots to leaves."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.eager import context
 from tensorflow.python.feature_column import feature_column_v2
 
 v1 = tf.compat.v1
@@ -14,8 +13,8 @@ columns_lib: Any = feature_column_v2
 
 # Numbers are limited to this magnitude, so that no weighted sum overflows.
 _FARTHEST = 1e30
-# Trees that rows go through at the same time, and rows that go through all trees.
-_AT_ONCE, _ROWS = 64, 4096
+# Trees that rows go through at the same time.
+_AT_ONCE = 64
 
 # The variables of a forest, with their types and numbers of axes. Nodes have the number of a column that they compare,
 # and a leaf has itself as both children.
@@ -132,15 +131,6 @@ def _logits(forest: Mapping[str, Any], rows: Any, columns: Columns, outputs: int
 
 def _children(forest: Mapping[str, Any], rows: Any, nodes: Any, columns: Columns) -> Any:
     """Return the next node of each row in each tree."""
-    is_positive, _, _ = _compare(forest, rows, nodes, columns)
-    positive, negative = (tf.gather(forest[name], nodes) for name in ("positive", "negative"))
-    return tf.where(is_positive, positive, negative)
-
-
-def _compare(
-    forest: Mapping[str, Any], rows: Any, nodes: Any, columns: Columns
-) -> tuple[Any, Any, Any]:
-    """Return which rows go to the positive child, the value that is compared, and its place in ``is_in``."""
     read = tf.gather(forest["column"], nodes)
     if columns.is_oblique:
         shape = tf.shape(read)
@@ -150,59 +140,9 @@ def _compare(
     else:
         values = tf.gather(rows, read[:, :, 0], axis=1, batch_dims=1)
     is_positive = values >= tf.gather(forest["threshold"], nodes)
-    places = tf.zeros_like(nodes)
     if columns.categories:
         first = tf.gather(forest["first_category"], nodes)
-        places = tf.where(first < 0, places, first + tf.cast(values, tf.int32))
+        places = tf.where(first < 0, 0, first + tf.cast(values, tf.int32))
         is_positive = tf.where(first < 0, is_positive, tf.gather(forest["is_in"], places))
-    return is_positive, values, places
-
-
-class Descent:
-    """Rows on their way through a forest, outside a graph."""
-
-    def __init__(self, forest: Mapping[str, Any], columns: Columns) -> None:
-        self.forest, self._columns = forest, columns
-        count, sets = len(forest["value"]), len(forest["is_in"])
-        self._low, self._high = np.full(count, -np.inf), np.full(count, np.inf)
-        self._is_in = np.zeros(sets, np.bool_)
-
-    def leaf_values(self, rows: Any, learns: bool = False) -> Iterator[Any]:
-        """Yield the value of each row's leaf by row, iteration and output, for some rows after the other.
-
-        ``learns`` is whether ``settled`` is called afterwards.
-        """
-        with context.eager_mode(), tf.device("/cpu:0"):
-            held = {name: tf.constant(each, ARRAYS[name][0]) for name, each in self.forest.items()}
-            for first in range(0, len(rows), _ROWS):
-                chunk = tf.constant(rows[first : first + _ROWS])
-                nodes = tf.tile(tf.reshape(held["roots"], [1, -1]), [len(chunk), 1])
-                for _ in range(int(self.forest["depth"])):
-                    if learns:
-                        self._note(nodes, *_compare(held, chunk, nodes, self._columns))
-                    nodes = _children(held, chunk, nodes, self._columns)
-                values = tf.gather(held["value"], nodes)
-                yield tf.reshape(values, [len(chunk), *self.forest["roots"].shape]).numpy()
-
-    def _note(self, nodes: Any, is_positive: Any, values: Any, places: Any) -> None:
-        low = tf.where(is_positive, -np.inf, values)
-        high = tf.where(is_positive, values, np.inf)
-        count, nodes = len(self._low), tf.reshape(nodes, [-1])
-        highest, lowest = tf.math.unsorted_segment_max, tf.math.unsorted_segment_min
-        self._low = np.maximum(self._low, highest(tf.reshape(low, [-1]), nodes, count))
-        self._high = np.minimum(self._high, lowest(tf.reshape(high, [-1]), nodes, count))
-        if self._columns.categories:
-            self._is_in[tf.boolean_mask(places, is_positive).numpy()] = True
-
-    def settled(self) -> dict[str, Any]:
-        """Return a forest whose thresholds and sets follow from the noted rows alone, which go the same ways.
-
-        Each learner of ydf chooses its own threshold between the rows of two children, and for categories without rows.
-        """
-        splits = self.forest["positive"] != np.arange(len(self._low))
-        is_number = splits & (self.forest["first_category"] < 0)
-        middle = (self._low / 2 + self._high / 2).astype(np.float32)
-        # The middle of neighbors is rounded to one of them.
-        middle = np.where(middle > self._low, middle, self._high.astype(np.float32))
-        threshold = np.where(is_number, middle, self.forest["threshold"]).astype(np.float32)
-        return {**self.forest, "threshold": threshold, "is_in": self._is_in}
+    positive, negative = (tf.gather(forest[name], nodes) for name in ("positive", "negative"))
+    return tf.where(is_positive, positive, negative)

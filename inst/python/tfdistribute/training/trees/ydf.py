@@ -1,7 +1,8 @@
-"""Learners and models of ydf."""
+"""Learners of ydf."""
 
 import glob
 import importlib
+import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,10 +11,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tfdistribute.environment import core_count
 from tfdistribute.errors import BackendError
+from tfdistribute.run_config import RunSettings
 from tfdistribute.storage.buckets import arrow_module
+from tfdistribute.training.trees.forest import Arrays
 
 _LABEL, _WEIGHT = "label", "weight"
 # More files than workers let them read at the same time.
@@ -32,79 +35,84 @@ _OBLIQUE = {
     "sparse_oblique_num_projections_exponent": 1.0,
 }
 
-Arrays = Mapping[str, npt.NDArray[Any]]
-
 
 @dataclass(frozen=True)
 class Growth:
-    """Settings of a growth of trees.
+    """A growth of trees.
 
     Args:
         classes: Number of classes; 0 for a regression.
         sizes: Numbers of categories of the last columns.
         directions: "increasing" or "decreasing" by the number of a column.
-        penalties: Of L1 and L2.
+        settings: Arguments of both learners of ydf, by which its trees differ.
+        alone: Further arguments of its learner for one process.
     """
 
     classes: int
-    loss: str
     sizes: Sequence[int]
     directions: Mapping[int, str]
-    trees: int
-    depth: int
-    rate: float
-    least_rows: int
-    seed: int
-    threads: int
-    is_oblique: bool
-    penalties: tuple[float, float]
+    settings: Mapping[str, Any]
+    alone: Mapping[str, Any]
 
-    def grow(self, rows: Arrays, directory: str, workers: Sequence[str] = ()) -> Any:
+    @classmethod
+    def of(cls, model: Any, settings: RunSettings, sizes: Sequence[int]) -> "Growth":
+        classes: int = getattr(model, "n_classes", 0)
+        loss = {0: "SQUARED_ERROR", 2: "BINOMIAL_LOG_LIKELIHOOD"}.get(
+            classes, "MULTINOMIAL_LOG_LIKELIHOOD"
+        )
+        common = {
+            "loss": loss if classes else model.loss.upper(),
+            "num_trees": model.n_trees,
+            "max_depth": model.max_depth,
+            "shrinkage": model.learning_rate,
+            "min_examples": max(1, math.ceil(model.min_node_weight)),
+            "random_seed": settings.seed or 0,
+        }
+        directions = model.directions()
+        alone = {
+            "validation_ratio": 0.0,
+            "early_stopping": "NONE",
+            "use_hessian_gain": bool(directions),
+            "l1_regularization": model.l1_regularization,
+            "l2_regularization": model.l2_regularization,
+            **(_OBLIQUE if model.splits == "oblique" else {}),
+        }
+        return cls(classes, tuple(sizes), directions, common, alone)
+
+    def grow(
+        self, rows: Arrays, directory: str, threads: int | None = None, workers: Sequence[str] = ()
+    ) -> Any:
         """Return the model of ydf; KeyboardInterrupt after Ctrl-C.
 
         The directory holds snapshots, from which the same growth of the same rows continues. The ``workers``, which are
         addresses, must see it.
         """
-        ydf = library()
-        table = self._table(rows)
-        settings = {
+        ydf, table = library(), self._table(rows)
+        common = {
+            **self.settings,
             "label": _LABEL,
             "task": ydf.Task.CLASSIFICATION if self.classes else ydf.Task.REGRESSION,
             "weights": _WEIGHT,
-            "loss": self.loss,
-            "num_trees": self.trees,
-            "max_depth": self.depth,
-            "shrinkage": self.rate,
-            "min_examples": self.least_rows,
-            "random_seed": self.seed,
-            "num_threads": self.threads,
+            "num_threads": threads or core_count(),
             "working_dir": os.path.join(directory, "work"),
             "resume_training": True,
             "resume_training_snapshot_interval_seconds": _SNAPSHOT_S,
         }
+        names = [str(each) for each in range(self.classes)] or None
         columns = self._columns(ydf, rows["rows"].shape[1])
         if not workers:
             learner = ydf.GradientBoostedTreesLearner(
-                **settings,
-                features=columns,
-                label_classes=self._classes,
-                validation_ratio=0.0,
-                early_stopping="NONE",
-                use_hessian_gain=bool(self.directions),
-                l1_regularization=self.penalties[0],
-                l2_regularization=self.penalties[1],
-                **(_OBLIQUE if self.is_oblique else {}),
+                **common, **self.alone, features=columns, label_classes=names
             )
         else:
-            # From files, ydf would learn it from some rows only.
+            kind = ydf.Semantic.CATEGORICAL if names else ydf.Semantic.NUMERICAL
             columns += [
-                ydf.Column(_LABEL, ydf.Semantic.CATEGORICAL, vocabulary=self._classes)
-                if self.classes
-                else ydf.Column(_LABEL, ydf.Semantic.NUMERICAL),
+                ydf.Column(_LABEL, kind, vocabulary=names),
                 ydf.Column(_WEIGHT, ydf.Semantic.NUMERICAL),
             ]
             learner = ydf.DistributedGradientBoostedTreesLearner(
-                **settings,
+                **common,
+                # From files, ydf would learn it from some rows only.
                 data_spec=ydf.create_vertical_dataset(table, columns=columns).data_spec(),
                 workers=list(workers),
                 extra_training_config=_with_snapshots(),
@@ -116,10 +124,6 @@ class Growth:
             if "interrupted by user" in str(error):
                 raise KeyboardInterrupt(STOPPED) from error
             raise
-
-    @property
-    def _classes(self) -> list[str] | None:
-        return [str(each) for each in range(self.classes)] or None
 
     def _table(self, rows: Arrays) -> dict[str, Any]:
         matrix = rows["rows"]
@@ -136,17 +140,14 @@ class Growth:
         return table
 
     def _columns(self, ydf: Any, count: int) -> list[Any]:
-        numbers = count - len(self.sizes)
-        signs = {"increasing": 1, "decreasing": -1}
-        return [
-            ydf.Column(
-                f"c{column}",
-                ydf.Semantic.NUMERICAL,
-                monotonic=signs.get(self.directions.get(column, "")),
-            )
-            if column < numbers
-            else ydf.Column(f"c{column}", ydf.Semantic.CATEGORICAL, is_already_integerized=True)
-            for column in range(count)
+        kinds, signs = ydf.Semantic, {"increasing": 1, "decreasing": -1, None: None}
+        numbers = [
+            ydf.Column(f"c{column}", kinds.NUMERICAL, monotonic=signs[self.directions.get(column)])
+            for column in range(count - len(self.sizes))
+        ]
+        return numbers + [
+            ydf.Column(f"c{column}", kinds.CATEGORICAL, is_already_integerized=True)
+            for column in range(len(numbers), count)
         ]
 
 
@@ -178,7 +179,7 @@ def trees_grown(directory: str) -> int:
     return max((int(path.rpartition("_")[2]) for path in paths), default=0)
 
 
-def _write(table: Arrays, directory: str, most: int) -> str:
+def _write(table: Mapping[str, Any], directory: str, most: int) -> str:
     """Write rows once as the files that ydf reads, in their order, and return their path.
 
     Arrow writes the fewest digits that are read as the same number.
@@ -194,81 +195,3 @@ def _write(table: Arrays, directory: str, most: int) -> str:
         with open(done, "wb"):
             pass
     return f"csv:{directory}/rows@{shards}.csv"
-
-
-class _Nodes:
-    """The nodes of trees as the arrays of ``engine.trees``."""
-
-    def __init__(self, names: Sequence[str], sizes: Mapping[int, int]) -> None:
-        # Numbers of columns by those of ydf.
-        self._columns = [int(each[1:]) if each[1:].isdecimal() else -1 for each in names]
-        self._sizes = sizes
-        self.depth = 0
-        self.arrays: dict[str, list[Any]] = {
-            name: []
-            for name in (
-                "column",
-                "weight",
-                "threshold",
-                "first_category",
-                "positive",
-                "negative",
-                "value",
-            )
-        }
-        self.is_in = [np.zeros(1, np.bool_)]
-        self._count = 1
-
-    def add(self, node: Any, depth: int = 0) -> int:
-        """Add a node with all below it, and return its number."""
-        arrays, index = self.arrays, len(self.arrays["value"])
-        self.depth = max(self.depth, depth)
-        columns, weights, threshold, first = self._read(None if node.is_leaf else node.condition)
-        for name, each in (
-            *(("column", columns), ("weight", weights), ("threshold", threshold)),
-            *(("first_category", first), ("positive", index), ("negative", index)),
-            ("value", node.value.value if node.is_leaf else 0.0),
-        ):
-            arrays[name].append(each)
-        if not node.is_leaf:
-            arrays["positive"][index] = self.add(node.pos_child, depth + 1)
-            arrays["negative"][index] = self.add(node.neg_child, depth + 1)
-        return index
-
-    def _read(self, condition: Any) -> tuple[list[int], list[float], float, int]:
-        if condition is None:
-            return [0], [1.0], 0.0, -1
-        if hasattr(condition, "attributes"):
-            columns = [self._columns[each] for each in condition.attributes]
-            return columns, list(condition.weights), condition.threshold, -1
-        column = self._columns[condition.attribute]
-        if not hasattr(condition, "mask"):
-            return [column], [1.0], condition.threshold, -1
-        first = self._count
-        is_in = np.zeros(self._sizes[column], np.bool_)
-        # Category 0 of ydf is for unknown ones.
-        is_in[np.asarray(condition.mask) - 1] = True
-        self.is_in.append(is_in)
-        self._count += len(is_in)
-        return [column], [1.0], 0.0, first
-
-
-def as_forest(model: Any, growth: Growth, columns: int) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of ``engine.trees.ARRAYS`` for a model of ydf."""
-    sizes = dict(enumerate(growth.sizes, columns - len(growth.sizes)))
-    nodes = _Nodes([each.name for each in model.data_spec().columns], sizes)
-    roots = [nodes.add(tree.root) for tree in model.iter_trees()]
-    initial = np.asarray(model.initial_predictions(), np.float32).reshape(-1)
-    terms = max((len(each) for each in nodes.arrays["column"]), default=1)
-    for name, fill in (("column", 0), ("weight", 0.0)):
-        nodes.arrays[name] = [[*each, *[fill] * (terms - len(each))] for each in nodes.arrays[name]]
-    arrays = {name: np.asarray(each) for name, each in nodes.arrays.items()}
-    return {
-        **arrays,
-        "column": arrays["column"].reshape(-1, terms),
-        "weight": arrays["weight"].reshape(-1, terms),
-        "roots": np.asarray(roots, np.int32).reshape(-1, len(initial)),
-        "initial": initial,
-        "depth": np.asarray(nodes.depth),
-        "is_in": np.concatenate(nodes.is_in),
-    }

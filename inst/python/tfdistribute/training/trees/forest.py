@@ -1,0 +1,108 @@
+"""The trees of ydf as arrays, and rows on their way through them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Arrays = dict[str, npt.NDArray[Any]]
+Values = npt.NDArray[np.float32]
+
+_NODE = ("column", "weight", "threshold", "first_category", "positive", "negative", "value")
+
+
+def as_forest(model: Any, sizes: Mapping[int, int]) -> Arrays:
+    """Return the arrays of ``engine.trees.ARRAYS``; ``sizes`` are numbers of categories by the number of a column."""
+    names = [each.name[1:] for each in model.data_spec().columns]
+    columns = [int(each) if each.isdecimal() else -1 for each in names]
+    nodes, is_in, deepest = list[list[Any]](), [False], 0
+
+    def add(node: Any, depth: int) -> int:
+        nonlocal deepest
+        deepest, place = max(deepest, depth), len(nodes)
+        if node.is_leaf:
+            nodes.append([[0], [1.0], 0.0, -1, place, place, node.value.value])
+            return place
+        nodes.append(_read(node.condition, columns, sizes, is_in))
+        nodes[place] += [add(each, depth + 1) for each in (node.pos_child, node.neg_child)]
+        nodes[place].append(0.0)
+        return place
+
+    roots = [add(tree.root, 0) for tree in model.iter_trees()]
+    terms = max(len(node[0]) for node in nodes)
+    for node in nodes:
+        missing = terms - len(node[0])
+        node[:2] = [*node[0], *[0] * missing], [*node[1], *[0.0] * missing]
+    initial = np.asarray(model.initial_predictions(), np.float32).reshape(-1)
+    return {
+        **{
+            name: np.array(each) for name, each in zip(_NODE, zip(*nodes, strict=True), strict=True)
+        },
+        "weight": np.array([node[1] for node in nodes], np.float32),
+        "roots": np.asarray(roots, np.int32).reshape(-1, len(initial)),
+        "initial": initial,
+        "depth": np.asarray(deepest),
+        "is_in": np.array(is_in),
+    }
+
+
+def _read(
+    condition: Any, columns: Sequence[int], sizes: Mapping[int, int], is_in: list[bool]
+) -> list[Any]:
+    """Return the columns, weights and threshold of a condition, and the place of its categories in ``is_in``."""
+    if hasattr(condition, "attributes"):
+        read = [columns[each] for each in condition.attributes]
+        return [read, list(condition.weights), condition.threshold, -1]
+    column = columns[condition.attribute]
+    if not hasattr(condition, "mask"):
+        return [[column], [1.0], condition.threshold, -1]
+    first, mask = len(is_in), set(condition.mask)
+    # Category 0 of ydf is for unknown ones.
+    is_in.extend(each + 1 in mask for each in range(sizes[column]))
+    return [[column], [1.0], 0.0, first]
+
+
+def leaf_values(forest: Arrays, rows: Values, settles: bool = False) -> Iterator[Values]:
+    """Yield the values of the leaves by row and output, for one iteration after the other.
+
+    With ``settles``, thresholds and sets of categories then follow from the rows alone, which go the same ways. Each
+    learner of ydf chooses its own threshold between the rows of two children, and for categories without rows.
+    """
+    columns, is_in = np.asfortranarray(rows), np.zeros_like(forest["is_in"])
+    for roots in forest["roots"]:
+        values = np.empty((len(rows), len(roots)), np.float32)
+        for output, root in enumerate(roots):
+            waiting = [(root, np.arange(len(rows)))]
+            while waiting:
+                node, chosen = waiting.pop()
+                positive, first = forest["positive"][node], forest["first_category"][node]
+                if positive == node or len(chosen) == 0:
+                    values[chosen, output] = forest["value"][node]
+                    continue
+                terms = zip(forest["column"][node], forest["weight"][node], strict=True)
+                compared: Any = sum(
+                    columns[chosen, column] * weight for column, weight in terms if weight
+                )
+                if first < 0:
+                    is_positive = compared >= forest["threshold"][node]
+                    if settles:
+                        between = compared[~is_positive].max(), compared[is_positive].min()
+                        forest["threshold"][node] = _middle(*between)
+                else:
+                    places = first + compared.astype(int)
+                    is_positive = forest["is_in"][places]
+                    is_in[places[is_positive]] = True
+                waiting += [
+                    (positive, chosen[is_positive]),
+                    (forest["negative"][node], chosen[~is_positive]),
+                ]
+        yield values
+    if settles:
+        forest["is_in"] = is_in
+
+
+def _middle(low: np.float32, high: np.float32) -> np.float32:
+    middle = np.float32(low / 2 + high / 2)
+    # The middle of neighbors is rounded to one of them.
+    return middle if middle > low else high
