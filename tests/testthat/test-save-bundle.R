@@ -114,21 +114,29 @@ test_that("a model that plumber serves answers bad rows with an error and goes o
   cars <- cars_and_words()
   model <- linear_regressor(feature_columns(mpg ~ wt + maker, cars))
   train(model, mpg ~ wt + maker, data = cars, batch_size = 32, epochs = 3)
+  trees <- boosted_trees_regressor(n_trees = 9, min_node_weight = 1)
+  train(trees, mpg ~ wt + maker, data = cars)
   served <- vetiver::vetiver_model(model, "cars")
   expect_identical(served$description, "A linear_regressor trained for 3 steps by tfdistribute")
   expect_identical(served$metadata$required_pkgs, "tfdistribute")
   expect_identical(served$prototype, tibble::tibble(wt = double(), maker = character()))
   port <- call_backend("free_ports", count = 1L)[[1]]
   server <- local_child_r(
-    function(served, fitted, port) {
+    function(served, of_trees, fitted, port) {
       # parsnip's predict() evaluates its call by rlang::eval_tidy().
       predict_fitted <- function(req) rlang::eval_tidy(quote(predict(fitted, req$body)))
       vetiver::vetiver_api(plumber::pr(), served) |>
+        plumber::pr_mount("/trees", vetiver::vetiver_api(plumber::pr(), of_trees)) |>
         plumber::pr_post("/fitted", predict_fitted) |>
         plumber::pr_set_debug(TRUE) |>
         plumber::pr_run("127.0.0.1", port, docs = FALSE, quiet = TRUE)
     },
-    list(served, tfdistribute_fit(cars[c("wt", "maker")], cars$mpg, epochs = 2), port)
+    list(
+      served,
+      vetiver::vetiver_model(trees, "trees"),
+      tfdistribute_fit(cars[c("wt", "maker")], cars$mpg, epochs = 2),
+      port
+    )
   )
   expect_true(wait_until(function() answers_at(port), 60))
   rows <- "[{\"maker\": \"b\", \"wt\": 2.5}, {\"maker\": \"a\", \"wt\": 3}]"
@@ -151,6 +159,13 @@ test_that("a model that plumber serves answers bad rows with an error and goes o
   expect_identical(answer$status, 200L)
   expected <- predict(model, newdata = data.frame(wt = c(2.5, 3), maker = c("b", "a")))
   expect_equal(answer$body$predictions, expected$predictions, tolerance = 1e-3)
+  # Trees read missing values.
+  rows <- "[{\"maker\": \"b\", \"wt\": 2.5}, {\"maker\": \"a\", \"wt\": null}]"
+  answer <- post_rows(port, "/trees/predict", rows)
+  expect_identical(answer$status, 200L)
+  expected <- predict(trees, newdata = data.frame(wt = c(2.5, NA), maker = c("b", "a")))
+  expect_equal(answer$body$predictions, expected$predictions, tolerance = 1e-3)
+  expect_identical(post_rows(port, "/trees/predict", "[{\"wt\": 1}]")$status, 400L)
 })
 
 # The address of a server that answers vetiver's question which Debian packages R packages need.

@@ -56,6 +56,28 @@ test_that("a script of tfestimators runs as it is", {
   expect_equal(metrics$loss, loss, tolerance = 1e-5)
 })
 
+test_that("boosted trees of tfestimators' own scripts run as they are", {
+  skip_if_no_tensorflow()
+  skip_if_not(reticulate::py_module_available("ydf"))
+  cuts <- quantile(mtcars$drat, seq(0.2, 0.8, 0.2))
+  columns <- feature_columns(column_bucketized(column_numeric("drat"), cuts))
+  cars <- function(response, ...) {
+    input_fn(mtcars, response = response, features = c("drat", "cyl"), ...)
+  }
+  model <- boosted_trees_regressor(feature_columns = columns, n_batches_per_layer = 1)
+  model %>% train(input_fn = cars("mpg", batch_size = 1L))
+  predicted <- predict(model, input_fn = cars("mpg", batch_size = 1L), simplify = FALSE)
+  expect_length(predicted, 32)
+  # The trees find that the number matters, and read it whole.
+  expect_gt(cor(unlist(predicted), mtcars$mpg), cor(mtcars$drat, mtcars$mpg))
+  model <- boosted_trees_classifier(feature_columns = columns, n_batches_per_layer = 1)
+  model %>% train(input_fn = cars("vs"))
+  predicted <- predict(model, input_fn = cars("vs"), simplify = FALSE)
+  expect_length(predicted, 32)
+  found <- vapply(predicted, function(row) as.integer(row$class_ids), 0L)
+  expect_gt(mean(found == mtcars$vs), 0.7)
+})
+
 test_that("the example in the way of tfestimators runs, and learns", {
   skip_if_no_tensorflow()
   script <- system.file("examples", "tfestimators.R", package = "tfdistribute")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,17 @@ from tfdistribute.training.train import train
 
 RANDOM = np.random.default_rng(8)
 ROWS = 240
+needs_ydf = pytest.mark.skipif(importlib.util.find_spec("ydf") is None, reason="needs ydf")
 SMALL: dict[str, Any] = {"hidden_units": [32, 32], "batch_size": 60, "epochs": 60, "dropout": 0}
+# Kinds of models that read tables, with settings for few rows.
+KINDS: dict[str, dict[str, Any]] = {
+    "tabular_regressor": SMALL,
+    "boosted_trees_regressor": {"learning_rate": 0.3, "min_node_weight": 1, "validation": 0},
+}
+NEEDS: dict[str, Any] = {"boosted_trees_regressor": needs_ydf}
+kinds = pytest.mark.parametrize(
+    "kind_of_model", [pytest.param(each, marks=NEEDS.get(each, ())) for each in KINDS]
+)
 SOURCES = ["data frame", "parquet", "arrow", "csv"]
 FILL = 9.97e36
 NUMBER = RANDOM.normal(size=ROWS)
@@ -99,13 +109,14 @@ def predicted(described: Any, source: Input) -> Any:
 
 
 @pytest.mark.slow
+@kinds
 @pytest.mark.parametrize("name", CASES)
 def test_each_source_trains_and_predicts_the_same(
-    tensorflow: Any, tmp_path: Path, name: str
+    tensorflow: Any, tmp_path: Path, name: str, kind_of_model: str
 ) -> None:
     case, found = CASES[name], dict[str, Any]()
     for kind in SOURCES:
-        described = model("tabular_regressor", tmp_path / kind, **SMALL)
+        described = model(kind_of_model, tmp_path / kind, **KINDS[kind_of_model])
         train(described, SEED, source_of(kind, tmp_path, case.feature, case.response))
         for other in SOURCES if kind == "data frame" else [kind]:
             new = source_of(other, tmp_path, case.new)
@@ -122,6 +133,14 @@ LABELS = ["US", "ZA", "NA", ""]
 RESPONSE = {"US": 0, "ZA": 10, "NA": 20, "": -20}
 
 
+def far_rows() -> dict[str, Any]:
+    far = [*FARTHEST, *(-each for each in FARTHEST)]
+    return {
+        "x": coded([*LABELS, "new", *["US"] * (len(far) + 1)]),
+        "n": np.array([*[0.0] * 5, np.nan, *far], "float32"),
+    }
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("is_linear", [False, True])
 def test_converted_models_read_the_same_values(
@@ -133,11 +152,7 @@ def test_converted_models_read_the_same_values(
     losses = iter([1.0, 2.0, 3.0] if is_linear else [2.0, 1.0, 3.0])
     monkeypatch.setattr(choice, "_judge", lambda _: (next(losses), None))
     train(described, SEED, in_memory({"x": coded(labels), "n": NUMBER, "y": response}))
-    far = [*FARTHEST, *(-each for each in FARTHEST)]
-    data = {
-        "x": coded([*LABELS, "new", *["US"] * (len(far) + 1)]),
-        "n": np.array([*[0.0] * 5, np.nan, *far], "float32"),
-    }
+    data = far_rows()
     found = predicted(described, in_memory(data, None))
     assert found[3] < found[0] < found[1] < found[2]
     # A new label is a missing one, and a far number is one that is a little less far.
@@ -151,6 +166,24 @@ def test_converted_models_read_the_same_values(
         path = export_savedmodel(described, RunSettings(), str(tmp_path / "onnx"), format="onnx")
         by_onnx = computed(path, values(data=data))["predictions"][:, 0]
         np.testing.assert_allclose(by_onnx, found, 1e-5, 1e-4)
+
+
+@pytest.mark.slow
+@needs_ydf
+def test_trees_read_values_that_the_training_lacked(tensorflow: Any, tmp_path: Path) -> None:
+    labels = LABELS * (ROWS // 4)
+    response = np.array([RESPONSE[each] for each in labels]) + NUMBER
+    described = model("boosted_trees_regressor", tmp_path, **KINDS["boosted_trees_regressor"])
+    weights = np.arange(ROWS) % 5 > 0
+    # A row of weight 0 has no value that counts.
+    learned = {"x": coded(labels), "n": np.where(weights, NUMBER, 9e9), "y": response}
+    described = replace(described, weight_column="w")
+    train(described, SEED, in_memory({**learned, "w": weights.astype("float32")}))
+    found = predicted(described, in_memory(far_rows(), None))
+    assert found[3] < found[0] < found[1] < found[2]
+    assert found[4] == found[3]
+    assert found[-1] < found[0] < found[6]
+    np.testing.assert_array_equal(found[6:], np.repeat(found[[6, -1]], len(FARTHEST)))
 
 
 CLASSES = {
@@ -213,12 +246,15 @@ def test_numbers_as_classes_are_learned_and_predicted(
         evaluate(described, RunSettings(), later)
 
 
+@pytest.mark.parametrize("kind_of_model", KINDS)
 @pytest.mark.parametrize("kind", SOURCES)
 @pytest.mark.parametrize("value", [np.inf, -np.inf])
-def test_an_infinite_feature_is_named_with_its_row(tmp_path: Path, kind: str, value: float) -> None:
+def test_an_infinite_feature_is_named_with_its_row(
+    tmp_path: Path, kind: str, value: float, kind_of_model: str
+) -> None:
     feature = [1.0, 2.0, value, 4.0]
     source = source_of(kind, tmp_path, feature, np.arange(4.0))
-    described = model("tabular_regressor")
+    described = model(kind_of_model)
     shown = "Inf" if value > 0 else "-Inf"
     with pytest.raises(InputError, match=f"The column `x` is {shown} in row 3"):
         described.complete_from_input(described.reading(source).in_memory().facts())
