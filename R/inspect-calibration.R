@@ -35,30 +35,22 @@ calibration <- function(object, data, bins = 10, level = 0.95, ...) {
   level <- check_share(level)
   found <- inspected(object, data, "calibration", needs_response = TRUE)
   is_classifier <- !is.null(found$classes)
-  compute <- if (is_classifier) reliability_of else coverage_of
-  rows <- compute(object, found, bins)
+  rows <- if (is_classifier) reliability_of(object, found, bins) else coverage_of(object, found)
   hits <- round(rows$observed * rows$rows)
   tail <- (1 - level) / 2
   rows$lower <- stats::qbeta(tail, hits, rows$rows - hits + 1)
   rows$upper <- stats::qbeta(1 - tail, hits + 1, rows$rows - hits)
-  error <- vapply(
-    split(rows, factor(rows$curve, unique(rows$curve))),
-    function(curve) {
-      stats::weighted.mean(abs(curve$observed - curve$predicted), curve$rows)
-    },
-    0
-  )
+  weighted <- abs(rows$observed - rows$predicted) * rows$rows
+  by_curve <- rowsum(cbind(weighted, rows$rows), rows$curve, reorder = FALSE)
+  error <- rlang::set_names(by_curve[, 1] / by_curve[, 2], rownames(by_curve))
   shown <- paste0(vapply(error, format_number, ""), " (", names(error), ")")
+  axes <- c("predicted probability", "observed share", "level", "share of the rows")
   new_inspection(
     rows,
     "calibration",
     paste("<calibration> expected calibration error", toString(shown)),
     error = error,
-    labels = if (is_classifier) {
-      c("predicted probability", "observed share")
-    } else {
-      c("level", "share of the rows")
-    }
+    labels = axes[if (is_classifier) 1:2 else 3:4]
   )
 }
 
@@ -69,48 +61,47 @@ reliability_of <- function(object, found, bins) {
   temperatures <- c(model = 1, `without temperature` = found$temperature)
   curves <- lapply(names(temperatures)[!duplicated(temperatures)], function(curve) {
     scores <- exp((logits - apply(logits, 1, max)) * temperatures[[curve]])
-    shares <- scores / rowSums(scores)
-    class <- if (is_binary) 2 else max.col(shares, "first")
-    predicted <- shares[cbind(seq_len(nrow(shares)), class)]
+    class <- if (is_binary) 2 else max.col(scores, "first")
+    predicted <- scores[cbind(seq_len(nrow(scores)), class)] / rowSums(scores)
     bin <- pmin(floor(predicted * bins), bins - 1)
     sums <- unname(rowsum(cbind(predicted, found$truth == class, 1), bin))
-    means <- sums[, 1:2, drop = FALSE] / sums[, 3]
-    tibble::tibble(curve = curve, predicted = means[, 1], observed = means[, 2], rows = sums[, 3])
+    tibble::tibble(
+      curve = curve,
+      predicted = sums[, 1] / sums[, 3],
+      observed = sums[, 2] / sums[, 3],
+      rows = sums[, 3]
+    )
   })
   do.call(rbind, curves)
 }
 
-coverage_of <- function(object, found, ...) {
-  predicted <- output_matrix(object, found$data)
+coverage_of <- function(object, found) {
   levels <- object$quantiles
   if (is.null(levels)) {
     sizes <- sizes_of_residuals(object)
-    levels <- c(seq(0.1, 0.9, 0.1), 0.95)
+    if (length(sizes) == 0) {
+      problem <- "calibration() needs intervals, and this {object$kind} has no residuals of validation rows."
+      abort_no_intervals(object, problem)
+    }
+    fitted <- output_matrix(object, found$data)[, 1]
     # Few validation rows have no wide intervals.
-    levels <- levels[levels == 0.1 | levels <= length(sizes) / (length(sizes) + 1)]
-    bounds <- lapply(
-      levels,
-      interval_matrix,
-      object = object,
-      fitted = predicted[, 1],
-      sizes = sizes
+    levels <- Filter(
+      function(level) level <= length(sizes) / (length(sizes) + 1),
+      c(seq(0.1, 0.9, 0.1), 0.95)
     )
     hits <- vapply(
-      bounds,
-      function(bound) {
-        mean(found$truth >= bound[, "lwr"] & found$truth <= bound[, "upr"])
+      levels,
+      function(level) {
+        bounds <- interval_matrix(object, fitted, level, sizes)
+        mean(found$truth >= bounds[, "lwr"] & found$truth <= bounds[, "upr"])
       },
       0
     )
   } else {
-    hits <- colMeans(found$truth <= predicted)
+    hits <- unname(colMeans(found$truth <= output_matrix(object, found$data)))
   }
-  tibble::tibble(
-    curve = "model",
-    predicted = levels,
-    observed = unname(hits),
-    rows = length(found$truth)
-  )
+  rows <- length(found$truth)
+  tibble::tibble(curve = "model", predicted = levels, observed = hits, rows = rows)
 }
 
 check_share <- function(value, argument = rlang::caller_arg(value)) {

@@ -19,7 +19,8 @@
 #' @returns A tibble of class `tfdistribute_effects` with the `variables`, in their types, and `effect`, the mean
 #'   prediction. This is a probability for a classifier: of the second of two classes, or of each `class` of more. A
 #'   model of quantiles has a column `quantile`. Its attributes are `method`, and `individual`, a tibble with `row`, the
-#'   value and `prediction`, or NULL. `plot()` returns a ggplot object, with the frequencies of the data below.
+#'   value and `prediction`, or NULL. `plot()` returns a ggplot object, with a mark
+#'   below for each row of the data, or the frequencies of labels.
 #' @inheritSection importance Errors
 #' @references Apley and Zhu (2020), Visualizing the Effects of Predictor Variables in Black Box Supervised Learning
 #'   Models, <https://doi.org/10.1111/rssb.12377>. Goldstein and others (2015), Peeking Inside the Black Box,
@@ -83,18 +84,17 @@ partial_effects <- function(object, found, variables, points, individual) {
   grid <- expand.grid(grid, KEEP.OUT.ATTRS = FALSE)
   copy <- function(point) lapply(grid[point, , drop = FALSE], rep, nrow(data))
   kept <- if (length(variables) == 1) utils::head(sample.int(nrow(data)), individual)
-  found <- predict_copies(object, data, nrow(grid), copy, function(predicted) {
+  predicted <- predict_copies(object, data, nrow(grid), copy, function(predicted) {
     predicted <- shown_outputs(object, predicted)
     rbind(colMeans(predicted), predicted[kept, , drop = FALSE])
   })
-  values <- Map(rows_at, data[variables], grid)
-  means <- do.call(rbind, lapply(found, function(each) each[1, , drop = FALSE]))
-  own <- if (length(kept) > 0) {
-    columns <- lapply(values, rows_at, rep(seq_len(nrow(grid)), each = length(kept)))
-    predicted <- do.call(rbind, lapply(found, function(each) each[-1, , drop = FALSE]))
-    long_outputs(object, c(list(row = rep(kept, nrow(grid))), columns), predicted, "prediction")
-  }
-  list(effects = long_outputs(object, values, means, "effect"), individual = own)
+  places <- rep(seq_len(nrow(grid)), each = 1 + length(kept))
+  values <- Map(function(values, rows) rows_at(values, rows[places]), data[variables], grid)
+  columns <- c(list(row = rep(c(NA, kept), nrow(grid))), values)
+  long <- long_outputs(object, columns, do.call(rbind, predicted), "effect")
+  is_mean <- is.na(long$row)
+  own <- rlang::set_names(long[!is_mean, ], sub("^effect$", "prediction", names(long)))
+  list(effects = long[is_mean, -1], individual = if (length(kept) > 0) own)
 }
 
 # Source: Apley and Zhu (2020), equations 15 and 16.

@@ -30,15 +30,15 @@ plot.tfdistribute_effects <- function(x, y = NULL, ...) {
   check_call(...)
   first <- second <- value <- by <- NULL # columns of the data, for R CMD check
   names <- attr(x, "variables")
-  values <- attr(x, "data")
   # If one of two columns is a number, it is the horizontal axis.
-  if (length(names) == 2 && !is_measured(values[[1]])) {
+  if (length(names) == 2 && !is_measured(x[[names[[1]]]])) {
     names <- rev(names)
   }
+  values <- attr(x, "data")[[names[[1]]]]
   drawn <- as_drawn(x, names, "effect")
   own <- attr(x, "individual")
   own <- if (!is.null(own)) as_drawn(own, names, "prediction")
-  is_line <- is_measured(drawn$first)
+  is_line <- is_measured(values)
   curve <- if (length(names) == 2) ggplot2::aes(colour = second, group = second)
   scale <- if (is_measured(drawn$second)) {
     ggplot2::scale_colour_viridis_c(end = 0.9)
@@ -46,24 +46,42 @@ plot.tfdistribute_effects <- function(x, y = NULL, ...) {
     ggplot2::scale_colour_viridis_d(end = 0.9, labels = short_labels)
   }
   plot_of_inspection(drawn, ggplot2::aes(x = first, y = value, group = 1)) +
-    (if (!is.null(own) && is_line) {
-      ggplot2::geom_line(ggplot2::aes(group = row), own, colour = "grey60", alpha = 0.35)
-    } else if (!is.null(own)) {
-      ggplot2::geom_point(data = own, colour = "grey60", alpha = 0.35)
-    }) +
-    (if (is_line) ggplot2::geom_line(curve, linewidth = 1)) +
+    (if (is_line) along_numbers(values, drawn, own, curve) else along_labels(values, own)) +
     ggplot2::geom_point(curve, size = if (is_line) 1 else 3) +
-    frequencies(values[[names[[1]]]], drawn$first, range(drawn$value, own$value)) +
     ggplot2::scale_y_continuous(labels = plain_labels) +
     (if (length(names) == 2) scale) +
     # Labels that are too long for a line have one each.
     (if (sum(nchar(levels(drawn$second))) > 30) ggplot2::theme(legend.direction = "vertical")) +
-    # Labels have room at the side.
-    (if (!is_line) ggplot2::scale_x_discrete(labels = short_labels)) +
-    (if (!is_line) ggplot2::coord_flip()) +
     (if (nlevels(drawn$by) > 0) ggplot2::facet_wrap(ggplot2::vars(by), ncol = 2)) +
     ggplot2::guides(x = ggplot2::guide_axis(check.overlap = TRUE)) +
     ggplot2::labs(x = names[[1]], y = shorten(attr(x, "output"), 40), colour = names[-1])
+}
+
+# Curves of rows and of the mean, and a mark below for each row.
+along_numbers <- function(values, drawn, own, curve) {
+  first <- row <- NULL # columns of the data, for R CMD check
+  # Values beyond the curve are not drawn.
+  inside <- which(values >= min(drawn$first) & values <= max(drawn$first))
+  marks <- list2DF(list(first = values[inside]))
+  line <- ggplot2::aes(group = row)
+  list(
+    if (!is.null(own)) ggplot2::geom_line(line, own, colour = "grey60", alpha = 0.35),
+    ggplot2::geom_line(curve, linewidth = 1),
+    ggplot2::geom_rug(ggplot2::aes(x = first), marks, inherit.aes = FALSE, alpha = 0.15)
+  )
+}
+
+# Points of rows, and labels at the side with their frequencies.
+along_labels <- function(values, own) {
+  counts <- table(as.character(values))
+  with_counts <- function(labels) {
+    paste0(short_labels(labels), " (", format_count(counts[labels]), ")")
+  }
+  list(
+    if (!is.null(own)) ggplot2::geom_point(data = own, colour = "grey60", alpha = 0.35),
+    ggplot2::scale_x_discrete(labels = with_counts),
+    ggplot2::coord_flip()
+  )
 }
 
 # The values of one or two columns as `first` and `second`, the output as `by`, and the prediction as `value`.
@@ -75,35 +93,6 @@ as_drawn <- function(x, names, value) {
   names(columns) <- c("first", "second")[seq_along(names)]
   columns$by <- if (length(by) > 0) x[[by]] else factor(rep(NA, nrow(x)))
   list2DF(c(columns, list(row = x[["row"]] %||% seq_len(nrow(x)), value = x[[value]])))
-}
-
-# The frequencies of a column's values, as bars below the other layers, whose values have a `range`.
-frequencies <- function(values, drawn, range) {
-  first <- low <- high <- NULL # columns of the data, for R CMD check
-  is_line <- is_measured(drawn)
-  at <- if (is_line) {
-    seq(min(drawn), max(drawn), length.out = 60)
-  } else {
-    factor(levels(drawn), levels(drawn))
-  }
-  nearest <- if (is_line) {
-    # Values beyond the curve are not drawn.
-    inside <- values[which(values >= min(drawn) & values <= max(drawn))]
-    findInterval(as.double(inside), as.double(at))
-  } else {
-    match(as.character(values), levels(drawn))
-  }
-  counts <- tabulate(nearest, length(at))
-  height <- 0.12 * max(diff(range), abs(range) * 1e-6)
-  low <- range[[1]] - 1.5 * height
-  bars <- list2DF(list(first = at, high = low + height * counts / max(counts, 1)))
-  ggplot2::geom_segment(
-    ggplot2::aes(xend = first, y = low, yend = high),
-    bars[counts > 0, ],
-    linewidth = if (is_line) 1.2 else 5,
-    colour = "grey50",
-    alpha = 0.6
-  )
 }
 
 #' @rdname calibration

@@ -93,25 +93,30 @@ sizes_of_residuals <- function(object) {
 interval_matrix <- function(object, fitted, level, sizes = sizes_of_residuals(object)) {
   place <- ceiling((length(sizes) + 1) * level - 1e-9)
   if (place > length(sizes)) {
-    abort_tfdistribute(
-      "unsupported",
-      problem = c(
-        "Intervals of the level {level} need residuals of {ceiling(level / (1 - level) - 1e-9)} validation rows, ",
-        "and this {object$kind} has {length(sizes)}."
-      ),
-      remedy = if (endsWith(object$kind, "_classifier")) {
-        "Use predict(type = \"prob\") for probabilities of classes."
-      } else if (!is.null(object$quantiles)) {
-        "Use predict(type = \"quantile\")."
-      } else {
-        "Train a tabular_regressor() without `epochs` on more rows, or use its `quantiles`."
-      },
-      argument = "interval",
-      value = show_value(level)
+    problem <- c(
+      "Intervals of the level {level} need residuals of {ceiling(level / (1 - level) - 1e-9)} validation rows, ",
+      "and this {object$kind} has {length(sizes)}."
     )
+    abort_no_intervals(object, interpolate(problem), "interval", show_value(level))
   }
   is_count <- identical(object$loss, "poisson")
   width <- sizes[[place]] * if (is_count) sqrt(fitted) else 1
   lower <- if (is_count) pmax(fitted - width, 0) else fitted - width
   cbind(fit = fitted, lwr = lower, upr = fitted + width)
+}
+
+abort_no_intervals <- function(object, problem, argument = "object", value = NULL) {
+  abort_tfdistribute(
+    "unsupported",
+    problem = problem,
+    remedy = if (endsWith(object$kind, "_classifier")) {
+      "Use predict(type = \"prob\") for probabilities of classes."
+    } else if (!is.null(object$quantiles)) {
+      "Use predict(type = \"quantile\")."
+    } else {
+      "Train a tabular_regressor() without `epochs` on more rows, or use its `quantiles`."
+    },
+    argument = argument,
+    value = value
+  )
 }

@@ -182,6 +182,7 @@ test_that("inspections name the columns, the model or the response that they lac
     importance(estimator(function(features, labels, mode) NULL), mtcars)
     importance(model, transform(mtcars, mpg = NA_real_))
     importance(model, mtcars[0, ])
+    calibration(model, mtcars)
   })
   known <- list(features = "wt")
   expect_error(
@@ -234,3 +235,34 @@ test_that("print() of a trained model tells what it learned from, and what was c
   facts <- list(step = 10L, response = "mpg")
   expect_snapshot(writeLines(shown(dnn_regressor(4, column_numeric("x"), model_dir = directory))))
 })
+
+# A response whose mean bends, and whose noise has other tails in each table.
+simulated_rows <- function(table, rows) {
+  withr::local_seed(table)
+  data <- data.frame(a = rnorm(rows), b = runif(rows), c = sample(letters[1:4], rows, TRUE))
+  noise <- list(rnorm(rows), rt(rows, 3), rexp(rows), runif(rows, -2, 2), rcauchy(rows))
+  data$y <- 2 * sin(2 * data$a) + data$b * match(data$c, letters) + noise[[table %% 5 + 1]]
+  data
+}
+
+if (checks_all()) {
+  test_that("intervals of 90 percent contain nine of ten new responses", {
+    skip_if_no_tensorflow()
+    cases <- expand.grid(table = 1:10, seed = 1:3)
+    covered <- mapply(
+      function(table, seed) {
+        data <- simulated_rows(table, 2500)
+        model <- tabular_regressor(hidden_units = 16, config = run_config(seed = seed))
+        train(model, y ~ ., data = data[1:1500, ])
+        found <- predict(model, data[1501:2500, ], interval = 0.9)
+        mean(data$y[1501:2500] >= found[, "lwr"] & data$y[1501:2500] <= found[, "upr"])
+      },
+      cases$table,
+      cases$seed
+    )
+    expect_gt(mean(covered), 0.88)
+    expect_lt(mean(covered), 0.92)
+    # The quantile of a few hundred residuals varies.
+    expect_gt(min(covered), 0.8)
+  })
+}
