@@ -145,21 +145,15 @@ is_measured <- function(values) {
 # A text about the number on which one depends most; NULL if no number matters.
 strongest_dependence <- function(found, variable) {
   others <- Filter(is_measured, found$data[setdiff(found$variables, variable)])
-  strengths <- vapply(
-    others,
-    function(other) {
-      pairs <- stats::na.omit(cbind(as.double(found$data[[variable]]), as.double(other)))
-      suppressWarnings(abs(stats::cor(pairs, method = "spearman")[1, 2]))
-    },
-    0
-  )
-  strongest <- strengths[which.max(strengths)]
-  if (isTRUE(unname(strongest) > 0.5)) {
-    paste0(
-      ", because its rank correlation with ",
-      names(strongest),
-      " is ",
-      format_number(strongest)
-    )
+  if (length(others) > 0) {
+    others <- vapply(others, as.double, double(nrow(found$data)))
+    own <- as.double(found$data[[variable]])
+    strengths <- abs(suppressWarnings(stats::cor(own, others, "pairwise.complete.obs", "spearman")))
+    strongest <- which.max(strengths)
+    if (isTRUE(strengths[strongest] > 0.5)) {
+      name <- colnames(strengths)[[strongest]]
+      strength <- format_number(strengths[[strongest]])
+      paste0(", because its rank correlation with ", name, " is ", strength)
+    }
   }
 }

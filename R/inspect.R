@@ -130,14 +130,8 @@ long_outputs <- function(object, columns, numbers, name) {
   outputs <- colnames(numbers) %||% seq_len(ncol(numbers))
   columns <- lapply(columns, rows_at, rep(seq_len(nrow(numbers)), ncol(numbers)))
   if (ncol(numbers) > 1) {
-    is_class <- endsWith(object$kind, "_classifier")
-    by <- if (is_class) {
-      "class"
-    } else if (is.null(object$quantiles)) {
-      "response"
-    } else {
-      "quantile"
-    }
+    names <- c(classes = "class", quantiles = "quantile", numbers = "response")
+    by <- names[[kind_of_outputs(object)]]
     columns[[by]] <- factor(rep(outputs, each = nrow(numbers)), outputs)
   }
   columns[[name]] <- as.vector(numbers)
@@ -152,15 +146,8 @@ shown_outputs <- function(object, predicted) {
 
 name_of_output <- function(found) {
   response <- paste(found$response, collapse = "")
-  if (is.null(found$classes)) {
-    response
-  } else {
-    paste0(
-      "probability of ",
-      response,
-      if (length(found$classes) == 2) paste(" =", found$classes[[2]])
-    )
-  }
+  event <- if (length(found$classes) == 2) paste(" =", found$classes[[2]])
+  if (is.null(found$classes)) response else paste0("probability of ", response, event)
 }
 
 # A tibble with a line that print() shows above it.

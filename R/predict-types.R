@@ -12,20 +12,20 @@ outputs_of_types <- list(
   )
 )
 
-# Types with their outputs. Empty for models that are not canned.
-prediction_types <- function(object) {
-  outputs_of_types[[
-    if (!is.null(object$quantiles)) {
-      "quantiles"
-    } else if (endsWith(object$kind, "_regressor")) {
-      "numbers"
-    } else if (endsWith(object$kind, "_classifier")) {
-      "classes"
-    } else {
-      "none"
-    }
-  ]]
+kind_of_outputs <- function(object) {
+  if (!is.null(object$quantiles)) {
+    "quantiles"
+  } else if (endsWith(object$kind, "_regressor")) {
+    "numbers"
+  } else if (endsWith(object$kind, "_classifier")) {
+    "classes"
+  } else {
+    "none"
+  }
 }
+
+# Types with their outputs. Empty for models that are not canned.
+prediction_types <- function(object) outputs_of_types[[kind_of_outputs(object)]]
 
 check_type <- function(type, object) {
   types <- names(prediction_types(object))

@@ -77,9 +77,15 @@ class Trees(Learned):
     decided_by_rows = frozenset()
 
     def check_cluster(self, on_several_hosts: bool) -> None:
-        lacking = ["l1_regularization", "l2_regularization", "increasing", "decreasing"]
-        lacking = [name for name in lacking if getattr(self, name)]
-        for name in ["splits"] * (self.splits == "oblique") + lacking:
+        # What ydf lacks in a cluster.
+        lacking = {
+            "splits": self.splits == "oblique",
+            "l1_regularization": self.l1_regularization,
+            "l2_regularization": self.l2_regularization,
+            "increasing": self.increasing,
+            "decreasing": self.decreasing,
+        }
+        for name in (name for name, is_set in lacking.items() if is_set):
             value = getattr(self, name)
             raise UnsupportedError(
                 f"`{name}` is {value!r}, which boosted trees support in one process only.",
