@@ -33,6 +33,11 @@ class Placement:
         return self._fewest < len(self._slots)
 
     @property
+    def returned(self) -> list[str]:
+        """Hosts that are left out, but can be used again, once for each of their workers."""
+        return [place.host for place in self._slots if place in self._lost_at and place.is_back]
+
+    @property
     def hosts(self) -> tuple[str, ...]:
         """Hosts of the tasks that train, by rank."""
         return tuple(task.place.host for task in self._training if task not in self.left_out)
@@ -54,15 +59,16 @@ class Placement:
             ClusterError: if too few hosts are left.
         """
         if not self._can_lose_hosts:
-            for place in dict.fromkeys(task.place for task in starting):
-                place.renew()
-            return list(starting)
+            return _renewed(starting)
         now = time.monotonic()
         for place in dict.fromkeys(self._slots):
             if now - self._lost_at.get(place, now) < self._lease_s:
                 place.reconnect()
             place.renew(wait=False)
-            if place.is_lost:
+            if place.is_leaving:
+                # Its tasks were ended before.
+                self._lost_at.setdefault(place, now - self._lease_s)
+            elif place.is_lost:
                 self._lost_at.setdefault(place, now)
             else:
                 self._lost_at.pop(place, None)
@@ -70,15 +76,20 @@ class Placement:
             return None
         others = [task for task in starting if not task.task.trains]
         training = self._place() if len(others) < len(starting) else []
+        if training is None:
+            return None
         for task in others:
             # The evaluator is on the host of the chief.
             task.place = self._training[0].place
         return None if any(task.place.is_lost for task in others) else [*training, *others]
 
-    def _place(self) -> list[TaskProcess]:
-        slots = sorted(self._slots, key=lambda place: place.is_lost)
-        used = sum(not place.is_lost for place in slots)
+    def _place(self) -> list[TaskProcess] | None:
+        slots = sorted(self._slots, key=_is_away)
+        used = sum(not _is_away(place) for place in slots)
         if used < self._fewest:
+            if any(place.is_leaving for place in slots):
+                # They may come back soon, or stay.
+                return None
             raise too_few_hosts(list(self._lost_at), used, self._fewest)
         for task, place in zip(self._training, slots, strict=True):
             task.place = place
@@ -86,3 +97,16 @@ class Placement:
         for task in self.left_out:
             task.view = TaskView(task.task, task.place.host, state="stopped", is_ended_by_us=True)
         return self._training[:used]
+
+
+def _renewed(starting: Sequence[TaskProcess]) -> list[TaskProcess] | None:
+    places = dict.fromkeys(task.place for task in starting)
+    if any(place.is_leaving for place in places):
+        return None
+    for place in places:
+        place.renew()
+    return list(starting)
+
+
+def _is_away(place: Place) -> bool:
+    return place.is_lost or place.is_leaving

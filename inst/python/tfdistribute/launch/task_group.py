@@ -125,6 +125,16 @@ class TaskGroup:
         return self._placement.hosts
 
     @property
+    def leaving(self) -> list[str]:
+        """Hosts of running tasks that will be out of reach soon."""
+        running = (task.place for task in self.used if task.view.is_running)
+        return [place.host for place in dict.fromkeys(running) if place.is_leaving]
+
+    @property
+    def returned(self) -> list[str]:
+        return self._placement.returned
+
+    @property
     def views(self) -> list[TaskView]:
         return [task.view for task in self.used]
 
@@ -142,10 +152,16 @@ class TaskGroup:
         Raises ClusterError if too few hosts are left, or one that is back cannot be used.
         """
         lost = [place for place in self._places if place.is_lost]
+        before = self.hosts
         starting = self._placement.renew(tasks)
         together = {task for task in self.used if task.task.type != EVALUATOR}
         places = dict.fromkeys(task.place for task in together)
-        if lost and together <= set(starting or ()) and not any(each.is_lost for each in places):
+        has_changed = bool(lost) or self.hosts != before
+        if (
+            has_changed
+            and together <= set(starting or ())
+            and not any(each.is_lost for each in places)
+        ):
             # Other machines may have taken the place of lost ones.
             try:
                 learn_addresses(places, self.job)
