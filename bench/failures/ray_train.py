@@ -13,47 +13,70 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import ray
+import tensorflow as tf
+import tf_keras
+from ray import train
+from ray.cluster_utils import Cluster
+from ray.train.tensorflow import TensorflowTrainer
+
 # The constants of package.R.
 ROWS, BATCH, INPUTS, UNITS, RATE, SAVE_STEPS, WORKERS = 9600, 960, 20, 512, 0.001, 50, 4
 NODE = {"num_cpus": 1, "object_store_memory": 10**8}
 
 
-def train_model(config: dict[str, Any]) -> None:
-    import numpy as np
-    import tensorflow as tf
-    import tf_keras
-    from ray import train
-
-    directory = Path(config["directory"])
-    context = train.get_context()
-    rank, workers = context.get_world_rank(), context.get_world_size()
-    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+def make_rows() -> tuple[Any, Any]:
     chance = np.random.default_rng(1)
     x = chance.standard_normal((ROWS, INPUTS)).astype("float32")
-    y = np.sin(x).sum(axis=1, keepdims=True)
+    return x, np.sin(x).sum(axis=1, keepdims=True)
+
+
+def make_model() -> tuple[Any, Any]:
+    tf_keras.utils.set_random_seed(1)
+    layers = [tf_keras.layers.Dense(UNITS, "relu") for _ in range(2)]
+    model = tf_keras.Sequential([tf_keras.Input([INPUTS]), *layers, tf_keras.layers.Dense(1)])
+    return model, tf_keras.optimizers.legacy.SGD(RATE)
+
+
+def make_step(strategy: Any, model: Any, optimizer: Any) -> Any:
+    def of_replica(features: Any, labels: Any) -> None:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum((model(features) - labels) ** 2) / BATCH
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+
+    return tf.function(lambda features, labels: strategy.run(of_replica, (features, labels)))
+
+
+def restore(model: Any) -> int:
+    checkpoint = train.get_checkpoint()
+    if checkpoint is None:
+        return 0
+    with checkpoint.as_directory() as path, np.load(os.path.join(path, "weights.npz")) as saved:
+        model.set_weights([saved[f"arr_{number}"] for number in range(len(model.weights))])
+        return int(saved["step"])
+
+
+def save(model: Any, step: int, directory: Path, is_chief: bool) -> None:
+    with tempfile.TemporaryDirectory() as path:
+        saved = None
+        if is_chief:
+            np.savez(os.path.join(path, "weights.npz"), *model.get_weights(), step=step)
+            np.savez(directory / "weights" / f"{step}.npz", *model.get_weights())
+            saved = train.Checkpoint.from_directory(path)
+        train.report({"step": step}, checkpoint=saved)
+
+
+def train_model(config: dict[str, Any]) -> None:
+    directory, context = Path(config["directory"]), train.get_context()
+    rank, share = context.get_world_rank(), BATCH // context.get_world_size()
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    x, y = make_rows()
     with strategy.scope():
-        tf_keras.utils.set_random_seed(1)
-        layers = [tf_keras.layers.Dense(UNITS, "relu") for _ in range(2)]
-        model = tf_keras.Sequential([tf_keras.Input([INPUTS]), *layers, tf_keras.layers.Dense(1)])
-        optimizer = tf_keras.optimizers.legacy.SGD(RATE)
-    step = 0
-    if (checkpoint := train.get_checkpoint()) is not None:
-        with checkpoint.as_directory() as path, np.load(os.path.join(path, "weights.npz")) as saved:
-            step = int(saved["step"])
-            model.set_weights([saved[f"arr_{number}"] for number in range(len(model.weights))])
-
-    @tf.function
-    def take_step(features: Any, labels: Any) -> None:
-        def of_replica(features: Any, labels: Any) -> None:
-            with tf.GradientTape() as tape:
-                loss = tf.reduce_sum((model(features) - labels) ** 2) / BATCH
-            gradients = tape.gradient(loss, model.trainable_variables)
-            optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
-
-        strategy.run(of_replica, (features, labels))
-
+        model, optimizer = make_model()
+    step, take_step = restore(model), make_step(strategy, model, optimizer)
     (directory / "pids" / f"{rank}").write_text(str(os.getpid()))
-    share = BATCH // workers
     while True:
         first = step * BATCH % ROWS + rank * share
         take_step(tf.constant(x[first : first + share]), tf.constant(y[first : first + share]))
@@ -62,27 +85,14 @@ def train_model(config: dict[str, Any]) -> None:
             (directory / "step.new").write_text(str(step))
             os.replace(directory / "step.new", directory / "step")
         if step % SAVE_STEPS == 0:
-            with tempfile.TemporaryDirectory() as path:
-                saved = None
-                if rank == 0:
-                    np.savez(os.path.join(path, "weights.npz"), *model.get_weights(), step=step)
-                    np.savez(directory / "weights" / f"{step}.npz", *model.get_weights())
-                    saved = train.Checkpoint.from_directory(path)
-                train.report({"step": step}, checkpoint=saved)
+            save(model, step, directory, rank == 0)
 
 
 def main(directory: str) -> None:
-    import ray
-    from ray.cluster_utils import Cluster
-    from ray.train import CheckpointConfig, FailureConfig, RunConfig, ScalingConfig
-    from ray.train.tensorflow import TensorflowTrainer
-
     for name in ("pids", "weights"):
         os.makedirs(os.path.join(directory, name), exist_ok=True)
-    cluster = Cluster(
-        initialize_head=True,
-        head_node_args={**NODE, "num_cpus": 0, "include_dashboard": False},
-    )
+    head = {**NODE, "num_cpus": 0, "include_dashboard": False}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
     nodes = [cluster.add_node(**NODE) for _ in range(WORKERS)]
     cluster.wait_for_nodes()
     ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
@@ -101,13 +111,13 @@ def main(directory: str) -> None:
     TensorflowTrainer(
         train_model,
         train_loop_config={"directory": directory},
-        scaling_config=ScalingConfig(
+        scaling_config=train.ScalingConfig(
             num_workers=(1, WORKERS), elastic_resize_monitor_interval_s=10.0
         ),
-        run_config=RunConfig(
+        run_config=train.RunConfig(
             storage_path=os.path.join(directory, "storage"),
-            failure_config=FailureConfig(max_failures=-1),
-            checkpoint_config=CheckpointConfig(num_to_keep=2),
+            failure_config=train.FailureConfig(max_failures=-1),
+            checkpoint_config=train.CheckpointConfig(num_to_keep=2),
         ),
     ).fit()
 

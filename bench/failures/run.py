@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from tfdistribute.launch import job_handle
 
@@ -68,7 +69,7 @@ class Training(ABC):
     @abstractmethod
     def stop(self) -> None: ...
 
-    def look(self) -> None:
+    def look(self) -> None:  # noqa: B027 - most need nothing
         """Do what a user of this way would do now."""
 
 
@@ -113,12 +114,10 @@ class Package(Training):
             sign.unlink()
 
     def weights(self, step: int) -> list[Any] | None:
-        from tensorflow import train
-
         path = str(self.directory / "model" / f"model.ckpt-{step}")
         if not os.path.exists(f"{path}.index"):
             return None
-        reader = train.load_checkpoint(path)
+        reader = tf.train.load_checkpoint(path)
         names = sorted(
             name
             for name in reader.get_variable_to_shape_map()
