@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from support import cluster_task
 from support.checkpoints import assert_alike, variables
-from support.fault_jobs import fault_job
+from support.fault_jobs import FaultJob, fault_job
 from support.job_fakes import fake_job, result, row, state_when
 from support.remote_hosts import fake_ssh, mark, marked, parent, soon
 
@@ -243,50 +243,55 @@ def test_a_host_that_is_lost_while_the_training_moves_is_left_out(mark: Path):
     assert soon(lambda: not marked(mark), 12), marked(mark)
 
 
+class Starts:
+    """The starts of a job, which differ by the process of the chief."""
+
+    def __init__(self, job: FaultJob) -> None:
+        self.job = job
+        self.chiefs: set[int | None] = {None}
+
+    def await_hosts(self, *names: str) -> dict[str, Any]:
+        """Wait until these hosts train in a new start."""
+        state = self.job.await_state(
+            lambda state: (
+                [*hosts_of(state).values()] == [f"node-{name}" for name in names]
+                and row(state, "chief 0")["pid"] not in self.chiefs
+                and row(state, "chief 0")["step"] is not None
+            )
+        )
+        self.chiefs.add(row(state, "chief 0")["pid"])
+        return state
+
+
 @pytest.mark.full
 @pytest.mark.usefixtures("own_temporary_directory")
 def test_workers_that_come_and_go_train_the_weights_of_one_process(
     tensorflow: ModuleType, mark: Path
 ):
     # Without a stop, the rest would take so long that each host that is back is worth a restart.
-    steps = 3000
-    options = {"max_steps": steps, "config": {"strategy": {"kind": "multi_worker"}}}
+    options = {"max_steps": 3000, "config": {"strategy": {"kind": "multi_worker"}}}
     described = cluster(mark, (1, 3), resize_every_s=1)
-    fields = {"environment": {"TEST_STEP_S": "0.1"}, "restarts": 1, "max_steps": steps}
+    fields = {"environment": {"TEST_STEP_S": "0.1"}, "restarts": 1, "max_steps": 3000}
     with fault_job(mark / "job", options, cluster=described, **fields) as job:
-        chiefs = {None}
-
-        def await_hosts(*names: str) -> dict[str, Any]:
-            """Wait until these hosts train in a new start."""
-            state = job.await_state(
-                lambda state: (
-                    [*hosts_of(state).values()] == [f"node-{name}" for name in names]
-                    and row(state, "chief 0")["pid"] not in chiefs
-                    and row(state, "chief 0")["step"] is not None
-                )
-            )
-            chiefs.add(row(state, "chief 0")["pid"])
-            return state
-
-        await_hosts("a", "b", "c")
+        starts = Starts(job)
+        starts.await_hosts("a", "b", "c")
         job.await_state(lambda state: (state["checkpoint"] or 0) >= 10)
         take_away(mark, "node-b")
         take_away(mark, "node-c")
-        await_hosts("a")
+        starts.await_hosts("a")
         bring_back(mark, "node-b", "node-c")
-        announce_end(await_hosts("a", "b", "c"), "node-b")
-        await_hosts("a", "c")
+        announce_end(starts.await_hosts("a", "b", "c"), "node-b")
+        starts.await_hosts("a", "c")
         (fake,) = connections(mark, "node-b")
         os.killpg(fake, signal.SIGKILL)
-        await_hosts("a", "b", "c")
+        starts.await_hosts("a", "b", "c")
         last = stop_job(job.handle)
         state = job.end()
     assert (state["state"], state["restarts"], last["checkpoint"] > 20) == ("stopped", 1, True)
     workers = [each["workers"] for each in state["history"]["workers"]]
     # A host may be back before another one.
     assert workers in ([3, 1, 3, 2, 3], [3, 1, 2, 3, 2, 3]), state["history"]["workers"]
-    undisturbed = mark / "undisturbed"
-    undisturbed.mkdir()
+    (undisturbed := mark / "undisturbed").mkdir()
     cluster_task.train(undisturbed, "custom", {"max_steps": last["checkpoint"]})
-    found = variables(job.model_dir)
-    assert_alike(found, variables(undisturbed / "custom" / "model"), rtol=1e-6, atol=1e-6)
+    expected = variables(undisturbed / "custom" / "model")
+    assert_alike(variables(job.model_dir), expected, rtol=1e-6, atol=1e-6)
