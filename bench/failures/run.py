@@ -26,10 +26,11 @@ import tensorflow as tf
 from tfdistribute.launch import job_handle
 
 HERE = Path(__file__).parent
-ENGINES = HERE.parents[1] / ".environment/engines/bin/python"
+ENVIRONMENT = HERE.parents[1] / ".environment"
+ENGINES = ENVIRONMENT / "engines/bin/python"
 LAST_HOST = "node-4"
 SAVE_STEPS = 50
-START_S = 120.0
+START_S = 300.0
 _TICK_S = 0.05
 
 # A host that is away does not answer. Its agent ends with the connection.
@@ -43,6 +44,8 @@ cat | SSH_CONNECTION="10.0.0.1 1 127.0.0.1 22" setsid sh -c "$3" | cat
 
 class Training(ABC):
     """One way to train, in a directory of its own."""
+
+    process: subprocess.Popen[Any]
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -85,7 +88,7 @@ class Package(Training):
     def _launch(self) -> None:
         command = ["Rscript", str(HERE / "package.R"), str(self.directory), str(self._ssh)]
         with (self.directory / "log").open("ab") as log:
-            self._process = subprocess.Popen(
+            self.process = subprocess.Popen(
                 [*command, str(self.fewest), str(self.restarts)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -131,15 +134,15 @@ class Package(Training):
             text = (job_handle.job_state(job).get("goodput") or {}).get("text")
             sys.stdout.write(f"  {self.name} reports: {text}\n")
             job_handle.stop_job(job)
-        self._process.terminate()
-        self._process.wait()
+        self.process.terminate()
+        self.process.wait()
 
 
 class WholeJob(Package):
     name, fewest, restarts = "restarts of the whole job", 4, 0
 
     def look(self) -> None:
-        if self._process.poll() is not None:
+        if self.process.poll() is not None:
             self._launch()
 
 
@@ -147,13 +150,23 @@ class Ray(Training):
     name = "Ray Train"
 
     def start(self) -> None:
+        packages = ENVIRONMENT / "failures"
+        if not packages.exists():
+            pip = [str(ENGINES), "-m", "pip", "install", "--quiet", "--no-deps", "--target"]
+            needed = ["--requirement", str(HERE / "packages.txt")]
+            subprocess.run([*pip, str(packages), *needed], check=True)
         # Paths of Ray's sockets must be short.
         self._home = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
         environment = {"RAY_TMPDIR": self._home, "TMPDIR": self._home, "RAY_TRAIN_V2_ENABLED": "1"}
         with (self.directory / "log").open("wb") as log:
-            self._process = subprocess.Popen(
+            self.process = subprocess.Popen(
                 [str(ENGINES), str(HERE / "ray_train.py"), str(self.directory)],
-                env={**os.environ, **environment, "PYTHONPATH": "", "TF_CPP_MIN_LOG_LEVEL": "2"},
+                env={
+                    **os.environ,
+                    **environment,
+                    "PYTHONPATH": str(packages),
+                    "TF_CPP_MIN_LOG_LEVEL": "2",
+                },
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
@@ -172,9 +185,9 @@ class Ray(Training):
         return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 
     def set_host(self, is_away: bool) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write("away\n" if is_away else "back\n")
-        self._process.stdin.flush()
+        assert self.process.stdin is not None
+        self.process.stdin.write("away\n" if is_away else "back\n")
+        self.process.stdin.flush()
 
     def weights(self, step: int) -> list[Any] | None:
         path = self.directory / "weights" / f"{step}.npz"
@@ -184,13 +197,13 @@ class Ray(Training):
             return [saved[name] for name in saved.files]
 
     def stop(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+        assert self.process.stdin is not None
+        self.process.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(30)
+            self.process.wait(30)
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
         shutil.rmtree(self._home, ignore_errors=True)
 
 
@@ -201,7 +214,8 @@ def watch(
     training.start()
     end = time.monotonic() + START_S
     while (first := training.step()) == 0:
-        assert time.monotonic() < end, (training.directory / "log").read_text()[-3000:]
+        is_running = training.process.poll() is None and time.monotonic() < end
+        assert is_running, (training.directory / "log").read_text()[-3000:]
         time.sleep(_TICK_S)
     began, kills = time.monotonic(), 0
     acts = [(at, is_away) for at, is_away in ((away[0], True), (away[1], False)) if at < seconds]
