@@ -48,8 +48,8 @@ class Goodput:
     """Sum of a job's time: ``seconds`` in all, ``useful_s`` of them for the ``steps`` that counted.
 
     Args:
-        start_s: Seconds from the start of the processes to the first step, at the last start; None before that.
-        step_s: Mean time of a step since then; None before the second step.
+        start_s: Seconds from the start of the processes to the first step, at the last start, or None before that.
+        step_s: Mean seconds of a step since then, or None before the second step.
     """
 
     seconds: float
