@@ -1,18 +1,24 @@
-"""Report of a running job: its state and progress, and the files and pages that show them."""
+"""State and progress of a running job, and the files and pages that show them."""
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tfdistribute import storage
 from tfdistribute.launch.job_files import STATE_FILE
 from tfdistribute.launch.setup import Allocation, JobSetup
-from tfdistribute.launch.state import JobState, Progress, StateFile
+from tfdistribute.launch.state import JobState, Progress
 from tfdistribute.launch.task_process import TaskProcess
 from tfdistribute.metrics_page import JobPages
 
 # Called with every state that is written.
 OnState = Callable[[dict[str, Any]], None]
+
+# Intervals between two writes, with news and without.
+_NEWS_INTERVAL_S = 0.1
+_IDLE_INTERVAL_S = 1.0
 
 
 class JobReport:
@@ -27,27 +33,29 @@ class JobReport:
         network = "private" if setup.is_private else "open"
         self.state = JobState(job, logs=setup.logs, network=network, notes=setup.notes)
         self.progress = Progress()
-        self._file = StateFile(os.path.join(job.directory, STATE_FILE))
+        self._path = os.path.join(job.directory, STATE_FILE)
         self._pages = JobPages(job.directory)
         self._on_state = on_state
+        self._written_at, self.has_news = 0.0, True
         allocation.resume(self.state, self.progress)
         marks = self.progress.marks
         # A job that was queued again has waited since then.
         if not marks or marks[-1].kind != "begin":
             self.progress.mark("begin", time.time(), why=self.state.message)
 
-    def mark_news(self) -> None:
-        self._file.mark_news()
-
     def values(self) -> dict[str, Any]:
         return self.state.as_values(self._tasks, self.progress, time.monotonic())
 
     def write(self, values: dict[str, Any] | None = None) -> None:
-        """Write the given values, or the current ones if that is due."""
+        """Write the given values, or the current ones if that is due; keep the old file if that fails."""
         now = time.monotonic()
-        if values is not None or self._file.is_due(now):
-            values = values or self.values()
-            self._file.write(values, now)
-            self._pages.write(values, self.progress.losses.rows)
-            if self._on_state is not None:
-                self._on_state(values)
+        interval_s = _NEWS_INTERVAL_S if self.has_news else _IDLE_INTERVAL_S
+        if values is None and now - self._written_at < interval_s:
+            return
+        values = values or self.values()
+        self._written_at, self.has_news = now, False
+        with contextlib.suppress(OSError):
+            storage.write_object(self._path, values)
+        self._pages.write(values, self.progress.losses.rows)
+        if self._on_state is not None:
+            self._on_state(values)

@@ -20,10 +20,6 @@ from tfdistribute.launch.job_files import RESULT_FILE
 from tfdistribute.launch.task_process import TaskProcess
 from tfdistribute.task_events import number, whole_number
 
-# Intervals between two writes, with news and without.
-_NEWS_INTERVAL_S = 0.1
-_IDLE_INTERVAL_S = 1.0
-
 
 @dataclass
 class Progress:
@@ -226,25 +222,6 @@ class JobState:
 def _speed_of(tasks: Sequence[TaskProcess]) -> float | None:
     # Each task reports the examples per second that it reads itself.
     return sum(task.view.speed or 0.0 for task in tasks if task.view.trains) or None
-
-
-class StateFile:
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self._written_at = 0.0
-        self._news = True
-
-    def mark_news(self) -> None:
-        self._news = True
-
-    def is_due(self, now: float) -> bool:
-        return now - self._written_at >= (_NEWS_INTERVAL_S if self._news else _IDLE_INTERVAL_S)
-
-    def write(self, values: dict[str, Any], now: float) -> None:
-        """Replace the file; if that fails, keep the old one."""
-        self._written_at, self._news = now, False
-        with contextlib.suppress(OSError):
-            storage.write_object(self.path, values)
 
 
 def write_result(values: dict[str, Any], directories: Sequence[str]) -> None:

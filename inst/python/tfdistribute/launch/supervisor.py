@@ -108,7 +108,7 @@ class Supervisor:
         self.tasks.poll(self._stops)
         for task in self.tasks:
             for event in task.take_events():
-                self._report.mark_news()
+                self._report.has_news = True
                 self.progress.take(event, task.task == self.policy.chief)
                 if event["event"] in ("checkpoint", "evaluation"):
                     self._allocation.keep(self.progress)
@@ -210,7 +210,7 @@ class Supervisor:
         self._due.update(dict.fromkeys(tasks, time.monotonic() + pause))
         if any(task.view.trains for task in tasks):
             self.state.state = "restarting"
-        self._report.mark_news()
+        self._report.has_news = True
 
     def _start_due(self) -> None:
         now = time.monotonic()
@@ -286,7 +286,7 @@ class Supervisor:
     def _dump_stacks(self, late: Overdue, message: str) -> None:
         # Python logs its stacks, and R logs its calls.
         self.state.message = message
-        self._report.mark_news()
+        self._report.has_news = True
         self.tasks.dump_stacks()
         self._wait(lambda: False, STACKS_S)
         # The first signal asks a training to end after its step; the second interrupts it anywhere.
