@@ -9,9 +9,9 @@ import pytest
 
 from tfdistribute.cluster.spec import LocalCluster
 from tfdistribute.cluster.ssh import SshCluster
-from tfdistribute.launch import resizing
-from tfdistribute.launch.goodput import Goodput
-from tfdistribute.launch.resizing import Resizing, saves_time
+from tfdistribute.launch import placement
+from tfdistribute.launch.placement import Resizing, saves_time
+from tfdistribute.launch.reports.goodput import Goodput
 from tfdistribute.launch.state import Progress
 
 EVERY_S = 30.0
@@ -42,7 +42,7 @@ def test_more_workers_must_save_more_time_than_a_start_takes(
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     made = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(resizing, "time", SimpleNamespace(monotonic=lambda: made.now))
+    monkeypatch.setattr(placement, "time", SimpleNamespace(monotonic=lambda: made.now))
     return made
 
 

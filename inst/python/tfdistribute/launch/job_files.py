@@ -10,7 +10,7 @@ from typing import Any, cast
 from tfdistribute import files, storage
 from tfdistribute.errors import TrainingError
 from tfdistribute.history_file import COLUMNS
-from tfdistribute.launch.goodput import CAUSES
+from tfdistribute.launch.reports.goodput import CAUSES
 from tfdistribute.launch.schedulers.registry import SCHEDULERS
 from tfdistribute.task_events import UTILIZATION
 

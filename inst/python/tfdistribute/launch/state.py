@@ -12,11 +12,11 @@ from tfdistribute import files, storage
 from tfdistribute.errors import BackendError
 from tfdistribute.history_file import COLUMNS, LossRows
 from tfdistribute.launch import job_files
-from tfdistribute.launch.goodput import KINDS, Goodput, Kind, Mark, add_mark, goodput_of
 from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.logs import fallback_directory, is_usable
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.job_files import RESULT_FILE
+from tfdistribute.launch.reports.goodput import KINDS, Goodput, Kind, Mark, add_mark, goodput_of
 from tfdistribute.launch.task_process import TaskProcess
 from tfdistribute.task_events import number, whole_number
 

@@ -14,8 +14,8 @@ from tfdistribute.launch.host import processes
 from tfdistribute.launch.host.processes import StopRequests
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.job_files import ENDED, QUEUED
-from tfdistribute.launch.report import JobReport, OnState
-from tfdistribute.launch.resizing import Resizing
+from tfdistribute.launch.placement import Resizing
+from tfdistribute.launch.reports.report import JobReport, OnState
 from tfdistribute.launch.restart_policy import Decision, Overdue, Policy
 from tfdistribute.launch.setup import Allocation, JobSetup
 from tfdistribute.launch.task_group import AGAIN_S, TaskGroup
@@ -50,7 +50,7 @@ class Supervisor:
         self._report = JobReport(setup, self.tasks.tasks, allocation, on_state)
         self.state, self.progress = self._report.state, self._report.progress
         self.policy = Policy.of(job, setup.is_private)
-        self._resizing = Resizing(job, self.tasks, self.progress)
+        self._resizing = Resizing(job, self.tasks.placement, self.progress)
         self._due: dict[TaskProcess, float] = {}
         self._lost: set[Task] = set()
         self._port_attempts = self._moves = 0

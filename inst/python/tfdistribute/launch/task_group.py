@@ -52,7 +52,7 @@ class TaskGroup:
         for task in self.tasks:
             with contextlib.suppress(OSError):
                 task.log_start = os.path.getsize(task.log)
-        self._placement = Placement(self.job, self.tasks)
+        self.placement = Placement(self.job, self.tasks)
         self._full: set[Place] = set()
         self._cores: dict[Task, tuple[int, ...]] = {}
         self._gpus: dict[Task, dict[str, str]] = {}
@@ -118,21 +118,11 @@ class TaskGroup:
     @property
     def used(self) -> list[TaskProcess]:
         """The tasks without those whose hosts were left out."""
-        return [task for task in self.tasks if task not in self._placement.left_out]
+        return [task for task in self.tasks if task not in self.placement.left_out]
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        return self._placement.hosts
-
-    @property
-    def leaving(self) -> list[str]:
-        """Hosts of running tasks that will be out of reach soon."""
-        running = (task.place for task in self.used if task.view.is_running)
-        return [place.host for place in dict.fromkeys(running) if place.is_leaving]
-
-    @property
-    def returned(self) -> list[str]:
-        return self._placement.returned
+        return self.placement.hosts
 
     @property
     def views(self) -> list[TaskView]:
@@ -153,7 +143,7 @@ class TaskGroup:
         """
         lost = [place for place in self._places if place.is_lost]
         before = self.hosts
-        starting = self._placement.renew(tasks)
+        starting = self.placement.renew(tasks)
         together = {task for task in self.used if task.task.type != EVALUATOR}
         places = dict.fromkeys(task.place for task in together)
         has_changed = bool(lost) or self.hosts != before
@@ -218,7 +208,7 @@ class TaskGroup:
         """Read new events and exit codes of all tasks; schedulers send some news only to the processes of tasks."""
         for place in self._places:
             place.poll()
-        self._placement.look_for_hosts()
+        self.placement.look_for_hosts()
         if any(place.is_ending for place in self._places):
             stops.request(signal.SIGTERM)
         self._note_full_disks()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tfdistribute.launch.goodput import (
+from tfdistribute.launch.reports.goodput import (
     CAUSES,
     REPEATED,
     RESTARTS,
