@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tfdistribute.checkpoints.newest import newest_step
 from tfdistribute.launch import job_handle
 
 HERE = Path(__file__).parent
@@ -102,7 +103,10 @@ class Package(Training):
         return {}
 
     def step(self) -> int:
-        return self._state().get("global_step") or 0
+        state = self._state()
+        step = state.get("global_step") if state.get("state") == "training" else None
+        # Between two starts, only what is saved counts.
+        return newest_step(str(self.directory / "model")) if step is None else step
 
     def pids(self) -> list[int]:
         return [each["pid"] for each in self._state().get("tasks", ()) if each["pid"]]
