@@ -59,7 +59,7 @@ check-all: install ## The same with every test: all pairs of model and strategy,
 check-bare: ## R CMD check as on CRAN's machines: nothing but R, an empty home, no network, no TensorFlow
 	@tools/check-package --bare
 
-chaos: environment ## Disturb jobs by faults drawn from a seed (RUNS=20 SEED=1; LIMIT_S=60 on an idle machine)
+chaos: environment ## Disturb jobs by faults drawn from a seed, and print their goodput (RUNS=20 SEED=1; LIMIT_S=60)
 	@CHAOS_RUNS="$(or $(RUNS),20)" CHAOS_SEED="$(or $(SEED),1)" CHAOS_LIMIT_S="$(or $(LIMIT_S),60)" \
 		tools/env python -m pytest -q -rP -m "" tests/python/launch/test_chaos.py
 

@@ -75,8 +75,8 @@ show_hosts.tfdistribute_mirai_cluster <- show_hosts.tfdistribute_ray_cluster
 #' fails and names the cause.
 #'
 #' With `workers = c(2, 4)`, the training starts when Ray has room for four actors. If no node is free for a lost actor
-#' within `lease_s`, the others continue, and the actor is used again at the first restart after Ray has started it. See
-#' [ssh_cluster()] for the conditions.
+#' within `lease_s`, the others continue. When Ray has started the actor again, the training restarts with it, see
+#' [ssh_cluster()]. If Ray drains a node, as before a spot instance ends, the chief saves a checkpoint first.
 #'
 #' @eval help_of("ray_cluster")
 #' @returns A description of class `tfdistribute_ray_cluster`, `tfdistribute_cluster`.
@@ -103,6 +103,7 @@ ray_cluster <- function(
   libraries = NULL,
   environment = NULL,
   lease_s = 30,
+  resize_every_s = 60,
   start_timeout_s = 120,
   stall_timeout_s = 300,
   restarts = 3,
@@ -253,6 +254,9 @@ format.tfdistribute_spark_cluster <- function(x, ...) {
 #' `mirai::daemons(n)` started on this machine is started again. The session does so while it waits for the job, in
 #' every function for [jobs], and, if the package later is installed, while the console is idle.
 #'
+#' With `workers = c(2, 4)`, the training starts with four daemons. If no daemon is idle for a lost task within `lease_s`,
+#' the others continue, and the training restarts with the task when a daemon has it, see [ssh_cluster()].
+#'
 #' @eval help_of("mirai_cluster")
 #' @returns A description of class `tfdistribute_mirai_cluster`, `tfdistribute_cluster`.
 #' @inheritSection ray_cluster Safety
@@ -277,6 +281,7 @@ mirai_cluster <- function(
   libraries = NULL,
   environment = NULL,
   lease_s = 30,
+  resize_every_s = 60,
   start_timeout_s = 120,
   stall_timeout_s = 300,
   restarts = 3,

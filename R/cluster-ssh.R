@@ -33,10 +33,18 @@
 #'
 #' With `workers = c(2, 4)`, the training starts with four workers, and needs only two to continue. A host that remains
 #' unreachable for another `lease_s` is left out. The workers on the other hosts continue from the newest checkpoint
-#' with the same global batch. If the lost host had the chief, the chief moves to another host. Hosts that are reachable
-#' again are used at the next restart. If fewer workers are left than the smaller number, the job fails and names the
-#' lost hosts. `history$workers` records which hosts trained which steps. Every number of workers in the range must
-#' divide the batch, otherwise the training is rejected before it starts. Each restart counts towards `restarts`.
+#' with the same global batch. If the lost host had the chief, the chief moves to another host. When a lost host is
+#' reachable again, the chief saves a checkpoint, and the training restarts with the host. This happens at most every
+#' `resize_every_s` seconds, and only if the additional workers save more time than the restart takes. If fewer workers
+#' are left than the smaller number, the job fails and names the lost hosts. `history$workers` records which hosts
+#' trained which steps. Every number of workers in the range must
+#' divide the batch, otherwise the training is rejected before it starts. Each restart after a failure counts towards
+#' `restarts`.
+#'
+#' If a host is shut down in order, it sends SIGTERM to its processes first. The chief then saves a checkpoint, and the
+#' training continues on the other hosts, which does not count towards `restarts`. With a fixed number of workers, it
+#' waits for the end of the host instead, and restarts when the host is reachable again. A host that is still reachable
+#' 30 seconds later is used again.
 #'
 #' Rows in memory are read exactly once per epoch, so the weights equal the weights of an undisturbed training. Each
 #' worker reads its own part of files and of datasets from your functions. After the number of workers has changed, some
@@ -70,6 +78,7 @@ ssh_cluster <- function(
   libraries = NULL,
   environment = NULL,
   lease_s = 30,
+  resize_every_s = 60,
   start_timeout_s = 120,
   stall_timeout_s = 300,
   restarts = 3,

@@ -29,6 +29,7 @@
 #' * `gpu_utilization`: the share of the time in which the GPUs were busy at the end. It is NA without a GPU, or without
 #'   the Python package nvidia-ml-py.
 #' * `tasks`, `restarts`, `steps_lost`: only for a job. See [launch()].
+#' * `goodput`: only for a job, how its time was spent. See [jobs].
 #' * `workers`: only for a job that has ended, a tibble with a row for each group of hosts that has trained:
 #'   `first_step`, the step of the checkpoint from which it started, `last_step`, the number of `workers`, and `hosts`.
 #' @section Errors: `tfdistribute_model_directory_error` if nothing was trained in `model_dir`.
@@ -81,7 +82,8 @@ new_history <- function(answer) {
       tasks = answer$tasks,
       workers = answer$workers,
       restarts = answer$restarts,
-      steps_lost = answer$steps_lost
+      steps_lost = answer$steps_lost,
+      goodput = answer$goodput
     ),
     class = c("tfdistribute_history", "tf_estimator_history")
   )
@@ -99,6 +101,7 @@ print.tfdistribute_history <- function(x, ...) {
     if (isTRUE(restarts > 0)) {
       paste0("  restarts: ", restarts, ", steps trained twice: ", x$steps_lost)
     },
+    if (!is.null(x$goodput)) paste0("  ", x$goodput$text),
     if (NROW(x$workers) > 1) {
       sprintf(
         "  steps %d to %d: %d workers (%s)",
@@ -112,6 +115,21 @@ print.tfdistribute_history <- function(x, ...) {
     paste("  model_dir:", x$model_dir)
   ))
   invisible(x)
+}
+
+# How the time of a training was spent. NULL without steps, and for jobs that only read.
+goodput_of <- function(state) {
+  known <- state$goodput
+  if (!is.null(known)) {
+    list(
+      share = known$share,
+      rows_per_second = known$rows_per_second %||% NA_real_,
+      seconds = known$seconds,
+      lost = vapply(known$lost, as.double, NA_real_),
+      restarts = table_of(known$restarts, why = "", seconds = NA_real_, steps = NA_integer_),
+      text = known$text
+    )
+  }
 }
 
 step_range <- function(steps) {

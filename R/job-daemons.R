@@ -10,7 +10,7 @@ open_daemons <- function(cluster) {
     abort_daemons("The package mirai is not installed.", "Use install.packages(\"mirai\").")
   }
   status <- mirai::status(cluster$profile)
-  count <- cluster$workers + cluster$ps
+  count <- max(cluster$workers) + cluster$ps
   if (!is.character(status$daemons)) {
     abort_daemons("No daemons of mirai are set.", "Use mirai::daemons({count}).")
   }

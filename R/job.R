@@ -31,10 +31,22 @@
 #'   `"waiting for a checkpoint"`, `"training"`, `"stalled"`, `"done"`, `"failed"`), `step`, `examples_per_second`,
 #'   `seconds_since_step`, `log`, `input_wait` (the share of the time in which steps wait for the rows of files,
 #'   generators and datasets), `gpu_utilization` (the share in which its GPUs are busy), `gpu_memory_mb`, `gpu_power_w`.
-#'   The columns of GPUs need the Python package nvidia-ml-py.
+#'   The columns of GPUs need the Python package nvidia-ml-py. The attribute `goodput` is a list that tells how the time
+#'   of a training was spent, see section Goodput.
 #' * `job_history()`: a history. While the job runs, it contains the losses that are saved in `model_dir`, and its
 #'   evaluations. A warning says if this machine cannot read `model_dir`.
 #' * `job_logs()`: lines, strings.
+#' @section Goodput:
+#' The goodput of a job is the share of its time in which it computed steps that counted. Printing a job or its history
+#' shows it, with the causes of all other time. The attribute `goodput` of `job_state()` and the element `goodput` of a
+#' history are a list:
+#' * `share`: the share, from 0 to 1.
+#' * `rows_per_second`: rows of the steps that counted, for each second of the job. NA for inputs without a known batch.
+#' * `seconds`: seconds from the start of the job to the end of its training, or until now.
+#' * `lost`: seconds by cause. `"first start"` and `"restarts"` last until the first step of the chief, `"repeated
+#'   steps"` were computed after the checkpoint from which a restart continued, and `"waiting"` is the time until hosts are
+#'   connected, and the pause before a restart.
+#' * `restarts`: a tibble with a row for each restart: `why`, the `seconds` that it cost, and the `steps` that it repeated.
 #' @section Errors:
 #' * The errors of [launch()], from `job_wait()`, if the job fails.
 #' * `tfdistribute_argument_error` if `job` is not a handle, or does not have the task.
@@ -120,7 +132,8 @@ job_find <- function(model_dir, ...) {
 #' @export
 job_state <- function(job, ...) {
   check_call(...)
-  task_table(update_job(job)$tasks)
+  state <- update_job(job)
+  structure(task_table(state$tasks), goodput = goodput_of(state))
 }
 
 #' @rdname jobs
@@ -163,6 +176,7 @@ format.tfdistribute_job <- function(x, ...) {
     paste0("<job> ", x$id, ": ", state$state, step),
     if (identical(state$state, "queued")) paste0("  ", state$message),
     format_tasks(task_table(state$tasks)),
+    if (!is.null(state$goodput)) paste0("  ", state$goodput$text),
     if (length(state$notes) > 0) paste0("  ! ", unlist(state$notes)),
     paste0("  model_dir: ", x$model_dir),
     if (!is.null(state$logs)) paste0("  logs: ", state$logs)
@@ -259,7 +273,8 @@ history_of_job <- function(state, job) {
       hosts = NA_character_
     ),
     restarts = as.integer(state$restarts %||% 0L),
-    steps_lost = as.integer(state$steps_lost %||% 0L)
+    steps_lost = as.integer(state$steps_lost %||% 0L),
+    goodput = goodput_of(state)
   ))
 }
 

@@ -61,7 +61,8 @@ declared$HostsCluster <- list(
 declared$FrameworkCluster <- list(
   workers = list(types = c("integer", "integers"), minimum = 1L, maximum = 1000L, expected = "one count, or the fewest and the most workers of at most 1000"),
   cpus_per_worker = list(types = "integer", minimum = 1L, maximum = 10000L, expected = "a whole number from 1 to 10000"),
-  gpus_per_worker = list(types = "integer", minimum = 0L, maximum = 10000L, expected = "a whole number from 0 to 10000")
+  gpus_per_worker = list(types = "integer", minimum = 0L, maximum = 10000L, expected = "a whole number from 0 to 10000"),
+  resize_every_s = list(types = "number", minimum = 1L, expected = "a number of at least 1")
 )
 declared$SparkCluster <- list(
   sc = list(types = "any", expected = "a function")
@@ -105,10 +106,10 @@ declared$SshCluster <- list(
   workers = list(types = c("integer", "integers"), minimum = 1L, maximum = 1000L, expected = "one count, or the fewest and the most workers of at most 1000"),
   hosts = list(types = "strings", filled = TRUE, expected = "non-empty strings"),
   host_addresses = list(types = c("null", "named"), items = list(types = "string", filled = TRUE), expected = "strings in UTF-8 with different names or NULL"),
-  ssh = list(types = "strings", filled = TRUE, expected = "non-empty strings")
+  ssh = list(types = "strings", filled = TRUE, expected = "non-empty strings"),
+  resize_every_s = list(types = "number", minimum = 1L, expected = "a number of at least 1")
 )
 declared$MiraiCluster <- list(
-  workers = list(types = "integer", minimum = 1L, maximum = 1000L, expected = "a whole number from 1 to 1000"),
   profile = list(types = c("null", "string"), filled = TRUE, expected = "a non-empty string or NULL")
 )
 declared$RayCluster <- list(

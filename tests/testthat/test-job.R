@@ -30,6 +30,17 @@ a_task <- function(task, state, step = NULL, speed = NULL, pid = 20L, waiting_fo
   )
 }
 
+a_goodput <- function() {
+  list(
+    share = 0.5,
+    seconds = 10,
+    rows_per_second = NULL,
+    lost = list("first start" = 3L, restarts = 2),
+    restarts = list(list(why = "A kill.", seconds = 2, steps = 12L)),
+    text = "goodput 50% of 10 s"
+  )
+}
+
 a_state <- function(state = "training", step = 30L, ...) {
   values <- list(
     id = "abc",
@@ -152,9 +163,19 @@ test_that("restarts are shown with the table of tasks and counted in the history
   local_states(
     a_state("restarting", message = "worker 0 (pid 21) was ended by SIGKILL."),
     a_state("restarting", message = "worker 0 (pid 21) was ended by SIGKILL."),
-    ended(restarts = 1L, steps_lost = 12L)
+    ended(restarts = 1L, steps_lost = 12L, goodput = a_goodput())
   )
   expect_snapshot(print(job_wait(a_job())))
+})
+
+test_that("a job has a goodput, with the seconds that each cause and each restart cost", {
+  local_states(a_state(goodput = a_goodput()))
+  goodput <- attr(job_state(a_job()), "goodput")
+  expect_identical(goodput$share, 0.5)
+  expect_identical(goodput$rows_per_second, NA_real_)
+  expect_identical(goodput$lost, c("first start" = 3, restarts = 2))
+  expect_identical(goodput$restarts, tibble::tibble(why = "A kill.", seconds = 2, steps = 12L))
+  expect_true("  goodput 50% of 10 s" %in% format(a_job()))
 })
 
 test_that("a failure is the condition of the task that failed first", {

@@ -20,12 +20,22 @@ SAME_S = 0.3
 
 
 class StopRequest:
-    def __init__(self) -> None:
+    """A request to stop, which is called by the training to know whether there is one.
+
+    Args:
+        before: Called once when the training knows of the request, which then counts ``patience_s`` later.
+    """
+
+    def __init__(self, before: Callable[[], Any] | None = None, patience_s: float = 0.0) -> None:
         self.requested = False
         self._at = 0.0
+        self._before, self._patience_s = before, patience_s
 
     def __call__(self) -> bool:
-        return self.requested
+        if self.requested and self._before is not None:
+            before, self._before = self._before, None
+            before()
+        return self.requested and time.monotonic() - self._at >= self._patience_s
 
     def interrupt(self) -> None:
         """Make the first interrupt a request; the second one raises KeyboardInterrupt."""
@@ -49,13 +59,15 @@ class StopRequest:
 
 
 @contextlib.contextmanager
-def finish_step_on_interrupt() -> Generator[StopRequest, None, None]:
+def finish_step_on_interrupt(
+    request: StopRequest | None = None,
+) -> Generator[StopRequest, None, None]:
     """Turn the first Ctrl-C into a request to stop; a second one interrupts immediately.
 
     A hook of the training must check the request. When the block ends after a request, KeyboardInterrupt is raised, so
     the caller sees an interrupt and not a success.
     """
-    request = StopRequest()
+    request = request or StopRequest()
     with _handled_by(request.interrupt):
         yield request
     if request.requested:

@@ -87,12 +87,17 @@ def test_a_range_of_workers_begins_with_the_most():
     assert read(Cluster, {"kind": cluster.kind, **dataclasses.asdict(cluster)}) == cluster
 
 
+def test_daemons_may_be_lost() -> None:
+    cluster = read(Cluster, {"kind": MiraiCluster.kind, "workers": [1, 2]})
+    assert isinstance(cluster, MiraiCluster)
+    assert (cluster.fewest_workers, cluster.most_workers) == (1, 2)
+
+
 @pytest.mark.parametrize(
     "fields",
     [
         {"kind": LocalCluster.kind},
         {"kind": SlurmCluster.kind, "nodes": 2},
-        {"kind": MiraiCluster.kind},
     ],
 )
 def test_other_clusters_have_a_fixed_number_of_workers(fields: dict[str, Any]):

@@ -32,10 +32,10 @@ from tfdistribute.launch.job_files import RESULT_FILE
 from tfdistribute.launch.restart_policy import (
     END_S,
     PORT_ATTEMPTS,
+    Pauses,
     Policy,
     find_overdue,
     next_action,
-    pause_s,
 )
 from tfdistribute.launch.state import JobState, Progress
 from tfdistribute.launch.task_view import TaskView
@@ -183,7 +183,12 @@ def test_restarts_are_counted_and_port_clashes_are_not_among_them():
     assert decided(*clash, restarts=2) == ("change_ports", "worker 0", everybody)
     assert decided(*clash, ports=PORT_ATTEMPTS)[0] == "fail"
     assert decided(*clash, policy=Policy(CHIEF, ports_can_change=False))[0] == "fail"
-    assert [pause_s(count) for count in (1, 2, 3, 9)] == [0, 2, 4, 30]
+
+
+def test_only_restarts_without_progress_between_them_wait_longer_and_longer():
+    pauses = Pauses(None)
+    assert [pauses.next_s(None) for _ in range(9)] == [0, 2, 4, 8, 16, 30, 30, 30, 30]
+    assert [pauses.next_s(step) for step in (10, 20, 20, 30)] == [0, 0, 2, 0]
 
 
 def test_hosts_that_are_lost_together_count_as_one_restart():
@@ -269,13 +274,13 @@ def test_progress_counts_what_was_lost_and_keeps_each_step_once():
     # The chief is back at the checkpoint of step 3; other tasks' session events change nothing.
     told("session", is_chief=False, step=1)
     told("session", step=3)
-    assert (progress.steps_lost, progress.global_step) == (2, 3)
+    assert (progress.goodput().steps_lost, progress.global_step) == (2, 3)
     told("step", step=4, loss=2.0)
     told("record", step=4, loss=2.0, seconds=0.5, examples_per_second=8.0)
     told("evaluation", is_chief=False, step=4, metrics={"loss": 2.0, "nan": None})
     told("evaluation", is_chief=False, step=4, metrics={"loss": 3.0})
     told("finished", step=4, stopped_by="stop_if_no_decrease")
-    assert (progress.steps_lost, progress.stopped_by) == (2, "stop_if_no_decrease")
+    assert (progress.goodput().steps_lost, progress.stopped_by) == (2, "stop_if_no_decrease")
     columns = progress.as_columns()
     assert columns["training"]["step"] == [1, 2, 3, 4]
     assert columns["training"]["seconds"] == [1, 2, 3, 3.5]
@@ -306,10 +311,10 @@ def test_the_last_step_is_known_from_the_history_before_the_chief_has_ended():
     progress.take({"event": "step", "time": 1.0, "step": 4}, is_chief=True)
     row = {"step": 7, "loss": 1.5, "seconds": 0.75, "examples_per_second": 8.0}
     progress.take({"event": "record", "time": 2.0, **row}, is_chief=True)
-    assert (progress.newest_step, progress.loss, progress.steps_lost) == (7, 1.5, 0)
+    assert (progress.newest_step, progress.loss, progress.goodput().steps_lost) == (7, 1.5, 0)
     # A restarted chief is back at its checkpoint.
     progress.take({"event": "session", "time": 3.0, "step": 4}, is_chief=True)
-    assert (progress.newest_step, progress.steps_lost) == (4, 0)
+    assert (progress.newest_step, progress.goodput().steps_lost) == (4, 0)
 
 
 def test_events_are_read_line_by_line_and_what_is_none_is_passed_over(tmp_path: Any):
@@ -529,6 +534,6 @@ def test_the_speed_of_a_job_is_the_sum_over_the_tasks_that_train():
     tasks: Any = [
         SimpleNamespace(view=view(task, speed=speed), **shown) for task, speed in speeds.items()
     ]
-    job: Any = SimpleNamespace(id="j", verb="train", model_dir="m", max_steps=None)
+    job: Any = SimpleNamespace(id="j", verb="train", trains=True, model_dir="m", max_steps=None)
     values = JobState(job).as_values(tasks, Progress(), NOW)
     assert values["examples_per_second"] == 150.0

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("own_temporary_directory")
 class Host(RemotePlace):
     """A host that is lost and comes back as the test says."""
 
-    is_away = False
+    is_away = is_told = False
 
     def __init__(self, name: str) -> None:
         super().__init__(name, Transport(lambda command: None), "")  # type: ignore[arg-type]
@@ -32,11 +32,19 @@ class Host(RemotePlace):
     def is_lost(self) -> bool:
         return self.is_away
 
+    @property
+    def is_leaving(self) -> bool:
+        return self.is_told
+
+    @property
+    def is_back(self) -> bool:
+        return not self.is_away and not self.is_told
+
     def reconnect(self) -> None:
         self.connections += 1
 
     def renew(self, wait: bool = True) -> None:
-        assert not wait
+        """It is there again as soon as the test says so."""
 
 
 @pytest.fixture
@@ -146,3 +154,42 @@ def test_a_host_with_several_workers_is_lost_with_all_of_them(
     assert placement.renew(tasks) is None
     clock.now += 6
     assert shown(placement.renew(tasks)) == ["chief 0 on b", "worker 0 on b"]
+
+
+def test_a_host_whose_end_is_announced_is_left_immediately(tmp_path: Path, clock: SimpleNamespace):
+    placement, hosts, tasks = placed(tmp_path, [2, 3])
+    hosts[0].is_told = True
+    starting = [task for task in tasks if task.task.trains or task.place is hosts[0]]
+    assert shown(placement.renew(starting)) == ["chief 0 on b", "worker 0 on c", "evaluator 0 on b"]
+    assert placement.returned == []
+    # It ends, and is there again.
+    hosts[0].is_away = True
+    assert placement.returned == []
+    hosts[0].is_told = hosts[0].is_away = False
+    assert placement.returned == ["a"]
+    assert shown(placement.renew(tasks[:3])) == ["chief 0 on a", "worker 0 on b", "worker 1 on c"]
+    assert placement.returned == []
+
+
+@pytest.mark.parametrize("workers", [3, [2, 3]])
+def test_without_enough_other_hosts_the_training_waits_for_the_announced_end(
+    tmp_path: Path, clock: SimpleNamespace, workers: Any
+):
+    placement, hosts, tasks = placed(tmp_path, workers, evaluator=False)
+    for host in hosts[:2]:
+        host.is_told = True
+    assert placement.renew(tasks) is None
+    clock.now += 60
+    assert placement.renew(tasks) is None
+    for host in hosts:
+        host.is_told = False
+    assert placement.renew(tasks) == tasks
+
+
+def test_a_host_with_two_workers_returns_with_both(tmp_path: Path, clock: SimpleNamespace):
+    hosts = {"kind": "ssh", "hosts": ["a", "b", "b"]}
+    placement, places, tasks = placed(tmp_path, [1, 3], evaluator=False, **hosts)
+    places[1].is_told = True
+    assert shown(placement.renew(tasks)) == ["chief 0 on a"]
+    places[1].is_told = False
+    assert placement.returned == ["b", "b"]

@@ -25,8 +25,8 @@ gang.FRAMEWORKS["fake"] = f"{__name__}:FakeFramework"
 
 @dataclass(frozen=True, kw_only=True)
 class FakeCluster(FrameworkCluster, kind="fake"):
-    """Its acts are files in a directory: "full" lets members wait, "refuse" starts none, "gone" ends the framework,
-    "stuck" keeps it from ending."""
+    """Its acts are files in a directory: "full" lets members wait, "leaving-0" takes one away, "refuse" starts none,
+    "gone" ends the framework, "stuck" keeps it from ending."""
 
     framework: ClassVar[str] = "the fake framework"
     member: ClassVar[str] = "process"
@@ -78,6 +78,9 @@ class FakeFramework(Framework):
         process.stdin.close()
         Path(self.fields["directory"], f"member-{index}").write_text(str(process.pid))
         return process
+
+    def leaving(self) -> list[int]:
+        return [index for index in range(self.members) if self._has(f"leaving-{index}")]
 
     def end(self) -> None:
         if self._has("stuck"):

@@ -106,7 +106,7 @@ def processes_that_name(name: bytes) -> list[str]:
 def ancestor(pid: int, words: str) -> int:
     """The nearest process above ``pid`` whose command line contains ``words``."""
     while words not in Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8"):
-        pid = _parent(pid)
+        pid = parent(pid)
         assert pid > 1
     return pid
 
@@ -117,12 +117,12 @@ def kill_tree(pid: int) -> None:
     children = [int(each.name) for each in Path("/proc").iterdir() if each.name.isdecimal()]
     for each in children:
         with contextlib.suppress(OSError):
-            if _parent(each) == pid:
+            if parent(each) == pid:
                 kill_tree(each)
     os.kill(pid, signal.SIGKILL)
 
 
-def _parent(pid: int) -> int:
+def parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 

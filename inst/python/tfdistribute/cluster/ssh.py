@@ -5,7 +5,7 @@ from typing import Annotated
 
 from tfdistribute.cluster.addresses import HOST_ADDRESS
 from tfdistribute.cluster.hosts import HostsCluster
-from tfdistribute.cluster.spec import FlexibleWorkers
+from tfdistribute.cluster.spec import FlexibleWorkers, Timeout
 from tfdistribute.descriptions.constraints import Len, Line, Pattern, Text
 from tfdistribute.errors import ClusterError
 
@@ -36,6 +36,7 @@ class SshCluster(HostsCluster, kind="ssh"):
         host_addresses: Addresses at which the hosts reach each other, strings with the hosts as names. The addresses of
             other hosts are determined automatically.
         ssh: The ssh program, a string. More strings are arguments for it, such as `c("ssh", "-F", "config")`.
+        resize_every_s: Minimum seconds between a start of the training and a restart that only adds workers, a number.
     """
 
     workers: FlexibleWorkers
@@ -44,6 +45,7 @@ class SshCluster(HostsCluster, kind="ssh"):
     # At which the tasks reach each other; those of other hosts are found.
     host_addresses: dict[str, Annotated[Text, HOST_ADDRESS]] = field(default_factory=dict[str, str])
     ssh: Annotated[tuple[Line, ...], Len(1)] = ("ssh",)
+    resize_every_s: Timeout = 60.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -10,6 +10,7 @@ from typing import Any, cast
 from tfdistribute import files, storage
 from tfdistribute.errors import TrainingError
 from tfdistribute.history_file import COLUMNS
+from tfdistribute.launch.reports.goodput import CAUSES
 from tfdistribute.launch.schedulers.registry import SCHEDULERS
 from tfdistribute.task_events import UTILIZATION
 
@@ -60,6 +61,12 @@ _HISTORY = {
     "stopped_by": str,
     "workers": [{"first_step": _COUNT, "last_step": _COUNT, "workers": _COUNT, "hosts": str}],
 }
+_GOODPUT = {
+    **dict.fromkeys(("share", "seconds", "rows_per_second"), float),
+    "lost": dict.fromkeys(CAUSES, float),
+    "restarts": [{"why": str, "seconds": float, "steps": _COUNT}],
+    "text": str,
+}
 _STATE = {
     **_HANDLE,
     "state!": {*_STATES},
@@ -70,6 +77,7 @@ _STATE = {
     "tasks": [_TASK],
     "evaluations": [_METRICS],
     "failure": _FAILURE,
+    "goodput": _GOODPUT,
     "history": _HISTORY,
 }
 _KINDS: dict[str, Any] = {
@@ -77,7 +85,8 @@ _KINDS: dict[str, Any] = {
     RESULT_FILE: _STATE,
     SUBMISSION_FILE: _HANDLE,
     PROGRESS_FILE: {
-        **dict.fromkeys(("global_step", "last_step", "checkpoint", "steps_lost"), _COUNT),
+        **dict.fromkeys(("global_step", "last_step", "checkpoint", "rows_per_step"), _COUNT),
+        "marks": [{"kind": str, "time": float, "step": _COUNT, "why": str}],
         "losses": {"rows": [_LOSSES]},
         "evaluations": [_METRICS],
         "starts": [list],

@@ -123,9 +123,16 @@ def is_done(view: TaskView, policy: Policy, views: Sequence[TaskView]) -> bool:
     return _is_finished(view, policy) or (view.exit is not None and _is_chief_done(policy, views))
 
 
-def pause_s(restarts: int) -> float:
-    """Return the pause before a restart in seconds: none before the first, then 2, 4, 8, ... at most 30."""
-    return 0.0 if restarts == 1 else min(2.0 ** (restarts - 1), _MAX_PAUSE_S)
+class Pauses:
+    """Pauses before restarts: none before the first after a new checkpoint, then 2, 4, 8, ... at most 30 seconds."""
+
+    def __init__(self, checkpoint: int | None) -> None:
+        self._checkpoint, self._in_vain = checkpoint, 0
+
+    def next_s(self, checkpoint: int | None) -> float:
+        self._in_vain = self._in_vain + 1 if checkpoint == self._checkpoint else 1
+        self._checkpoint = checkpoint
+        return 0.0 if self._in_vain == 1 else min(2.0 ** (self._in_vain - 1), _MAX_PAUSE_S)
 
 
 def _was_killed(view: TaskView) -> bool:

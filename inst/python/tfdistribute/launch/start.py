@@ -19,11 +19,12 @@ from tfdistribute.launch.host.processes import StopRequests
 from tfdistribute.launch.job import FILE, Job, read_job, write_job
 from tfdistribute.launch.job_files import QUEUED, STATE_FILE
 from tfdistribute.launch.job_handle import adopt, handle_of, reap_supervisors
+from tfdistribute.launch.reports.report import OnState
 from tfdistribute.launch.schedulers import client
 from tfdistribute.launch.schedulers.registry import scheduler_of
 from tfdistribute.launch.setup import Allocation, set_up
 from tfdistribute.launch.state import result_of
-from tfdistribute.launch.supervisor import OnState, Supervisor
+from tfdistribute.launch.supervisor import Supervisor
 
 START_S = 20.0
 

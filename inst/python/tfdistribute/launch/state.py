@@ -16,12 +16,9 @@ from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.logs import fallback_directory, is_usable
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.job_files import RESULT_FILE
+from tfdistribute.launch.reports.goodput import KINDS, Goodput, Kind, Mark, add_mark, goodput_of
 from tfdistribute.launch.task_process import TaskProcess
 from tfdistribute.task_events import number, whole_number
-
-# Intervals between two writes, with news and without.
-_NEWS_INTERVAL_S = 0.1
-_IDLE_INTERVAL_S = 1.0
 
 
 @dataclass
@@ -30,7 +27,7 @@ class Progress:
 
     Args:
         last_step: Step at which the training will end; None if it is not known.
-        steps_lost: Steps that were repeated because their result was lost.
+        rows_per_step: Rows of a global step; None if it is not known.
         recorded_step: Step of the last row since the last start of the chief.
         hosts: Hosts of the tasks that train, by rank.
         starts: Steps from which other hosts have trained, with their hosts.
@@ -40,7 +37,7 @@ class Progress:
     last_step: int | None = None
     loss: float | None = None
     checkpoint: int | None = None
-    steps_lost: int = 0
+    rows_per_step: int | None = None
     stopped_by: str | None = None
     losses: LossRows = field(default_factory=LossRows)
     recorded_step: int | None = None
@@ -51,6 +48,7 @@ class Progress:
     starts: list[tuple[int, tuple[str, ...]]] = field(
         default_factory=list[tuple[int, tuple[str, ...]]]
     )
+    marks: list[Mark] = field(default_factory=list[Mark])
 
     def take(self, event: dict[str, Any], is_chief: bool) -> None:
         step = whole_number(event.get("step"))
@@ -67,7 +65,9 @@ class Progress:
             self.recorded_step, self.loss = step, number(event.get("loss"))
         elif event["event"] == "checkpoint":
             self.checkpoint = step
+            self.mark("save", event["time"], step or 0)
         elif event["event"] == "finished":
+            self.mark("end", event["time"])
             self.global_step = step if step is not None else self.global_step
             stopped_by = event.get("stopped_by")
             self.stopped_by = None if stopped_by is None else str(stopped_by)
@@ -76,9 +76,11 @@ class Progress:
         return {**asdict(self), "evaluations": self.evaluation_rows}
 
     def restore(self, values: Mapping[str, Any]) -> None:
-        for name in ("global_step", "last_step", "checkpoint"):
+        for name in ("global_step", "last_step", "checkpoint", "rows_per_step"):
             setattr(self, name, whole_number(values.get(name)))
-        self.steps_lost = whole_number(values.get("steps_lost")) or 0
+        for row in values.get("marks") or ():
+            if row["kind"] in KINDS and row["time"] is not None:
+                self.mark(row["kind"], row["time"], row["step"] or 0, row["why"] or "")
         losses: dict[str, Any] = values.get("losses") or {}
         for row in losses.get("rows") or ():
             self.losses.take({name: number(row.get(name)) for name in COLUMNS})
@@ -91,19 +93,18 @@ class Progress:
     def _take_session(self, event: dict[str, Any], step: int) -> None:
         self.last_step = whole_number(event.get("last_step"))
         self.recorded_step = None
+        self.rows_per_step = whole_number(event.get("rows_per_step"))
+        self.mark("session", event["time"], step)
         # Steps after this one are repeated.
         self.starts = [each for each in self.starts if each[0] < step]
         if not self.starts or self.starts[-1][1] != self.hosts:
             self.starts.append((step, self.hosts))
-        if self.global_step is not None and step < self.global_step:
-            # The chief restarted from a checkpoint.
-            self.steps_lost += self.global_step - step
-            self.global_step = step
+        if self.global_step is not None:
+            # The chief may have restarted from a checkpoint.
+            self.global_step = min(step, self.global_step)
 
     def _take_step(self, event: dict[str, Any], step: int) -> None:
-        if self.global_step is not None and step <= self.global_step:
-            # A script restarted from a checkpoint without reporting a session.
-            self.steps_lost += self.global_step - step + 1
+        self.mark("step", event["time"], step)
         self.global_step = step
         self.loss = number(event.get("loss")) if "loss" in event else self.loss
 
@@ -113,6 +114,12 @@ class Progress:
             named = cast("dict[str, Any]", metrics)
             values = {str(name): number(value) for name, value in named.items()}
             self.evaluations[step] = {**values, "global_step": float(step)}
+
+    def mark(self, kind: Kind, at: float, step: int = 0, why: str = "") -> None:
+        add_mark(self.marks, Mark(kind, at, step, why))
+
+    def goodput(self, now: float | None = None) -> Goodput:
+        return goodput_of(self.marks, time.time() if now is None else now)
 
     @property
     def checkpoint_in_words(self) -> str:
@@ -181,6 +188,7 @@ class JobState:
         self, tasks: Sequence[TaskProcess], progress: Progress, now: float
     ) -> dict[str, Any]:
         """Return the content of the file; ``now`` is monotonic time."""
+        goodput = progress.goodput(self.ended)
         return {
             "id": self.job.id,
             "pid": os.getpid(),
@@ -201,7 +209,8 @@ class JobState:
             "checkpoint": progress.checkpoint,
             "network": self.network,
             "restarts": self.restarts,
-            "steps_lost": progress.steps_lost,
+            "steps_lost": goodput.steps_lost,
+            "goodput": goodput.as_values(progress.rows_per_step) if self.job.trains else None,
             "notes": list(self.notes),
             "tasks": [_row(task, now) for task in tasks],
             "evaluations": progress.evaluation_rows,
@@ -213,25 +222,6 @@ class JobState:
 def _speed_of(tasks: Sequence[TaskProcess]) -> float | None:
     # Each task reports the examples per second that it reads itself.
     return sum(task.view.speed or 0.0 for task in tasks if task.view.trains) or None
-
-
-class StateFile:
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self._written_at = 0.0
-        self._news = True
-
-    def mark_news(self) -> None:
-        self._news = True
-
-    def is_due(self, now: float) -> bool:
-        return now - self._written_at >= (_NEWS_INTERVAL_S if self._news else _IDLE_INTERVAL_S)
-
-    def write(self, values: dict[str, Any], now: float) -> None:
-        """Replace the file; if that fails, keep the old one."""
-        self._written_at, self._news = now, False
-        with contextlib.suppress(OSError):
-            storage.write_object(self.path, values)
 
 
 def write_result(values: dict[str, Any], directories: Sequence[str]) -> None:

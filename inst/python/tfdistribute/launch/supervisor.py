@@ -4,7 +4,7 @@ import os
 import signal
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tfdistribute.cluster.spec import PS, START_PATIENCE, Task
@@ -13,25 +13,25 @@ from tfdistribute.launch import diagnosis, failures, restart_policy
 from tfdistribute.launch.host import processes
 from tfdistribute.launch.host.processes import StopRequests
 from tfdistribute.launch.job import Job
-from tfdistribute.launch.job_files import ENDED, QUEUED, STATE_FILE
+from tfdistribute.launch.job_files import ENDED, QUEUED
+from tfdistribute.launch.placement import Resizing
+from tfdistribute.launch.reports.report import JobReport, OnState
 from tfdistribute.launch.restart_policy import Decision, Overdue, Policy
 from tfdistribute.launch.setup import Allocation, JobSetup
-from tfdistribute.launch.state import JobState, Progress, StateFile
 from tfdistribute.launch.task_group import AGAIN_S, TaskGroup
 from tfdistribute.launch.task_process import RECENT_S, TaskProcess
 from tfdistribute.launch.task_view import TaskView
-from tfdistribute.metrics_page import JobPages
 
 # How long a task may take to end after SIGTERM.
 TERM_S = 2.0
+
+# How long the chief may take to save a checkpoint before the training continues on other hosts.
+LEAVE_S = 20.0
 
 # How long Python may take to write its stacks, R to write its calls, and a failed task to write its log.
 STACKS_S = 0.5
 CALLS_S = 1.0
 LAST_LOG_S = 1.0
-
-# Called with every state that is written.
-OnState = Callable[[dict[str, Any]], None]
 
 
 class Supervisor:
@@ -47,31 +47,28 @@ class Supervisor:
         self.setup = setup
         self._allocation = allocation
         self.tasks = TaskGroup(setup)
-        self.progress = Progress()
-        network = "private" if setup.is_private else "open"
-        self.state = JobState(job, logs=setup.logs, network=network, notes=setup.notes)
+        self._report = JobReport(setup, self.tasks.tasks, allocation, on_state)
+        self.state, self.progress = self._report.state, self._report.progress
         self.policy = Policy.of(job, setup.is_private)
-        self._file = StateFile(os.path.join(job.directory, STATE_FILE))
-        self._pages = JobPages(job.directory)
-        self._on_state = on_state
+        self._resizing = Resizing(job, self.tasks.placement, self.progress)
         self._due: dict[TaskProcess, float] = {}
         self._lost: set[Task] = set()
-        self._port_attempts = 0
+        self._port_attempts = self._moves = 0
+        self._pauses = restart_policy.Pauses(self.progress.checkpoint)
         self._patience = 1
         self._chief_done_at: float | None = None
         self._stops = stops
-        self._parent = None if job.parent_pid is None else processes.start_time(job.parent_pid)
-        allocation.resume(self.state, self.progress)
+        self._parent = processes.Watch(job.parent_pid)
 
     def run(self) -> dict[str, Any]:
         try:
-            self._write(self._values())
+            self._report.write(self._report.values())
             notes = self.tasks.prepare(self._is_over)
             for note in notes or ():
                 self.state.note(note)
             if notes is not None:
                 self.progress.hosts = self.tasks.hosts
-                self.tasks.start(self.tasks, self._attempt)
+                self._start(self.tasks)
             while self.state.state not in ENDED:
                 self._tick()
                 time.sleep(self.tasks.tick_s)
@@ -86,8 +83,8 @@ class Supervisor:
         self.tasks.close()
         if self.state.state != QUEUED:
             self.state.ended = time.time()
-        values = self.setup.keep(self._values(), self._stops)
-        self._write(values)
+        values = self.setup.keep(self._report.values(), self._stops)
+        self._report.write(values)
         return values
 
     def _tick(self) -> None:
@@ -101,8 +98,9 @@ class Supervisor:
         self._start_due()
         self._react()
         if self.state.state not in ENDED:
+            self._move()
             self._check_deadlines()
-        self._write()
+        self._report.write()
 
     # Observation ----------------------------------------------------------------------------------
 
@@ -110,7 +108,7 @@ class Supervisor:
         self.tasks.poll(self._stops)
         for task in self.tasks:
             for event in task.take_events():
-                self._file.mark_news()
+                self._report.has_news = True
                 self.progress.take(event, task.task == self.policy.chief)
                 if event["event"] in ("checkpoint", "evaluation"):
                     self._allocation.keep(self.progress)
@@ -133,18 +131,8 @@ class Supervisor:
             self.state.state = "evaluating"
             self.state.message = "The chief has finished; other tasks complete their work."
 
-    def _parent_is_gone(self) -> bool:
-        pid = self.job.parent_pid
-        if pid is None:
-            return False
-        return self._parent is None or processes.start_time(pid) != self._parent
-
     def _is_over(self) -> bool:
-        return self._stops.count > 0 or self._parent_is_gone()
-
-    @property
-    def _attempt(self) -> int:
-        return self.state.restarts + self._allocation.starts_before
+        return self._stops.count > 0 or self._parent.is_gone()
 
     def _views(self) -> list[TaskView]:
         return [task.view for task in self.tasks.used if task not in self._due]
@@ -175,16 +163,33 @@ class Supervisor:
             self.state.message = (
                 "The tasks have finished."
                 if step is None
-                else f"Training has ended at step {step}."
+                else f"Training has ended at step {step}: {self.progress.goodput()}."
             )
 
     def _restart(self, tasks: list[TaskProcess], why: str, counts: bool = True) -> None:
         self.state.restarts += counts
         self._patience = 1
-        pause = restart_policy.pause_s(self.state.restarts)
-        self._schedule(tasks, pause)
+        pause = self._pauses.next_s(self.progress.checkpoint) if counts else 0.0
+        self._schedule(tasks, pause, why)
         count = f"restart {self.state.restarts} of {self.policy.restarts}"
         self.state.message = f"{why} {diagnosis.describe_restart(tasks, pause)} ({count})."
+        self.state.note(self.state.message)
+
+    def _move(self) -> None:
+        """Continue on other hosts from a checkpoint of the current step, which is not a failure."""
+        why = None if self._due or self._chief_done_at is not None else self._resizing.reason()
+        if why is None:
+            return
+        chief = self.tasks[self.policy.chief]
+        if chief.view.stepped_at is not None:
+            chief.request_end(signal.SIGINT, whole_group=False)
+            self._wait(lambda: not chief.view.is_running or self._is_over(), LEAVE_S)
+            if self._chief_done_at is not None or self._is_over():
+                return
+        self._moves += 1
+        tasks = [each for each in self.tasks.used if each.task.trains or each.place.is_leaving]
+        self._schedule(tasks, 0.0, why)
+        self.state.message = f"{why} {diagnosis.describe_restart(tasks, 0.0)}."
         self.state.note(self.state.message)
 
     def _change_ports(self, decision: Decision) -> None:
@@ -194,15 +199,18 @@ class Supervisor:
             f"{diagnosis.describe_port_conflict(self.tasks[decision.cause])} Trying other ports."
         )
         self.state.note(self.state.message)
-        self._schedule([self.tasks[task] for task in decision.tasks], pause=0.0)
+        tasks = [self.tasks[task] for task in decision.tasks]
+        self._schedule(tasks, 0.0, self.state.message)
         self.tasks.assign_addresses()
 
-    def _schedule(self, tasks: list[TaskProcess], pause: float) -> None:
+    def _schedule(self, tasks: list[TaskProcess], pause: float, why: str) -> None:
         self.tasks.kill(tasks)
+        if self.tasks[self.policy.chief] in tasks:
+            self.progress.mark("begin", time.time(), why=why)
         self._due.update(dict.fromkeys(tasks, time.monotonic() + pause))
         if any(task.view.trains for task in tasks):
             self.state.state = "restarting"
-        self._file.mark_news()
+        self._report.has_news = True
 
     def _start_due(self) -> None:
         now = time.monotonic()
@@ -216,7 +224,14 @@ class Supervisor:
         if self.tasks.hosts != self.progress.hosts:
             self.progress.hosts = self.tasks.hosts
             self.state.note(f"The workers are now on {', '.join(self.tasks.hosts)}.")
-        self.tasks.start(starting, self._attempt)
+        self._start(starting)
+
+    def _start(self, tasks: Iterable[TaskProcess]) -> None:
+        if self.tasks[self.policy.chief] in tasks:
+            self.progress.mark("start", time.time())
+            self._resizing.note_start()
+        attempt = self.state.restarts + self._moves + self._allocation.starts_before
+        self.tasks.start(tasks, attempt)
 
     # Deadlines ------------------------------------------------------------------------------------
 
@@ -271,7 +286,7 @@ class Supervisor:
     def _dump_stacks(self, late: Overdue, message: str) -> None:
         # Python logs its stacks, and R logs its calls.
         self.state.message = message
-        self._file.mark_news()
+        self._report.has_news = True
         self.tasks.dump_stacks()
         self._wait(lambda: False, STACKS_S)
         # The first signal asks a training to end after its step; the second interrupts it anywhere.
@@ -299,7 +314,7 @@ class Supervisor:
 
     def _stop(self) -> None:
         self.state.state, self.state.message = "stopping", "The job is being stopped."
-        self._write(self._values())
+        self._report.write(self._report.values())
         chief = self.tasks[self.policy.chief]
         is_requested = self._stops.count > 0
         has_trained = self.job.trains and chief.view.stepped_at is not None
@@ -323,6 +338,7 @@ class Supervisor:
         self.state.state = QUEUED
         self.state.message = f"{why}{self.progress.checkpoint_in_words} The job continues."
         self.state.note(self.state.message)
+        self.progress.mark("begin", time.time(), why=why)
         self._allocation.keep(self.progress, at_once=True)
 
     def _wait(self, is_over: Callable[[], bool], seconds: float) -> None:
@@ -331,16 +347,4 @@ class Supervisor:
         while time.monotonic() < end and not is_over() and self._stops.count < 2:
             time.sleep(self.tasks.tick_s)
             self._poll()
-            self._write()
-
-    def _values(self) -> dict[str, Any]:
-        return self.state.as_values(self.tasks.tasks, self.progress, time.monotonic())
-
-    def _write(self, values: dict[str, Any] | None = None) -> None:
-        now = time.monotonic()
-        if values is not None or self._file.is_due(now):
-            values = values or self._values()
-            self._file.write(values, now)
-            self._pages.write(values, self.progress.losses.rows)
-            if self._on_state is not None:
-                self._on_state(values)
+            self._report.write()

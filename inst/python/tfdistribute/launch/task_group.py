@@ -52,7 +52,7 @@ class TaskGroup:
         for task in self.tasks:
             with contextlib.suppress(OSError):
                 task.log_start = os.path.getsize(task.log)
-        self._placement = Placement(self.job, self.tasks)
+        self.placement = Placement(self.job, self.tasks)
         self._full: set[Place] = set()
         self._cores: dict[Task, tuple[int, ...]] = {}
         self._gpus: dict[Task, dict[str, str]] = {}
@@ -118,11 +118,11 @@ class TaskGroup:
     @property
     def used(self) -> list[TaskProcess]:
         """The tasks without those whose hosts were left out."""
-        return [task for task in self.tasks if task not in self._placement.left_out]
+        return [task for task in self.tasks if task not in self.placement.left_out]
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        return self._placement.hosts
+        return self.placement.hosts
 
     @property
     def views(self) -> list[TaskView]:
@@ -142,10 +142,16 @@ class TaskGroup:
         Raises ClusterError if too few hosts are left, or one that is back cannot be used.
         """
         lost = [place for place in self._places if place.is_lost]
-        starting = self._placement.renew(tasks)
+        before = self.hosts
+        starting = self.placement.renew(tasks)
         together = {task for task in self.used if task.task.type != EVALUATOR}
         places = dict.fromkeys(task.place for task in together)
-        if lost and together <= set(starting or ()) and not any(each.is_lost for each in places):
+        has_changed = bool(lost) or self.hosts != before
+        if (
+            has_changed
+            and together <= set(starting or ())
+            and not any(each.is_lost for each in places)
+        ):
             # Other machines may have taken the place of lost ones.
             try:
                 learn_addresses(places, self.job)
@@ -202,7 +208,7 @@ class TaskGroup:
         """Read new events and exit codes of all tasks; schedulers send some news only to the processes of tasks."""
         for place in self._places:
             place.poll()
-        self._placement.look_for_hosts()
+        self.placement.look_for_hosts()
         if any(place.is_ending for place in self._places):
             stops.request(signal.SIGTERM)
         self._note_full_disks()

@@ -42,6 +42,7 @@ class Metrics:
         evaluations: Metrics of every evaluation with their ``global_step``, by step.
         utilization: As from ``in_words``.
         tasks: Name, activity, step, examples per second and utilization of every task of a job.
+        goodput: How the time of a job was spent, in words.
         is_over: Whether nothing will change any more.
     """
 
@@ -57,6 +58,7 @@ class Metrics:
     losses: Sequence[tuple[int, float | None]] = ()
     evaluations: Sequence[Row] = ()
     tasks: Sequence[tuple[str, str, int | None, float | None, str]] = ()
+    goodput: str = ""
     is_over: bool = False
 
 
@@ -150,6 +152,7 @@ def metrics_of(values: Mapping[str, Any], losses: Sequence[Row] = ()) -> Metrics
             (row["task"], row["activity"], row["step"], row["examples_per_second"], in_words(row))
             for row in values.get("tasks") or ()
         ],
+        goodput=(values.get("goodput") or {}).get("text") or "",
         is_over=values.get("ended") is not None,
     )
 

@@ -195,6 +195,22 @@ def trains(state: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.jobs
+def test_a_member_that_is_going_to_be_taken_away_is_left_out_without_a_loss(mark: Path):
+    acts = {
+        "chief-0@0": (("session", 0), ("save_on_interrupt", 3), *LONG),
+        "worker": LONG,
+        "chief-0@1": (("session", 3), ("train", 8, 4), ("finish", 8)),
+    }
+    with running(mark, acts, workers=[1, 2], restarts=0) as job:
+        state_when(job, is_training, 20)
+        (mark / "leaving-0").touch()
+        state = result(job, 30)
+        assert (state["state"], state["restarts"], state["steps_lost"]) == ("done", 0, 0), state
+        assert state["history"]["workers"][-1]["hosts"] == "process 1"
+    assert_nothing_is_left(mark)
+
+
+@pytest.mark.jobs
 def test_too_few_members_are_named(mark: Path):
     with running(mark, {"chief": LONG, "worker": LONG}, workers=[2, 3]) as job:
         state_when(job, is_training, 30)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -88,3 +89,20 @@ def test_what_ray_says_is_explained(monkeypatch: pytest.MonkeyPatch, said: str, 
     with pytest.raises(ClusterError) as caught:
         framework.connect()
     assert caught.value.problem.endswith(problem)
+
+
+def test_members_on_nodes_that_ray_drains_are_leaving(monkeypatch: pytest.MonkeyPatch):
+    draining: dict[str, int] = {}
+    state = SimpleNamespace(get_draining_nodes=lambda: draining)
+    groups = SimpleNamespace(
+        placement_group_table=lambda _: {"bundles_to_node_id": {0: "a", 1: "b"}}
+    )
+    monkeypatch.setitem(sys.modules, "ray._private.state", SimpleNamespace(state=state))
+    monkeypatch.setitem(sys.modules, "ray.util.placement_group", groups)
+    framework = RayFramework(FIELDS, 2)
+    assert framework.leaving() == []
+    draining["b"] = 1
+    assert framework.leaving() == [1]
+    # An older Ray does not report it.
+    monkeypatch.setitem(sys.modules, "ray._private.state", SimpleNamespace())
+    assert framework.leaving() == []

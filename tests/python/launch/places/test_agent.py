@@ -189,13 +189,28 @@ print(os.path.exists(sys.argv[1] + ".old"))
 
 def test_a_scheduler_that_tells_only_the_processes_of_tasks_to_end_is_heard(tmp_path: Path):
     with remote_place(tmp_path) as place:
-        place.transport = dataclasses.replace(place.transport, ignores_end=True)
+        place.transport = dataclasses.replace(place.transport, ends_job=True)
         process = place.start_process(python("import time; time.sleep(30)"), Output())
         for pid in (process.pid, place.hello["pid"]):
             os.kill(pid, signal.SIGTERM)
         assert place.wait(lambda: place.is_ending, 5)
         # The supervisor ends it, when the chief has saved.
         assert process.exit_code() is None
+
+
+def test_a_host_that_is_told_to_end_leaves_its_tasks_to_the_supervisor(tmp_path: Path):
+    with remote_place(tmp_path) as place:
+        code = "import time\nprint(1, flush=True)\ntry:\n    time.sleep(30)\nexcept KeyboardInterrupt:\n    print(2)"
+        output = Output()
+        process = place.start_process(python(code), output)
+        assert place.wait(lambda: output.log == "1\n", 20)
+        for pid in (process.pid, place.hello["pid"]):
+            os.kill(pid, signal.SIGTERM)
+        assert place.wait(lambda: place.is_leaving, 5)
+        assert (process.exit_code(), place.is_ending, place.is_back) == (None, False, False)
+        process.signal(signal.SIGTERM)
+        assert place.wait(lambda: process.exit_code() is not None, 5)
+        assert output.log == "1\n2\n"
 
 
 def test_only_a_process_that_catches_a_signal_gets_it(tmp_path: Path):

@@ -94,7 +94,7 @@ def test_a_start_takes_over_the_history_and_the_restarts_of_the_one_before(job: 
     for step in (10, 20):
         row = {"step": step, "loss": 1 / step, "seconds": step / 10, "examples_per_second": 5.0}
         before.take({"event": "record", **row}, is_chief=True)
-    before.take({"event": "checkpoint", "step": 20}, is_chief=True)
+    before.take({"event": "checkpoint", "time": 1.0, "step": 20}, is_chief=True)
     before.take({"event": "evaluation", "step": 20, "metrics": {"loss": 0.5}}, is_chief=False)
     made = allocation(job)
     made.keep(Progress())

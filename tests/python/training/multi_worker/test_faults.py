@@ -18,6 +18,8 @@ from support.checkpoints import assert_alike, break_newest_checkpoint, variables
 from support.cluster_job import Job, job, with_deadlines
 from support.sampling import sampled
 
+from tfdistribute.checkpoints.newest import newest_step
+
 MULTI_WORKER = {"strategy": {"kind": "multi_worker"}}
 SERVERS = {"strategy": {"kind": "parameter_server"}}
 
@@ -157,6 +159,24 @@ def test_a_task_that_was_asked_to_stop_is_named(tmp_path: Path) -> None:
     # The worker reads the chief's last step, or is told by the chief.
     assert re.search(r"chief 0 .*was asked to stop\.$", failed["problem"])
     assert f"after step {step}" in failed["problem"]
+
+
+@pytest.mark.full
+def test_a_worker_that_must_end_lets_the_chief_save_a_checkpoint(tmp_path: Path) -> None:
+    config = {**MULTI_WORKER, "save_checkpoints_steps": 100_000}
+    options = {"models": ["custom"], "max_steps": 5000, "config": config}
+    with job(tmp_path, options) as running:
+        # As in containers, nobody supervises the tasks.
+        running.start_all(TEST_STEP_S="0.05", TFDISTRIBUTE_EVENTS="")
+        running.await_rows("worker-0", 100)
+        running.processes["worker-0"].send_signal(signal.SIGINT)
+        asked = time.monotonic()
+        running.wait("chief-0", "worker-0", timeout_s=60)
+        assert time.monotonic() - asked < 30
+        steps = newest_step(str(running.model_dir("custom")))
+        assert steps > 1, running.logs()
+        # All steps were saved.
+        assert len(running.rows("chief-0")) % steps == 0, running.logs()
 
 
 def job_of_uneven_data(

@@ -25,6 +25,7 @@ from tfdistribute.errors import (
     TfdistributeError,
     TrainingError,
 )
+from tfdistribute.interrupts import StopRequest
 from tfdistribute.training.multi_worker import handshake
 from tfdistribute.training.multi_worker.handshake import Handshake
 from tfdistribute.training.multi_worker.peers import FACTS, Peers
@@ -292,7 +293,9 @@ def test_waiting_for_answers_ends_when_all_answer_or_at_the_deadline(servers: Fa
     assert handshake_of(chief).wait_for_answers(both[1:]) == []
     assert handshake_of(chief, start_timeout_s=0.3).wait_for_answers(both) == [both[0]]
     began = time.monotonic()
-    Handshake(chief, "", 60, lambda: True).wait_for_answers(both)
+    stop = StopRequest()
+    stop.requested = True
+    Handshake(chief, "", 60, stop).wait_for_answers(both)
     assert time.monotonic() - began < 5
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from tfdistribute.cluster.hosts import HostsCluster
-from tfdistribute.cluster.spec import EVALUATOR, PS, FlexibleWorkers, Task
+from tfdistribute.cluster.spec import EVALUATOR, PS, FlexibleWorkers, Task, Timeout
 from tfdistribute.descriptions.constraints import Count, Fact, Ge, Le
 
 
@@ -17,6 +17,7 @@ class FrameworkCluster(HostsCluster):
         gpus_per_worker: GPUs that the processes in each daemon use, a count from 0.
         workers: Processes that train, including the chief, a count of at most 1000. Each has its own actor. Two counts
             such as `c(2, 4)` are the fewest and the most workers, see section Lost nodes. They require `ps = 0`.
+        resize_every_s: Minimum seconds between a start of the training and a restart that only adds workers, a number.
     """
 
     framework: ClassVar[str]
@@ -25,6 +26,7 @@ class FrameworkCluster(HostsCluster):
     workers: FlexibleWorkers
     cpus_per_worker: Annotated[int, Ge(1), Le(10_000)] = 1  # Parameter servers have as many.
     gpus_per_worker: Annotated[int, Ge(0), Le(10_000)] = 0
+    resize_every_s: Timeout = 60.0
     devices_per_worker: Annotated[Count, Fact.INTERNAL] = 1
 
     def __post_init__(self) -> None:

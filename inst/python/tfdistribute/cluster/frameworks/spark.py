@@ -5,11 +5,13 @@ import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 from urllib.parse import quote, unquote
 
 from tfdistribute.cluster.frameworks.framework import FrameworkCluster
+from tfdistribute.cluster.spec import Timeout
 from tfdistribute.descriptions import check_text
+from tfdistribute.descriptions.constraints import Fact
 from tfdistribute.environment import changed_variable
 from tfdistribute.errors import ArgumentError
 
@@ -43,6 +45,8 @@ class SparkCluster(FrameworkCluster, kind="spark"):
     member: ClassVar[str] = "barrier task"
 
     sc: Any = field(repr=False)
+    # A barrier stage has as many tasks until its end.
+    resize_every_s: Annotated[Timeout, Fact.INTERNAL] = 60.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -57,7 +57,7 @@ def _serve(framework: Framework, request: Mapping[str, Any], tell: Callable[...,
             [json.dumps({**home, "index": index}) for index in range(framework.members)]
         )
         while not select.select([0], [], [], _WATCH_S)[0]:
-            tell(waits=framework.watch())
+            tell(waits=framework.watch(), leaving=framework.leaving())
 
 
 def _read_line() -> dict[str, Any]:

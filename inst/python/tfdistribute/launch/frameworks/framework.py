@@ -31,6 +31,10 @@ class Framework(ABC):
     def watch(self) -> str | None:
         """Replace lost members every second, unless the framework does so; return why some do not run yet."""
 
+    def leaving(self) -> list[int]:
+        """Return the members whose nodes the framework is going to take away."""
+        return []
+
     @abstractmethod
     def end(self) -> None:
         """End the members, which also end when nobody listens, and leave the framework."""

@@ -101,6 +101,7 @@ class _Driver:
         self.refusal: ClusterError | None = None
         self.has_members = False
         self.waits: str | None = None
+        self.leaving: list[int] = []
         self.broker: Broker | None = None
         self._said = b""
         pipe = subprocess.PIPE
@@ -156,7 +157,7 @@ class _Driver:
             self.broker = Broker(news["address"])
             self._tell(host=self.broker.host, port=self.broker.port, token=self.broker.token)
         else:
-            self.waits = news["waits"]
+            self.waits, self.leaving = news["waits"], news["leaving"]
 
     def end(self, seconds: float) -> None:
         if self.broker is not None:
@@ -188,6 +189,11 @@ class MemberChannel(Channel):
     @property
     def opening(self) -> Sequence[int]:
         return self._driver.descriptors
+
+    @property
+    def is_leaving(self) -> bool:
+        self._driver.poll()
+        return self._index in self._driver.leaving
 
     def is_open(self) -> bool:
         if self._sockets:

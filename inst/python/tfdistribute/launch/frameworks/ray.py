@@ -177,6 +177,17 @@ class RayFramework(Framework):
         free = _show(self._ray.available_resources())
         return f"Ray has no room yet for {self.members} actors with {_show(self._bundle)} each: {free} are free"
 
+    def leaving(self) -> list[int]:
+        # Old versions of Ray and its clients do not report it.
+        with contextlib.suppress(Exception):
+            draining = importlib.import_module("ray._private.state").state.get_draining_nodes()
+            if not draining:
+                return []
+            groups = importlib.import_module("ray.util.placement_group")
+            nodes = groups.placement_group_table(self._group)["bundles_to_node_id"]
+            return [index for index in range(self.members) if nodes[index] in draining]
+        return []
+
     def end(self) -> None:
         if self._ray is None:
             return

@@ -55,6 +55,18 @@ def start_time(pid: int) -> str | None:
     return None if fields is None or fields[0] == "Z" else fields[19]
 
 
+class Watch:
+    """A process of another program, or none, and whether it has ended since."""
+
+    def __init__(self, pid: int | None) -> None:
+        self._pid, self._start = pid, None if pid is None else start_time(pid)
+
+    def is_gone(self) -> bool:
+        if self._pid is None:
+            return False
+        return self._start is None or start_time(self._pid) != self._start
+
+
 @dataclass(frozen=True)
 class Activity:
     """Counters of a process from the kernel; ``page_faults`` also counts pages that it has begun to use."""

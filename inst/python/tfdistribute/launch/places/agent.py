@@ -184,8 +184,11 @@ class Agent:
             self._send({**answer, "error": error.errno})
 
     def _do_signal(self, message: Any, data: bytes) -> None:
+        number, *how = message["signal"]
         if message["id"] in self.tasks:
-            self.tasks[message["id"]].process.signal(*message["signal"])
+            # Tasks ignore SIGTERM, which others send, too.
+            number = signal.SIGINT if number == signal.SIGTERM else number
+            self.tasks[message["id"]].process.signal(number, *how)
 
     def _do_ask(self, message: Any, data: bytes) -> None:
         self.questions[message["id"]] = _Question(message)

@@ -32,6 +32,11 @@ class Channel(ABC):
         """Descriptors that can be read when a channel that is not open may open."""
         return ()
 
+    @property
+    def is_leaving(self) -> bool:
+        """Whether a framework is going to take the host away."""
+        return False
+
     def is_open(self) -> bool:
         return True
 

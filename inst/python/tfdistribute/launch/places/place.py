@@ -67,7 +67,9 @@ class Place(ABC):
         address: Address for the tasks of other places.
         directory: Path that the job's private directory has on the host.
         clock_ahead_s: How far the host's clock is ahead of this machine's.
-        is_ending: Whether a scheduler has told the processes there to end.
+        is_ending: Whether a scheduler has told all processes of the job to end.
+        is_leaving: Whether the host has been told to end, and will be out of reach soon.
+        is_back: Whether the host can be used, again if it was out of reach.
     """
 
     host = "localhost"
@@ -75,6 +77,8 @@ class Place(ABC):
     directory: str
     clock_ahead_s = 0.0
     is_ending = False
+    is_leaving = False
+    is_back = False
 
     @property
     @abstractmethod
@@ -97,9 +101,9 @@ class Place(ABC):
     def free_ports(self, count: int) -> Sequence[int]:
         """Find free ports."""
 
-    @abstractmethod
     def port_owner(self, port: int) -> str | None:
         """Describe the program that listens on a port; None if it is not known."""
+        return None
 
     @abstractmethod
     def start(self, options: StartOptions) -> StartedProcess:

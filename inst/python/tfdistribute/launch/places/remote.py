@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import errno
 import itertools
+import math
 import os
 import select
 import signal
@@ -20,8 +21,9 @@ from tfdistribute.launch.places.connection import Connection
 from tfdistribute.launch.places.place import LEAST_BYTES, Place, StartedProcess, StartOptions
 from tfdistribute.launch.places.transport import Transport, agent_command
 
-_TICK_S = 0.25
-_ANSWER_S = 20.0
+_TICK_S, _ANSWER_S = 0.25, 20.0
+# Time between the notice and the end of a host.
+NOTICE_S = 30.0
 # How long the files of a job may take to arrive again.
 FILES_S = 600.0
 
@@ -87,13 +89,15 @@ class RemotePlace(Place):
         self._answers: dict[int, dict[str, Any]] = {}
         self._questions: dict[int, str] = {}
         self._files: list[str] = []
+        # When the host was told to end, or last said so.
+        self._told_at = -math.inf
         # Of an agent that may still end its processes.
         self._former: str | None = None
         self._began = 0.0
 
     def connect(self) -> None:
         """Begin to connect; ``wait`` until ``is_settled``."""
-        self.hello, self._began = {}, time.monotonic()
+        self.hello, self._began, self._told_at = {}, time.monotonic(), -math.inf
         how = self.transport
         agent = agent_command(how.python, how.lease_s, self._job)
         # Without it, a Python that is itself a shared library may not start.
@@ -115,6 +119,15 @@ class RemotePlace(Place):
     @property
     def is_connected(self) -> bool:
         return bool(self.hello) and self.lost is None
+
+    @property
+    def is_leaving(self) -> bool:
+        # A host that is still there some time later stays.
+        return self.is_connected and time.monotonic() - self._told_at < NOTICE_S
+
+    @property
+    def is_back(self) -> bool:
+        return self.is_connected and not self.is_leaving
 
     @property
     def is_settled(self) -> bool:
@@ -151,6 +164,8 @@ class RemotePlace(Place):
     def poll(self) -> None:
         if self.connection is not None:
             self.connection.poll()
+            if self.connection.channel.is_leaving:
+                self._told_at = time.monotonic()
             if self.connection.lost is not None:
                 for process in self._processes.values():
                     process.lose(self.why_lost()[0])
@@ -195,7 +210,7 @@ class RemotePlace(Place):
                 if int(each) in self._processes:
                     self._processes[int(each)].last_activity = Activity(*values)
         elif kind == "ending":
-            self.is_ending = self.transport.ignores_end
+            self.is_ending, self._told_at = self.transport.ends_job, time.monotonic()
         elif kind == "wrote":
             self._processes[number].on_written(message["file"], data)
         elif kind == "ended":
@@ -247,9 +262,6 @@ class RemotePlace(Place):
 
     def free_ports(self, count: int) -> Sequence[int]:
         return self.answer(self.ask("free_ports", count))
-
-    def port_owner(self, port: int) -> str | None:
-        return None
 
     @property
     def is_lost(self) -> bool:
@@ -306,7 +318,8 @@ class RemotePlace(Place):
         process = self._processes[number] = RemoteProcess(self, number, on_written)
         files = {"log": f"logs/{number}", "events": f"events/{number}"}
         fields: dict[str, Any] = {"environment": {}, "directory": "", **files, **options}
-        started = StartOptions(command, **fields, ignores_end=self.transport.ignores_end)
+        # A host that is told to end sends it to all processes, before the chief could save a checkpoint.
+        started = StartOptions(command, **fields, ignores_end=True)
         self.send("start", number, options=dataclasses.asdict(started))
         answer = self._answer(number, _ANSWER_S)
         if "pid" not in answer:

@@ -60,7 +60,7 @@ class Transport:
         when_twice: Remedy when two names are of one machine; empty if they share nothing.
         cpus: Cores that the tasks on the host may use; None for all.
         release: Called when the host is given up for good, with the seconds that this may take.
-        ignores_end: Whether tasks ignore SIGTERM, because others than the supervisor send it.
+        ends_job: Whether SIGTERM on a host is the end of the job, and not only of the host.
     """
 
     open: Callable[[Sequence[str]], Channel]
@@ -79,7 +79,7 @@ class Transport:
     cpus: int | None = None
     gpus: bool = True
     release: Callable[[float], None] = field(default=lambda seconds: None)
-    ignores_end: bool = False
+    ends_job: bool = False
 
     def agent_source(self) -> bytes:
         """Return the program that finds the package on the host, and becomes an agent."""

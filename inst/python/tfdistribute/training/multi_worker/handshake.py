@@ -13,6 +13,7 @@ from tfdistribute.cluster.spec import START_PATIENCE, Task
 from tfdistribute.cluster.task_facts import TaskFacts
 from tfdistribute.descriptions.comparison import Entries, checksum_of, first_difference
 from tfdistribute.errors import LostPeerError, TfdistributeError
+from tfdistribute.interrupts import StopRequest
 from tfdistribute.training.multi_worker.peers import FACTS, WORK, Peers
 
 # Intervals between two looks at the others: a tenth of the time waited so far, within these limits.
@@ -34,7 +35,7 @@ class Handshake:
         peers: The other tasks. This task's server must be running.
         start_timeout_s: Seconds to wait for a task that does not answer; START_PATIENCE times as many for one that
             answers and is still preparing its training.
-        stopped: Whether the user has stopped this task.
+        stopped: The request of the user to stop this task.
     """
 
     def __init__(
@@ -42,13 +43,13 @@ class Handshake:
         peers: Peers,
         model_dir: str,
         start_timeout_s: float,
-        stopped: Callable[[], bool] = lambda: False,
+        stopped: StopRequest | None = None,
     ) -> None:
         self.peers = peers
         self._member = peers.member
         self.model_dir = model_dir
         self.start_timeout_s = start_timeout_s
-        self.stopped = stopped
+        self.stopped = stopped or StopRequest()
         self.own = peers.facts(model_dir=model_dir)
         self._work: Entries = {}
         # Names of the sockets through which the tasks share memory, by rank; empty if they do not.
@@ -135,7 +136,7 @@ class Handshake:
     def wait_for_answers(self, tasks: TasksWithAddresses) -> list[tuple[Task, str]]:
         end = time.monotonic() + self.start_timeout_s
         missing = self.peers.unanswering(tasks)
-        while missing and time.monotonic() < end and not self.stopped():
+        while missing and time.monotonic() < end and not self.stopped.requested:
             time.sleep(_POLL_S)
             missing = self.peers.unanswering(missing)
         return missing
@@ -219,7 +220,7 @@ class Handshake:
                 time.sleep(poll_s(now - began))
 
     def _check_stop(self) -> None:
-        if self.stopped():
+        if self.stopped.requested:
             raise KeyboardInterrupt
         report = self.peers.report()
         if report is not None:

@@ -55,7 +55,12 @@ class TaskHistory(History):
             self.note(OTHER_SHARDS)
 
     def session_started(self, step: int) -> None:
-        task_events.emit("session", step=step, last_step=self.last_step)
+        task_events.emit(
+            "session",
+            step=step,
+            last_step=self.last_step,
+            rows_per_step=self.global_batch_size,
+        )
 
     def steps_taken(self, step: int, count: int) -> None:
         if self._own_steps is None:

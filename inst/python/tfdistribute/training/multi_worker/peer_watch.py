@@ -95,7 +95,7 @@ class PeerWatch:
             self._since = time.monotonic()
             return
         missing = self._handshake.wait_for_answers(self._member.needed)
-        if self._handshake.stopped():
+        if self._handshake.stopped.requested:
             raise KeyboardInterrupt
         if missing:
             raise self.gone(missing)
@@ -111,6 +111,9 @@ class PeerWatch:
         TensorFlow waits forever for a task that is frozen, or that has ended its training while its process goes on.
         """
         servers = self._member.servers
+        is_on_its_own = self._member.is_chief and not task_events.is_supervised()
+        if is_on_its_own and self._peers.is_asked_to_stop():
+            self._handshake.stopped.requested = True
         self.verdict = None if self.lease is None else self.lease.loss()
         if self.verdict is None and servers and task_events.is_supervised():
             # Each lost task is restarted alone, and the others wait for it.
@@ -134,7 +137,7 @@ class PeerWatch:
         os._exit(1)
 
     def training_peers(self) -> set[str]:
-        if self._handshake.stopped():
+        if self._handshake.stopped.requested:
             return set()
         others = [each for each in self._member.training_tasks if each[0] != self._member.task]
         away = self._peers.unanswering(others)

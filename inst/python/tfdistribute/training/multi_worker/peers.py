@@ -31,7 +31,7 @@ _trainings = itertools.count(1)
 _process = secrets.token_hex(8)
 
 # Keys of the texts.
-FACTS, WORK, REPORT = "facts", "work", "report"
+FACTS, WORK, REPORT, STOP = "facts", "work", "report", "stop"
 
 
 class Store(Protocol):
@@ -208,6 +208,20 @@ class Peers:
             argument="cluster",
             value=str(values.get("task")),
         )
+
+    def ask_chief_to_stop(self) -> None:
+        """Let the chief end the training with a checkpoint, because this task must end soon."""
+        for task, address in self.member.dependents:
+            if task.trains and is_listening(address):
+                store = self._new_store(address, _TELL_S)
+                store.write({STOP: str(self.training)})
+                store.close()
+
+    def is_asked_to_stop(self) -> bool:
+        if not self._has_server:
+            return False
+        answer = self._store_at(self.member.address).read([STOP])
+        return bool(answer) and answer[0] == str(self.training)
 
     def close(self) -> None:
         while self._stores:

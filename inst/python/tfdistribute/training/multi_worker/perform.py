@@ -10,7 +10,7 @@ from typing import Any
 from tfdistribute import engine, task_events
 from tfdistribute.cluster.addresses import without_proxy
 from tfdistribute.cluster.task_facts import SHARED_MEMORY
-from tfdistribute.interrupts import finish_step_on_interrupt
+from tfdistribute.interrupts import StopRequest, finish_step_on_interrupt
 from tfdistribute.run_config import flatten
 from tfdistribute.training.history import History
 from tfdistribute.training.hooks import suppress_nan_error
@@ -32,6 +32,9 @@ from tfdistribute.training.preparation import prepare_training
 from tfdistribute.training.remote.lease import Lease, uploads
 from tfdistribute.training.tensorflow_errors import translate_errors
 from tfdistribute.training.tracking import tracked
+
+# How long the chief may take to save a checkpoint for a task that must end.
+_SAVE_S = 15.0
 
 
 def perform(assignment: TaskAssignment, make_run: Callable[..., Any]) -> History:
@@ -103,11 +106,18 @@ class TaskRun:
             if ProgressFile(model_dir, self._member).has_other_workers:
                 self._history.note_other_shards(source)
             self._start = stack.enter_context(record_training(self._peers, model_dir))
-            self._stop = stack.enter_context(finish_step_on_interrupt())
+            self._stop = stack.enter_context(finish_step_on_interrupt(self._request_of_task()))
             stack.enter_context(source.serving())
             stack.enter_context(suppress_nan_error(assignment.train.hooks))
             self._serve()
             yield
+
+    def _request_of_task(self) -> StopRequest:
+        member = self._member
+        # A supervisor decides what follows from the end of a task.
+        if not member.in_step or member.is_chief or task_events.is_supervised():
+            return StopRequest()
+        return StopRequest(before=self._peers.ask_chief_to_stop, patience_s=_SAVE_S)
 
     def _prepare(self) -> Any:
         assignment = self._assignment
@@ -167,7 +177,7 @@ class TaskRun:
                     hooks=prepared.training_hooks(assignment.verb, history, self._stop, spec.hooks),
                     saving_listeners=list(assignment.saving_listeners) or None,
                 )
-            if not self._stop() and history.stopped_by is None:
+            if not self._stop.requested and history.stopped_by is None:
                 self._watch.check_that_chief_has_ended()
         return history
 

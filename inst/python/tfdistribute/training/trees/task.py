@@ -89,7 +89,7 @@ class GrowingTask(TaskRun):
 
     def _await(self, is_over: Callable[[], Any], limit_s: float) -> bool:
         end = time.monotonic() + limit_s
-        while not is_over() and not self._stop():
+        while not is_over() and not self._stop.requested:
             if time.monotonic() > end:
                 return False
             time.sleep(_POLL_S)
@@ -105,7 +105,7 @@ class GrowingTask(TaskRun):
                 # It would wait for the lost task without an end.
                 self._stop_worker = None
                 raise self._lost(silent, "no longer answers")
-        return self._stop()
+        return self._stop.requested
 
     def _silent(self) -> list[Any]:
         """Return the tasks that this one needs and that do not answer: all for the chief, the chief for others."""

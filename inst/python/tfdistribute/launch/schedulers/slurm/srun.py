@@ -47,6 +47,6 @@ def transports() -> Callable[[str], Transport]:
         subject=f"The node {node} of this job",
         check="See `sinfo` for the state of the node.",
         when_twice="Let Slurm know each machine as one node.",
-        # scancel and a preemption send it to all processes, before the chief could save a checkpoint.
-        ignores_end=True,
+        # scancel and a preemption send it to all processes.
+        ends_job=True,
     )
