@@ -81,7 +81,11 @@ def make(kind: str, classes: bool, seed: int, texts: list[str], features: list[s
     if kind == "catboost":
         boosting = CatBoostClassifier if classes else CatBoostRegressor
         return boosting(
-            random_seed=seed, thread_count=THREADS, cat_features=texts, allow_writing_files=False, verbose=0
+            random_seed=seed,
+            thread_count=THREADS,
+            cat_features=texts,
+            allow_writing_files=False,
+            verbose=0,
         )
     if kind == "sklearn_gbm":
         boosting = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor

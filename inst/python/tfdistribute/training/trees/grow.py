@@ -21,10 +21,10 @@ from tfdistribute.environment import core_count
 from tfdistribute.interrupts import keep_handler
 from tfdistribute.models.canned.trees import BoostedTreesClassifier
 from tfdistribute.run_config import RunSettings
+from tfdistribute.training.held_rows import hashes, split
 from tfdistribute.training.history import History
 from tfdistribute.training.preparation import Prepared, TrainingHere
 from tfdistribute.training.specs import Training
-from tfdistribute.training.tabular.choice import hashes, split
 from tfdistribute.training.trees.begin import BATCH
 from tfdistribute.training.trees.losses import losses_by_trees
 from tfdistribute.training.trees.ydf import STOPPED, Growth, as_forest, trees_grown

@@ -1,0 +1,114 @@
+"""The trees of a tabular model, which Yggdrasil Decision Forests (ydf) grows on the rows that the layers learn from."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tfdistribute import engine
+from tfdistribute.environment import core_count
+from tfdistribute.errors import BackendError
+from tfdistribute.interrupts import keep_handler
+from tfdistribute.models import Tabular
+from tfdistribute.models.weights import Values
+from tfdistribute.run_config import RunSettings
+from tfdistribute.training.trees.losses import losses_by_trees
+from tfdistribute.training.trees.ydf import Growth, as_forest, library
+
+# Most iterations, and most trees of all classes.
+_ITERATIONS, _MOST_TREES = 300, 900
+_LOSSES = {"squared_error": "SQUARED_ERROR", "poisson": "POISSON"}
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Arrays of ``engine.trees.ARRAYS``, and the losses of the validation rows after each iteration."""
+
+    arrays: Mapping[str, Any]
+    columns: Any
+    losses: list[float]
+
+    def logits(self, matrix: Any) -> Values:
+        chunks = engine.trees.Descent(self.arrays, self.columns).leaf_values(matrix)
+        sums = [each.sum(axis=1, dtype=np.float64) for each in chunks]
+        return self.arrays["initial"].astype(np.float64) + np.concatenate(sums)
+
+    @property
+    def iterations(self) -> int:
+        return len(self.arrays["roots"])
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {name: tuple(map(int, np.shape(each))) for name, each in self.arrays.items()}
+
+    def variables(self) -> dict[str, Any]:
+        types = engine.trees.ARRAYS
+        arrays = self.arrays
+        return {f"tabular/trees/{name}": np.asarray(arrays[name], types[name][0]) for name in types}
+
+
+def can_grow() -> bool:
+    try:
+        library()
+    except BackendError:
+        return False
+    return True
+
+
+def grow(
+    model: Tabular,
+    settings: RunSettings,
+    rows: Mapping[str, Any],
+    judged: Mapping[str, Any] | None = None,
+    iterations: int | None = None,
+) -> Forest:
+    """Grow as many trees as have the least loss on other rows, or as many as are asked for.
+
+    Rows are as for ``losses_by_trees``.
+    """
+    table, matrix = model.table, rows["rows"]
+    assert table is not None
+    classes: int = getattr(model, "n_classes", 0)
+    sizes = tuple(len(each.levels) + 1 for each in table.categories)
+    threads = (settings.session_config or {}).get("intra_op_parallelism_threads")
+    loss = "BINOMIAL_LOG_LIKELIHOOD" if classes == 2 else "MULTINOMIAL_LOG_LIKELIHOOD"
+    growth = Growth(
+        classes,
+        loss if classes else _LOSSES[model.row_loss[0]],
+        sizes,
+        directions={},
+        trees=iterations or min(_ITERATIONS, _MOST_TREES // model.units),
+        depth=6,
+        rate=0.1,
+        least_rows=5,
+        seed=settings.seed or 0,
+        threads=int(threads or core_count()),
+        is_oblique=True,
+        penalties=(0.0, 0.0),
+    )
+    put_handler_back = keep_handler()
+    try:
+        with tempfile.TemporaryDirectory(prefix="tfdistribute-trees-") as directory:
+            os.mkdir(os.path.join(directory, "work"))
+            arrays = as_forest(growth.grow(rows, directory), growth, matrix.shape[1])
+    finally:
+        put_handler_back()
+    columns = engine.trees.Columns((), sizes, (), is_oblique=True)
+    descent = engine.trees.Descent(arrays, columns)
+    losses = losses_by_trees(model, descent, rows if judged is None else judged)
+    kept = len(losses) if judged is None else int(np.argmin(losses)) + 1
+    return Forest(_first(arrays, kept), columns, losses[:kept].tolist())
+
+
+def _first(arrays: dict[str, Any], kept: int) -> dict[str, Any]:
+    """Return the first iterations, with their nodes, which are in order."""
+    roots = arrays["roots"]
+    if kept == len(roots):
+        return arrays
+    last = roots[kept].min()
+    of_nodes = set(arrays) - {"roots", "initial", "depth", "is_in"}
+    cut = {name: each[:last] if name in of_nodes else each for name, each in arrays.items()}
+    return {**cut, "roots": roots[:kept]}
