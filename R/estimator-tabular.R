@@ -20,10 +20,10 @@
 #' there must be room in memory. `train()` accepts no `steps`, `epochs` and `batch_size`.
 #' Three parts learn from the rows that are not in the validation part: a linear model with a ridge penalty, layers, and
 #' boosted trees. The layers learn in four cycles of the learning rate, each twice as long as the one before, until one
-#' is hardly better: by less than 1 percent, or no more than chance would explain on the validation rows. The validation
+#' is hardly better: by less than 5 percent, or no more than chance would explain on the validation rows. The validation
 #' part chooses the best end of a cycle, the number of trees, and the weights of the parts, whose mean is the model
 #' (of logits for classes, and of logarithms for counts). A part that gains nothing beyond chance is left out. Of up to
-#' 10,000 rows, the chosen parts then learn again, from all rows. The temperature that divides the logits of classes has
+#' 5,000 rows, the chosen parts then learn again, from all rows. The temperature that divides the logits of classes has
 #' the least loss on the validation part, too. With a cluster, its chief reads all rows and trains such a model, while
 #' the other processes wait. A message and the notes of the history report the choice.
 #'

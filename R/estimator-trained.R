@@ -63,7 +63,10 @@ chosen_part <- function(object, learned) {
       trees = paste(learned$trees$roots[[1]], "iterations of trees")
     )
     weights <- unlist(learned$weights)
-    parts <- paste0(texts[names(weights)], " (weight ", signif(weights, 2), ")")
+    parts <- texts[names(weights)]
+    if (length(weights) > 1) {
+      parts <- paste0(parts, " (weight ", signif(weights, 2), ")")
+    }
     c(
       paste0(paste(parts, collapse = " and "), ":"),
       "the least loss on",

@@ -103,12 +103,13 @@ importance.tfdistribute_estimator <- function(
 losses_of_rows <- function(object, truth, predicted) {
   loss <- loss_of(object)$key
   is_class <- loss == "log_loss"
+  # As near to 0 as 32 bits.
+  values <- if (is_class) log(pmax(predicted, 1e-38)) else predicted
   as.vector(call_backend(
     "row_losses",
     loss = loss,
-    # As near to 0 as 32 bits.
-    predictions = if (is_class) log(pmax(predicted, 1e-38)) else predicted,
-    truth = if (is_class) truth - 1L else truth,
+    columns = lapply(seq_len(ncol(values)), function(column) as.vector(values[, column])),
+    truth = as.vector(if (is_class) truth - 1L else truth),
     shares = object$quantiles
   ))
 }

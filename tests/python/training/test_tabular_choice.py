@@ -119,7 +119,7 @@ def test_the_choice_ends_after_a_cycle_that_is_hardly_better(
 @pytest.mark.parametrize(
     ("count", "batch_size", "epochs", "members"),
     [
-        (100, 100, 256, 4),
+        (100, 100, 256, 2),
         (4_001, 256, 256, 2),
         (8_192, 256, 128, 2),
         (2**15, 256, 32, 1),

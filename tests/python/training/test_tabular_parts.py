@@ -125,7 +125,7 @@ def test_without_ydf_a_model_has_no_trees(
     history = train(regressor(tmp_path, parts=["linear", "trees"]), SEED, rows())
     assert learned(tmp_path).weights == {"linear": 1.0}
     assert "run install_tfdistribute(trees = TRUE)" in history.notes[0]
-    assert not trees.can_grow()
+    assert not trees.has_library()
 
 
 def test_parts_have_names(tmp_path: Path) -> None:

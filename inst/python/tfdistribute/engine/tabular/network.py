@@ -38,7 +38,6 @@ class Network:
         incomplete: Positions of numbers that were missing in rows of the training.
         cycles: Position of a date, and the factor and the offset that turn its number into a phase.
         ensemble: Number of networks, which share the embeddings. They learn side by side, and the model is their mean.
-        frequencies: Standard deviation of the frequencies at the begin.
         weights: Weights of the parts "linear", "layers" and "trees" in the mean of logits.
         temperature: What divides the mean.
         forest: What trees read, and the shapes of their arrays.
@@ -60,7 +59,6 @@ class Network:
     weight_decay: float
     learning_rate: float
     steps: int
-    frequencies: float
     weights: Mapping[str, float]
     temperature: float
     forest: tuple[trees.Columns, Mapping[str, Sequence[int]]]
@@ -148,7 +146,7 @@ def _layers(network: Network, features: Any, width: int, dropout: Any) -> Any:
     """Return the logits of the members; ``dropout`` is a share of their units, a tensor while they train."""
     inputs: list[Any] = []
     if network.numbers:
-        inputs.append(_embed(_read_numbers(network, features)[1], network.frequencies))
+        inputs.append(_embed(_read_numbers(network, features)[1]))
     if network.categories:
         inputs.append(tf.keras.layers.DenseFeatures(network.categories)(features))
     hidden, factor = tf.expand_dims(tf.concat(inputs, 1), 0), 1.0
@@ -178,12 +176,10 @@ def _read_numbers(network: Network, features: Any) -> tuple[Any, Any]:
     return tf.concat([values, *added], 1), tf.concat([robust, *added], 1)
 
 
-def _embed(numbers: Any, spread: float) -> Any:
+def _embed(numbers: Any) -> Any:
     """Embed each number by a periodic layer and a linear one, and keep the number itself ("PBLD" of RealMLP)."""
     count = numbers.shape[1]
-    frequencies = _variable(
-        "plr_w1", [1, count, FREQUENCIES], v1.random_normal_initializer(0, spread)
-    )
+    frequencies = _variable("plr_w1", [1, count, FREQUENCIES], v1.random_normal_initializer(0, 0.1))
     phases = _variable("plr_b1", [1, count, FREQUENCIES], _uniform(math.pi))
     weights = _variable("plr_w2", [count, FREQUENCIES, EMBEDDED], _uniform(0.25))
     biases = _variable("plr_b2", [1, count, EMBEDDED], _uniform(0.25))

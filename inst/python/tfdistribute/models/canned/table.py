@@ -36,9 +36,7 @@ _LEAST_EPOCHS, _MOST_EPOCHS, _ROWS_OF_EPOCHS = 16, 256, 2**20
 # By the least rows of a table. Large batches take less time per row, but small tables need many steps.
 _BATCHES = {200_000: 1024, 100_000: 512, 0: 256}
 # An ensemble improves small tables most, and costs least there. By the least rows, too.
-_ENSEMBLES = {10_001: 1, 4_001: 2, 0: 4}
-# Spread of the frequencies of embeddings, which begin smooth for few rows.
-_FREQUENCIES = {7_000: 1.0, 0: 0.1}
+_ENSEMBLES = {10_001: 1, 0: 2}
 _Values = npt.NDArray[np.float64]
 
 
@@ -54,11 +52,7 @@ def usual_ensemble(rows: int) -> int:
     return _by_rows(_ENSEMBLES, rows)
 
 
-def usual_frequencies(rows: int) -> float:
-    return _by_rows(_FREQUENCIES, rows)
-
-
-def _by_rows(values: Mapping[int, Any], rows: int) -> Any:
+def _by_rows(values: Mapping[int, int], rows: int) -> int:
     return next(value for least, value in values.items() if rows >= least)
 
 
@@ -134,7 +128,6 @@ class Table:
         has_numbers_as_classes: Whether the response of the training held numbers.
         weights: Weights of the parts "linear", "layers" and "trees" in the mean of logits.
         trees: Shapes of the arrays of trees.
-        frequencies: Spread of the frequencies of embeddings at the begin.
         penalty: Of the weights of the linear model.
         validation: The choice of the end; None if no rows were set apart for it.
     """
@@ -153,7 +146,6 @@ class Table:
     has_numbers_as_classes: bool = False
     weights: Mapping[str, float] = field(default_factory=lambda: {"layers": 1.0})
     trees: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
-    frequencies: float = 0.1
     penalty: float = 0.0
     begin: int = 0
     validation: Validation | None = None

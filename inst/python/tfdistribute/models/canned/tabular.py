@@ -23,7 +23,6 @@ from tfdistribute.models.canned.table import (
     usual_batch,
     usual_ensemble,
     usual_epochs,
-    usual_frequencies,
 )
 from tfdistribute.models.conversion.features import Features
 from tfdistribute.models.conversion.program import Program, Result
@@ -39,8 +38,8 @@ class Tabular(Learned):
 
     Args:
         hidden_units: Units of each hidden layer, counts.
-        ensemble: Networks that train together and whose mean is the model, a count. NULL for 4 up to 4,000 rows, 2 up
-            to 10,000, and else 1.
+        ensemble: Networks that train together and whose mean the layers are, a count. NULL for 2 up to 10,000 rows, and
+            else 1.
         dropout: Share of units that each training step omits at first, a number below 1. It falls to 0.
         weight_decay: Factor by which weights shrink in a step, relative to the learning rate, a number.
         learning_rate: Number at which the learning rate peaks. NULL for 0.2 (numbers) or 0.04 (classes), because
@@ -56,8 +55,7 @@ class Tabular(Learned):
             in the mean that predicts, and 0 leaves a part out. Trees need the Python package ydf. With `epochs`, or
             without a validation, the model has layers only.
         time_limit_s: Seconds that the training should take, a number. It is compared with the time of the steps so far,
-            so a first part learns in any case. With `epochs`, or without a validation, the time of
-            some steps determines how many steps of the `epochs` are trained. NULL sets no limit.
+            so a first part learns in any case. With `epochs`, or without a validation, the time of some steps determines how many steps of the `epochs` are trained. NULL sets no limit.
     """
 
     hidden_units: Annotated[tuple[Count, ...], Len(1)] = (128, 128, 128)
@@ -188,7 +186,6 @@ class Tabular(Learned):
             learning_rate=self.learning_rate or self.usual_rate,
             steps=table.steps,
             begin=table.begin,
-            frequencies=table.frequencies,
             weights=table.weights,
             temperature=table.temperature or 1.0,
             forest=(read, table.trees),
@@ -198,13 +195,7 @@ class Tabular(Learned):
 
     def new_table(self, table: Table, rows: int) -> Table:
         steps, batch_size = self._steps(rows), self._batch(rows)
-        completed = replace(
-            table,
-            batch_size=batch_size,
-            ensemble=self._members(rows),
-            steps=steps,
-            frequencies=usual_frequencies(rows),
-        )
+        completed = replace(table, batch_size=batch_size, ensemble=self._members(rows), steps=steps)
         return completed if self.validates else replace(completed, end=steps)
 
     def own_structure(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ _MOST_RESIDUALS = 1000
 # Weights of parts are multiples of one over this number.
 _SHARES = 10
 # A part stays out if it makes the loss less by this many standard errors or fewer.
-_CHANCE = 1.0
+_CHANCE = 0.5
 _TEMPERATURES = tuple(2 ** (quarter / 4) for quarter in range(-2, 9))
 
 # Values of rows, and their weights or None.
@@ -55,8 +55,7 @@ def row_losses(
     if loss == "log_loss":
         places = np.broadcast_to(np.asarray(truth, np.int64), predictions.shape[:-1])
         return -np.take_along_axis(predictions, places[..., np.newaxis], -1)[..., 0]
-    truth = np.asarray(truth, np.float64)
-    truth = truth if truth.ndim == predictions.ndim else truth[..., np.newaxis]
+    truth = np.asarray(truth, np.float64)[..., np.newaxis]
     if loss == "quantile":
         above = truth - predictions
         each = np.maximum(above * np.array(shares), above * (np.array(shares) - 1))

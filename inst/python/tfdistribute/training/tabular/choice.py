@@ -16,7 +16,7 @@ from tfdistribute.training.model_directory import ModelDirectory, as_trained
 from tfdistribute.training.specs import Start
 from tfdistribute.training.tabular.parts import Choice, LogitsOf, Train, Trials, learned_again
 from tfdistribute.training.tabular.progress import Progress
-from tfdistribute.training.tabular.trees import can_grow
+from tfdistribute.training.tabular.trees import can_grow, has_library
 
 # Share of the time limit in which steps are timed, for a training whose end is not chosen.
 _TIMED = 0.05
@@ -197,6 +197,6 @@ def _of_choice(model: Tabular) -> str:
         text += f" The layers learned in {table.end:,} steps of {table.batch_size} rows. After cycles: {cycles}."
     if table.temperature is not None:
         text += f" The temperature of its logits is {table.temperature:.3g}."
-    if "trees" in model.parts and not can_grow():
+    if "trees" in model.parts and can_grow(model) and not has_library():
         text += " It has no trees, which need ydf: run install_tfdistribute(trees = TRUE) and restart R."
     return text

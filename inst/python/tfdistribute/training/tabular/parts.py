@@ -33,11 +33,11 @@ from tfdistribute.training.tabular.linear import PENALTIES, Design, Linear, fit,
 from tfdistribute.training.tabular.progress import Progress
 
 # The next cycle, which takes longer than all before it, follows a loss that is lower by at least this share.
-_LEAST_GAIN = 0.01
+_LEAST_GAIN = 0.05
 # A model is good enough at this share of the loss of a constant.
 _ENOUGH = 1e-6
 # The parts of larger tables do not learn again from all rows, because the rows that judged them add little.
-_RETRAINED = 10_000
+_RETRAINED = 5_000
 
 Train = Callable[..., Any]
 LogitsOf = Callable[..., Any]
@@ -196,7 +196,7 @@ class Choice:
 
     def _trees(self) -> _Part | None:
         model, settings = self._model, self._trials.settings
-        if model.row_loss[0] == "quantile" or not trees.can_grow():
+        if not (trees.can_grow(model) and trees.has_library()):
             return None
         self._trials.progress.report("trees")
         judged = self._judged.for_trees(model)

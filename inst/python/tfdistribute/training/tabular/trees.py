@@ -18,8 +18,10 @@ from tfdistribute.run_config import RunSettings
 from tfdistribute.training.trees.losses import losses_by_trees
 from tfdistribute.training.trees.ydf import Growth, as_forest, library
 
-# Most iterations, and most trees of all classes.
-_ITERATIONS, _MOST_TREES = 300, 900
+# Most iterations, and most trees of all classes, of which fewer than the least iterations are not worth their time.
+_ITERATIONS, _MOST_TREES, _LEAST_ITERATIONS = 300, 900, 50
+# With fewer rows, threads of ydf take three times the processor time, and no less time.
+_ROWS_OF_THREAD = 20_000
 _LOSSES = {"squared_error": "SQUARED_ERROR", "poisson": "POISSON"}
 
 
@@ -50,7 +52,12 @@ class Forest:
         return {f"tabular/trees/{name}": np.asarray(arrays[name], types[name][0]) for name in types}
 
 
-def can_grow() -> bool:
+def can_grow(model: Tabular) -> bool:
+    """Return whether a model may have trees, which have no quantiles, and take too long for many classes."""
+    return model.units * _LEAST_ITERATIONS <= _MOST_TREES and model.row_loss[0] != "quantile"
+
+
+def has_library() -> bool:
     try:
         library()
     except BackendError:
@@ -73,7 +80,8 @@ def grow(
     assert table is not None
     classes: int = getattr(model, "n_classes", 0)
     sizes = tuple(len(each.levels) + 1 for each in table.categories)
-    threads = (settings.session_config or {}).get("intra_op_parallelism_threads")
+    given = (settings.session_config or {}).get("intra_op_parallelism_threads")
+    threads = min(int(given or core_count()), max(1, len(matrix) // _ROWS_OF_THREAD))
     loss = "BINOMIAL_LOG_LIKELIHOOD" if classes == 2 else "MULTINOMIAL_LOG_LIKELIHOOD"
     growth = Growth(
         classes,
@@ -85,7 +93,7 @@ def grow(
         rate=0.1,
         least_rows=5,
         seed=settings.seed or 0,
-        threads=int(threads or core_count()),
+        threads=threads,
         is_oblique=True,
         penalties=(0.0, 0.0),
     )
@@ -93,7 +101,7 @@ def grow(
     try:
         with tempfile.TemporaryDirectory(prefix="tfdistribute-trees-") as directory:
             os.mkdir(os.path.join(directory, "work"))
-            arrays = as_forest(growth.grow(rows, directory), growth, matrix.shape[1])
+            arrays = as_forest(growth.grow(rows, directory, judged=judged), growth, matrix.shape[1])
     finally:
         put_handler_back()
     columns = engine.trees.Columns((), sizes, (), is_oblique=True)

@@ -59,8 +59,16 @@ class Growth:
     is_oblique: bool
     penalties: tuple[float, float]
 
-    def grow(self, rows: Arrays, directory: str, workers: Sequence[str] = ()) -> Any:
+    def grow(
+        self,
+        rows: Arrays,
+        directory: str,
+        workers: Sequence[str] = (),
+        judged: Arrays | None = None,
+    ) -> Any:
         """Return the model of ydf; KeyboardInterrupt after Ctrl-C.
+
+        Without workers, it has no more trees than the loss of rows that are ``judged`` asks for.
 
         The directory holds snapshots, from which the same growth of the same rows continues. The ``workers``, which are
         addresses, must see it.
@@ -89,7 +97,7 @@ class Growth:
                 features=columns,
                 label_classes=self._classes,
                 validation_ratio=0.0,
-                early_stopping="NONE",
+                early_stopping="NONE" if judged is None else "LOSS_INCREASE",
                 use_hessian_gain=bool(self.directions),
                 l1_regularization=self.penalties[0],
                 l2_regularization=self.penalties[1],
@@ -111,7 +119,8 @@ class Growth:
             )
             table = _write(table, directory, len(workers) * _SHARDS_PER_WORKER)
         try:
-            return learner.train(table, verbose=0)
+            valid = None if judged is None else self._table(judged)
+            return learner.train(table, valid=valid, verbose=0)
         except ValueError as error:
             if "interrupted by user" in str(error):
                 raise KeyboardInterrupt(STOPPED) from error
