@@ -18,17 +18,23 @@
 #' @section Training:
 #' Rows are a data frame, a Spark table, or files of [input_parquet()], [input_arrow()] or [input_csv()], for which
 #' there must be room in memory. `train()` accepts no `steps`, `epochs` and `batch_size`.
-#' Two models learn from the rows that are not in the validation part: a linear one, and then the layers, in four cycles
-#' of the learning rate, each twice as long as the one before, until one is hardly better: by less than 1 percent, or
-#' than two over the root of the number of validation rows. The validation part chooses the linear model or the best end
-#' of a cycle, and the model itself trains on all rows to that end. The temperature that divides the logits of classes
-#' has the least loss on the validation part, too. With a cluster, its chief chooses, for which it reads all rows, while
+#' Three parts learn from the rows that are not in the validation part: a linear model with a ridge penalty, layers, and
+#' boosted trees. The layers learn in four cycles of the learning rate, each twice as long as the one before, until one
+#' is hardly better: by less than 5 percent, or no more than chance would explain on the validation rows. The validation
+#' part chooses the best end of a cycle, the number of trees, and the weights of the parts, whose mean is the model
+#' (of logits for classes, and of logarithms for counts). A part that gains nothing beyond chance is left out. Of up to
+#' 5,000 rows, the chosen parts then learn again, from all rows. The temperature that divides the logits of classes has
+#' the least loss on the validation part, too. With a cluster, its chief reads all rows and trains such a model, while
 #' the other processes wait. A message and the notes of the history report the choice.
 #'
-#' A later [train()] of the model learns from its rows with the columns, levels and scales of the first training, and
-#' takes as many cycles of the learning rate, or the model's `epochs`. It chooses no end by validation rows, but
-#' keeps to `time_limit_s`. An interrupted training continues to its end instead. To begin anew, give the
-#' model another `model_dir`.
+#' Trees need the Python package ydf, see [install_tfdistribute()]. Without it, the model has the other parts, and the
+#' message reports that. A model of `quantiles` has no trees, and one part. [export_keras()] and [export_onnx()] cannot convert trees.
+#'
+#' A later [train()] of the model learns from its rows with the columns, levels and scales of the first training. Its
+#' layers take as many cycles of the learning rate, or the model's `epochs`, and the other parts and all weights stay;
+#' of a model without layers, all parts learn again. It chooses no end by validation rows, but keeps to `time_limit_s`.
+#' An interrupted training continues to its end instead, and an interrupted choice begins anew. To begin anew, give
+#' the model another `model_dir`.
 #' @eval help_of("tabular_regressor", "tabular_classifier")
 #' @inheritParams linear_estimators
 #' @returns A description of class `tfdistribute_tabular_regressor_estimator` or
@@ -59,6 +65,7 @@ tabular_regressor <- function(
   batch_size = NULL,
   epochs = NULL,
   validation = 0.2,
+  parts = c("linear", "layers", "trees"),
   new_levels = c("warn", "error", "ignore"),
   time_limit_s = NULL,
   loss = c("squared_error", "poisson"),
@@ -85,6 +92,7 @@ tabular_classifier <- function(
   batch_size = NULL,
   epochs = NULL,
   validation = 0.2,
+  parts = c("linear", "layers", "trees"),
   new_levels = c("warn", "error", "ignore"),
   time_limit_s = NULL,
   weight_column = NULL,

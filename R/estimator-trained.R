@@ -47,35 +47,41 @@ describe_training <- function(object, facts) {
   Filter(nzchar, lapply(texts, paste, collapse = " "))
 }
 
-# The part of a tabular model that had the least loss on the validation rows, and the reason.
+# The parts of a tabular model, their weights, and the reason.
 chosen_part <- function(object, learned) {
-  losses <- unlist(learned$losses)
   networks <- object$ensemble %||% learned$ensemble
   rows <- learned$validation$rows
-  if (length(losses) > 0) {
+  if (!is.null(rows)) {
+    texts <- c(
+      linear = "linear model",
+      layers = paste0(
+        if (networks > 1) paste(networks, "networks with "),
+        "layers of ",
+        toString(object$hidden_units),
+        " units"
+      ),
+      trees = paste(learned$trees$roots[[1]], "iterations of trees")
+    )
+    weights <- unlist(learned$weights)
+    parts <- texts[names(weights)]
+    if (length(weights) > 1) {
+      parts <- paste0(parts, " (weight ", signif(weights, 2), ")")
+    }
     c(
-      if (which.min(losses) == 1) {
-        "linear model:"
-      } else {
-        c(
-          if (networks > 1) paste(networks, "networks with"),
-          paste0("layers of ", toString(object$hidden_units), " units, after cycle"),
-          paste0(which.min(losses) - 1, " of ", length(losses) - 1, ":")
-        )
-      },
+      paste0(paste(parts, collapse = " and "), ":"),
       "the least loss on",
-      if (!is.null(rows)) format_count(rows),
+      format_count(rows),
       "validation rows"
     )
   }
 }
 
-# Losses of the model, the linear model and a constant on the validation rows; NULL without these rows.
+# Losses of the model, each part and a constant on the validation rows; NULL without these rows.
 scores_of <- function(object, learned) {
-  losses <- unlist(learned$losses)
-  if (length(losses) > 0) {
-    constant <- learned$validation$constant_loss
-    in_unit_of_loss(c(model = min(losses), linear = losses[[1]], constant = constant), object)
+  found <- learned$validation
+  if (!is.null(found)) {
+    losses <- c(model = found$loss, unlist(found$losses), constant = found$constant_loss)
+    in_unit_of_loss(losses, object)
   }
 }
 
@@ -83,21 +89,22 @@ describe_scores <- function(object, learned) {
   scores <- vapply(as.list(scores_of(object, learned)), format_number, "")
   if (length(scores) > 0) {
     loss <- loss_of(object)
-    others <- c("linear model", loss$constant)[seq_along(scores[-1])]
-    c(loss$name, scores[[1]], paste0("(", toString(paste(others, scores[-1])), ")"))
+    names(scores)[names(scores) == "constant"] <- loss$constant
+    names(scores)[names(scores) == "linear"] <- "linear model"
+    c(loss$name, scores[[1]], paste0("(", toString(paste(names(scores)[-1], scores[-1])), ")"))
   }
 }
 
 # The loss of a canned model, and the constant prediction to compare it with.
 loss_of <- function(object) {
   if (endsWith(object$kind, "_classifier")) {
-    list(name = "log loss", constant = "shares of the classes")
+    list(key = "log_loss", name = "log loss", constant = "shares of the classes")
   } else if (!is.null(object$quantiles)) {
-    list(name = "quantile loss", constant = "quantiles")
+    list(key = "quantile", name = "quantile loss", constant = "quantiles")
   } else if (identical(object$loss, "poisson")) {
-    list(name = "Poisson loss", constant = "mean")
+    list(key = "poisson", name = "Poisson loss", constant = "mean")
   } else {
-    list(name = "root mean squared error", constant = "mean")
+    list(key = "squared_error", name = "root mean squared error", constant = "mean")
   }
 }
 

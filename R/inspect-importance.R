@@ -101,16 +101,15 @@ importance.tfdistribute_estimator <- function(
 }
 
 losses_of_rows <- function(object, truth, predicted) {
-  switch(
-    loss_of(object)$name,
-    # As near to 0 as 32 bits.
-    `log loss` = -log(pmax(predicted[cbind(seq_along(truth), truth)], 1e-38)),
-    `quantile loss` = {
-      above <- truth - predicted
-      shares <- rep(object$quantiles, each = nrow(predicted))
-      rowMeans(pmax(above * shares, above * (shares - 1)))
-    },
-    `Poisson loss` = predicted[, 1] - ifelse(truth == 0, 0, truth * log(predicted[, 1])),
-    rowMeans((predicted - truth)^2)
-  )
+  loss <- loss_of(object)$key
+  is_class <- loss == "log_loss"
+  # As near to 0 as 32 bits.
+  values <- if (is_class) log(pmax(predicted, 1e-38)) else predicted
+  as.vector(call_backend(
+    "row_losses",
+    loss = loss,
+    columns = lapply(seq_len(ncol(values)), function(column) as.vector(values[, column])),
+    truth = as.vector(if (is_class) truth - 1L else truth),
+    shares = object$quantiles
+  ))
 }

@@ -427,6 +427,7 @@ declared$Tabular <- list(
   batch_size = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL"),
   epochs = list(types = c("null", "integer"), minimum = 1L, expected = "a whole number of at least 1 or NULL"),
   validation = list(types = "number", minimum = 0L, expected = "a number of at least 0 and below 1"),
+  parts = list(types = "strings", filled = TRUE, expected = "some of \"linear\", \"layers\" and \"trees\""),
   time_limit_s = list(types = c("null", "number"), minimum = 0L, expected = "a number of at least 0 or NULL")
 )
 declared$TabularRegressor <- list(

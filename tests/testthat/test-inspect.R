@@ -216,24 +216,32 @@ test_that("print() of a trained model tells what it learned from, and what was c
     learned = list(
       batch_size = 256L,
       ensemble = 2L,
-      losses = list(1300000, 300000, 290000),
-      validation = list(rows = 10788L, constant_loss = 16000000, seconds = 20.5)
+      losses = list(300000, 290000),
+      weights = list(layers = 0.7, trees = 0.3),
+      trees = list(roots = list(120L, 1L)),
+      validation = list(
+        rows = 10788L,
+        constant_loss = 16000000,
+        seconds = 20.5,
+        loss = 280000,
+        losses = list(linear = 1300000, layers = 290000, trees = 310000)
+      )
     )
   )
   withr::local_timezone("UTC")
   local_answers(trained_facts = function(arguments) facts)
-  shown <- function(model) utils::head(format(model), 6)
+  shown <- function(model, lines = 7) utils::head(format(model), lines)
   model <- tabular_regressor(model_dir = directory)
-  expect_snapshot(writeLines(shown(model)))
-  facts$learned$losses <- list(4, 9, 25)
+  expect_snapshot(writeLines(shown(model, 8)))
+  facts$learned$weights <- list(linear = 1)
   expect_match(shown(model)[[4]], "linear model: the least loss on 10,788 validation rows")
   trees <- boosted_trees_regressor(model_dir = directory)
-  expect_match(shown(trees), "1,500 trees in", all = FALSE, fixed = TRUE)
+  expect_match(shown(trees, 8), "1,500 trees in", all = FALSE, fixed = TRUE)
   classes <- tabular_classifier(model_dir = directory)
   facts$classes <- list("no", "yes")
   expect_snapshot(writeLines(shown(classes)))
   facts <- list(step = 10L, response = "mpg")
-  expect_snapshot(writeLines(shown(dnn_regressor(4, column_numeric("x"), model_dir = directory))))
+  expect_snapshot(writeLines(shown(dnn_regressor(4, column_numeric("x"), model_dir = directory), 6)))
 })
 
 # A response whose mean bends, and whose noise has other tails in each table.

@@ -24,7 +24,7 @@ test_that("a formula and a data frame with missing values are enough", {
   cars <- tabular_cars()
   model <- small_tabular()
   history <- train(model, mpg ~ ., data = cars)
-  expect_match(history$notes, "because of the losses on the validation rows", all = FALSE)
+  expect_match(history$notes, "on [0-9]+ validation rows is", all = FALSE)
   predicted <- predict(model, cars)$predictions
   expect_gt(cor(predicted, cars$mpg), 0.8)
   # A row is predicted alike in any company, and needs no response.
@@ -72,10 +72,10 @@ test_that("the processes of a cluster train to the end that their chief chooses"
   # This session trains nothing.
   job <- train(chosen, mpg ~ ., data = cars, wait = FALSE)
   expect_length(list.files(chosen$model_dir, "ckpt"), 0)
-  expect_message(job_wait(job), "because of the losses on the validation rows")
+  expect_message(job_wait(job), "on [0-9]+ validation rows is")
   found <- summary(chosen)
   expect_identical(found$global_step, as.integer(found$length$end))
-  expect_gt(length(found$length$losses), 1)
+  expect_equal(sum(unlist(found$length$weights)), 1)
   expect_match(format(found), "trained: [0-9,]+ steps of 16 rows in ", all = FALSE)
   expect_equal(found$limits, range(mtcars$mpg), tolerance = 1e-6)
   expect_match(format(found), "predictions: 10.4 to 33.9, the responses", all = FALSE)
@@ -232,15 +232,15 @@ test_that("a data frame chooses the end, here and in the processes of a cluster"
   formula <- mpg ~ wt + I(hp - mean(hp)) + factor(cyl)
   alone <- small_tabular(dropout = 0, batch_size = 8)
   history <- train(alone, formula, own, validation = judges)
-  expect_match(history$notes, "because of the losses on the validation rows", all = FALSE)
+  expect_match(history$notes, "on [0-9]+ validation rows is", all = FALSE)
   # The model itself is the one with the least loss on these rows.
-  losses <- unlist(summary(alone)$length$losses)
-  expect_equal(evaluate(alone, judges)$average_loss, min(losses), tolerance = 1e-3)
+  loss <- summary(alone)$scores[["model"]]
+  expect_equal(evaluate(alone, judges)$rmse, loss, tolerance = 1e-3)
   config <- run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2))
   together <- small_tabular(dropout = 0, batch_size = 8, config = config)
   # An input has the same columns.
   train(together, mpg ~ wt + hp, own, validation = input_fn(mpg ~ wt + hp, judges))
-  expect_gt(length(summary(together)$length$losses), 1)
+  expect_equal(sum(unlist(summary(together)$length$weights)), 1)
   again <- small_tabular(dropout = 0, batch_size = 8)
   train(again, mpg ~ wt + hp, data = own, validation = judges)
   expect_identical(summary(again)$length$end, summary(together)$length$end)

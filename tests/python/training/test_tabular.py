@@ -35,10 +35,9 @@ from tfdistribute.training import concatenate, export_savedmodel, predict
 from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.model_directory import global_step
 from tfdistribute.training.specs import EvalSpec, TrainSpec
-from tfdistribute.training.tabular import choice
 from tfdistribute.training.train import train
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
-from tfdistribute.training.variables import variable_names, variable_value
+from tfdistribute.training.variables import variable_names
 
 
 @pytest.mark.versions
@@ -47,8 +46,9 @@ def test_rows_are_enough_for_a_regressor(tensorflow: Any, tmp_path: Path) -> Non
     history = train(described, SEED, rows())
     table = learned(tmp_path)
     assert global_step(str(tmp_path)) == table.end
-    assert f"trains {table.end:,} steps of 64 rows" in history.notes[0]
-    assert 1 < len(table.losses) <= 5
+    assert history.notes[0].startswith("The model is ")
+    assert 1 < len(table.losses) <= 4
+    assert sum(table.weights.values()) == pytest.approx(1)
     predicted = prices(described)
     residuals = predicted - PRICE
     assert np.sqrt(np.mean(residuals**2)) < 0.3 * PRICE.std()
@@ -100,23 +100,20 @@ def test_two_devices_train_the_same_weights_without_dropout(
     np.testing.assert_allclose(prices(two), prices(one), rtol=1e-4)
 
 
-@pytest.mark.parametrize("is_linear", [True, False])
-def test_a_better_linear_model_takes_the_place_of_the_layers(
-    tensorflow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_linear: bool
-) -> None:
-    losses = iter([2.0, 3.0, 4.0] if is_linear else [2.0, 1.0, 4.0])
-    monkeypatch.setattr(choice, "_judge", lambda _: (next(losses), None))
-    described = regressor(tmp_path)
+@pytest.mark.parametrize("part", ["linear", "layers", "trees"])
+def test_a_part_alone_is_a_model(tensorflow: Any, tmp_path: Path, part: str) -> None:
+    described = regressor(tmp_path, parts=[part])
     history = train(described, SEED, rows())
-    table, weight = learned(tmp_path), ("linear_weights" if is_linear else "weight_3")
-    assert table.is_linear == is_linear
-    assert ("The linear model trains 200 steps" in history.notes[0]) == is_linear
-    assert global_step(str(tmp_path)) == table.end
-    # It has the variables of one of them only.
-    assert np.all(variable_value(str(tmp_path), f"tabular/{weight}") != 0)
+    table = learned(tmp_path)
+    assert table.weights == {part: 1.0}
+    assert table.validation is not None
+    assert table.validation.losses == {part: table.validation.loss}
+    assert "(weight 1), because its root mean squared error on 40 validation" in history.notes[0]
+    assert global_step(str(tmp_path)) == table.end == history.steps[-1]
     names = variable_names(str(tmp_path))
-    assert is_linear == any("linear" in each for each in names)
-    assert is_linear != any("weight_3" in each for each in names)
+    found = {"layers": "weight_1", "linear": "linear_bias", "trees": "trees/roots"}
+    for name, variable in found.items():
+        assert (f"tabular/{variable}" in names) == (name == part)
     residuals = prices(described) - PRICE
     assert np.sqrt(np.mean(residuals**2)) < 0.6 * PRICE.std()
 
@@ -201,9 +198,9 @@ def test_rows_of_weight_0_teach_every_member_nothing(tensorflow: Any, tmp_path: 
 def test_heads_average_the_probabilities_of_members(tensorflow: Any) -> None:
     logits = RANDOM.normal(size=(4, 5, 3)).astype("float32")
     with tensorflow.Graph().as_default(), tensorflow.compat.v1.Session() as session:
-        several = engine.heads.MeanMultiClassHead(1.0, n_classes=3)
+        several = engine.heads.MeanMultiClassHead(n_classes=3)
         classes = session.run(tensorflow.nn.softmax(several.mean_logits(logits)))
-        binary = engine.heads.MeanBinaryHead(1.0).mean_logits(logits[..., :1])
+        binary = engine.heads.MeanBinaryHead().mean_logits(logits[..., :1])
         share = session.run(tensorflow.sigmoid(binary))
     each = np.exp(logits) / np.exp(logits).sum(axis=2, keepdims=True)
     np.testing.assert_allclose(classes, each.mean(axis=0), rtol=1e-5)

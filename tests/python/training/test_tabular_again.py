@@ -49,22 +49,19 @@ def test_the_rate_and_the_regularization_begin_anew(tensorflow: Any) -> None:
         shown = [
             (schedule.rate(step), schedule.regularization(step))
             for schedule, step in (
-                (Schedule(0.1, 300, 4), tensorflow.constant(200, "int64")),
-                (Schedule(0.1, 300, 4, begin=40), tensorflow.constant(240, "int64")),
+                (Schedule(0.1, 300), tensorflow.constant(200, "int64")),
+                (Schedule(0.1, 300, begin=40), tensorflow.constant(240, "int64")),
             )
         ]
         np.testing.assert_array_equal(*session.run(shown))
 
 
 def test_the_next_training_takes_the_epochs_that_the_model_has_now() -> None:
-    for first in (table_of(steps=300, end=20), table_of(steps=200, end=200, is_linear=True)):
+    for first in (table_of(steps=300, end=20), table_of(steps=200, end=200)):
         second = completed(first, epochs=5)
         assert first.end is not None
         assert (second.begin, second.end) == (first.end, first.end + 5 * OF_EPOCH)
         assert second.steps == 5 * OF_EPOCH
-    linear = completed(table_of(steps=200, end=200, is_linear=True))
-    steps = engine.tabular.linear_steps(OF_EPOCH * 256)
-    assert (linear.end, linear.steps) == (200 + steps, steps)
 
 
 @pytest.mark.slow

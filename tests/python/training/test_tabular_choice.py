@@ -28,7 +28,6 @@ from support.tabular import (
     prices,
     regressor,
     rows,
-    stop_at,
     write_table,
 )
 
@@ -40,9 +39,10 @@ from tfdistribute.run_config import RunSettings
 from tfdistribute.storage.buckets import arrow_module
 from tfdistribute.training import concatenate, predict
 from tfdistribute.training.evaluate import evaluate
-from tfdistribute.training.model_directory import SIGNATURE, global_step
-from tfdistribute.training.tabular import choice
-from tfdistribute.training.tabular.choice import split
+from tfdistribute.training.held_rows import split
+from tfdistribute.training.history import History
+from tfdistribute.training.model_directory import SIGNATURE
+from tfdistribute.training.tabular import choice, parts
 from tfdistribute.training.train import train
 
 verb = importlib.import_module("tfdistribute.training.train")
@@ -55,97 +55,71 @@ def test_one_row_is_too_few_to_choose_an_end(tensorflow: Any, tmp_path: Path) ->
     assert "epochs = 20" in str(caught.value.remedy)
 
 
-def test_an_interrupted_training_continues_to_the_end_that_was_chosen(
-    tensorflow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    exact: dict[str, Any] = {"dropout": 0}
-    train(regressor(whole, **exact), SEED, rows())
-    train(regressor(parts, **exact), SEED, rows(), hooks=[stop_at(tensorflow, 20)])
-    assert global_step(str(parts)) == 20
-    # The second training chooses nothing.
-    monkeypatch.setattr(choice, "_choose", None)
-    train(regressor(parts, **exact), SEED, rows())
-    assert global_step(str(parts)) == learned(whole).end == learned(parts).end
-    np.testing.assert_allclose(prices(regressor(parts)), prices(regressor(whole)), rtol=1e-5)
+def choose(
+    described: Any, monkeypatch: pytest.MonkeyPatch, losses: Any, noise: float = 0.0
+) -> tuple[Any, list[list[int]]]:
+    """Choose by layers whose losses are given in squares of the spread, and return the steps at which they are judged.
+
+    ``noise`` is the share by which the losses of rows differ.
+    """
+    following, trained = enumerate(losses), list[list[int]]()
+
+    def train_to(training: Any) -> History:
+        trained.append(judged(training))
+        return History()
+
+    def logits_of(candidate: Any, _: Any, source: Input) -> Any:
+        truth = candidate.standardized(source.facts().values_of("y"))
+        cycle, loss = next(following)
+        # Each cycle is better for other rows.
+        squares = loss * (1 + noise * (-1.0) ** (np.arange(len(truth)) + cycle))
+        return (truth + np.sqrt(squares))[:, np.newaxis]
+
+    monkeypatch.setattr(parts, "_read_variables", lambda _: {})
+    described = replace(described, parts=("layers",), clip=False)
+    chosen, start = choice.choose_end(described, SEED, rows(), train_to, logits_of)
+    assert start is not None and start.step == chosen.table.end
+    return chosen.table, trained
 
 
-def test_a_worse_cycle_ends_the_choice(tmp_path: Path) -> None:
-    steps = iter([5.0, 3.0, 4.0, 1.0])
-    trained: list[int] = []
-
-    def train_to(training: Any) -> None:
-        assert training.model.model_dir != str(tmp_path)
-        assert training.model.table.is_linear == (not trained)
-        trained.extend(judged(training))
-
-    chosen = choice.choose_end(
-        regressor(tmp_path), SEED, rows(), train_to, lambda *_: {"average_loss": next(steps)}
-    )
-    assert chosen.table is not None
-    assert chosen.table.losses == (5.0, 3.0, 4.0)
-    steps = chosen.table.steps
-    assert chosen.table.end == engine.tabular.ends_of_cycles(steps)[0]
-    assert not chosen.table.is_linear
-    # As many epochs on 80 percent of the rows.
-    linear, part = (math.ceil(0.8 * each) for each in (engine.tabular.linear_steps(steps), steps))
-    assert trained == [linear, *engine.tabular.ends_of_cycles(part)[:2]]
-
-
-def test_cycles_are_judged_at_their_ends_in_one_training(tensorflow: Any, tmp_path: Path) -> None:
-    seen: list[list[int]] = []
-
-    def train_here(training: Any) -> None:
-        seen.append([])
-        verb.train_here(training)
-
-    def judge(candidate: Any, *_: Any) -> dict[str, float]:
-        seen[-1].append(global_step(candidate.model_dir))
-        return {"average_loss": 0.5 ** len(seen[-1])}
-
-    chosen = choice.choose_end(regressor(tmp_path), SEED, rows(), train_here, judge)
-    assert chosen.table is not None
-    linear, part = seen
-    steps = chosen.table.steps
-    assert linear == [math.ceil(0.8 * engine.tabular.linear_steps(steps))]
-    assert part == engine.tabular.ends_of_cycles(math.ceil(0.8 * steps))
+def test_a_worse_cycle_ends_the_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, trained = choose(regressor(tmp_path), monkeypatch, [3.0, 4.0, 1.0])
+    spread = np.var(PRICE.astype(np.float64))
+    np.testing.assert_allclose(np.array(table.losses) / spread, [3, 4])
+    ends = engine.tabular.ends_of_cycles(table.steps)
+    # As many epochs on 80 percent of the rows, and then on all.
+    part = engine.tabular.ends_of_cycles(math.ceil(0.8 * table.steps))
+    assert trained == [part[:2], ends[:1]]
+    assert table.end == ends[0]
 
 
 @pytest.mark.parametrize(
-    ("losses", "best"),
+    ("losses", "noise", "judged_cycles"),
     [
-        ((5.0, 4.0, 3.99), 2),
-        ((5.0, 4.0, 2.5, 2.4), 3),
-        # By chance, 40 rows may differ by a third.
-        ((5.0, 4.0, 3.0), 2),
-        ((5.0, 6.0, 7.0), 0),
-        # Poisson losses may be negative.
-        ((-5.0, -6.0, -5.99), 1),
+        ((4.0, 3.99), 0.0, 2),
+        ((4.0, 3.0, 2.5, 2.4), 0.0, 4),
+        # By chance, 40 rows may differ by a tenth.
+        ((4.0, 3.8), 0.3, 2),
+        ((4.0, 3.8), 0.03, 3),
+        # Nothing is left to learn.
+        ((1e-8,), 0.0, 1),
     ],
 )
 def test_the_choice_ends_after_a_cycle_that_is_hardly_better(
-    tmp_path: Path, losses: tuple[float, ...], best: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    losses: tuple[float, ...],
+    noise: float,
+    judged_cycles: int,
 ) -> None:
-    following = iter((*losses, -9.0))
-    chosen = choice.choose_end(
-        regressor(tmp_path),
-        SEED,
-        rows(),
-        judged,
-        lambda *_: {"average_loss": next(following)},
-    )
-    table = chosen.table
-    assert table is not None
-    assert table.losses == losses
-    assert table.is_linear == (best == 0)
-    ends = [table.steps, *engine.tabular.ends_of_cycles(table.steps)]
-    assert table.end == ends[best]
+    _, trained = choose(regressor(tmp_path), monkeypatch, (*losses, 9.0), noise)
+    assert len(trained[0]) == judged_cycles
 
 
 @pytest.mark.parametrize(
     ("count", "batch_size", "epochs", "members"),
     [
-        (100, 100, 256, 4),
+        (100, 100, 256, 2),
         (4_001, 256, 256, 2),
         (8_192, 256, 128, 2),
         (2**15, 256, 32, 1),
@@ -203,17 +177,12 @@ def test_files_train_the_model_of_a_data_frame(tensorflow: Any, tmp_path: Path, 
         np.testing.assert_allclose(each, found[0], rtol=1e-5)
 
 
-def test_a_time_limit_ends_the_choice_after_its_first_part(tmp_path: Path) -> None:
-    losses = iter([5.0, 4.0, 3.0])
-    chosen = choice.choose_end(
-        regressor(tmp_path, time_limit_s=1e-9),
-        SEED,
-        rows(),
-        judged,
-        lambda *_: {"average_loss": next(losses)},
-    )
-    assert chosen.table is not None
-    assert chosen.table.losses == (5.0,)
+def test_a_time_limit_ends_the_choice_after_its_first_part(tensorflow: Any, tmp_path: Path) -> None:
+    described = regressor(tmp_path, time_limit_s=1e-9)
+    chosen, start = choice.choose_end(described, SEED, rows(), judged, None)
+    assert start is not None and start.step == chosen.table.end
+    assert chosen.table.weights == {"linear": 1.0}
+    assert chosen.table.losses == ()
 
 
 def test_the_validation_part_has_the_same_share_of_each_class() -> None:
@@ -248,24 +217,6 @@ def test_the_temperature_has_the_least_loss_on_the_validation_rows(
     np.testing.assert_allclose(centered[0] * table.temperature, centered[1], rtol=1e-3, atol=1e-4)
 
 
-def test_a_head_without_a_temperature_reports_the_losses_at_several(
-    tensorflow: Any, tmp_path: Path
-) -> None:
-    labels = np.digitize(X, [-0.5, 0.5]).astype("int32")
-    described = model("tabular_classifier", tmp_path, epochs=2, **SMALL)
-    train(described, SEED, rows(labels))
-    logits = np.log(concatenate(predict(described, RunSettings(), rows(labels)))["probabilities"])
-    weights = {"w": np.repeat([2, 1], 100).astype("float32")}
-    undecided = replace(at_temperature(described, None), weight_column="w")
-    metrics = evaluate(undecided, RunSettings(), rows(labels, **weights))
-    losses = engine.heads.losses_at_temperatures(metrics)
-    assert min(losses) < 1 < max(losses)
-    for temperature, loss in losses.items():
-        scaled = logits / temperature
-        of_rows = np.log(np.exp(scaled).sum(axis=1)) - scaled[np.arange(ROWS), labels]
-        assert loss == pytest.approx(np.average(of_rows, weights=weights["w"]), rel=1e-4)
-
-
 def at_temperature(described: Any, temperature: float | None) -> Any:
     """Return the trained model in a copy of its directory, with another temperature."""
     copied = f"{described.model_dir}-at-{temperature}"
@@ -298,18 +249,18 @@ def test_a_time_limit_shortens_a_training_whose_end_is_not_chosen(
 
     def chosen(limit_s: float | None, **fields: Any) -> Any:
         described = regressor(tmp_path, time_limit_s=limit_s, **fields)
-        return choice.choose_end(described, SEED, rows(), slow, evaluate).table
+        return choice.choose_end(described, SEED, rows(), slow, evaluate)[0].table
 
     whole = 20 * math.ceil(ROWS / SMALL["batch_size"])
     # Half a second is timed: from step 1 to step 8. The two starts take 2 seconds each.
     table = chosen(10, epochs=20)
     assert trained == [8]
     assert table.steps == table.end == 8 * (10 - 2.125 - 7 / 8 - 2.125) == 39
-    assert table.temperature == 1
     # A limit below the time of the starts leaves the steps that were timed.
     assert chosen(1, epochs=20).end == 2
     assert chosen(100, epochs=20).end == chosen(None, epochs=20).end == whole
     assert chosen(10, validation=0).end == 39
     short = regressor(tmp_path, epochs=20, time_limit_s=10)
-    found = choice.choose_end(short, SEED, rows(), slow, evaluate)
-    assert "39 steps of 64 rows, as many as `time_limit_s` allows." in choice.steps_note(found)
+    found, start = choice.choose_end(short, SEED, rows(), slow, evaluate)
+    note = choice.training_note(found, start is not None)
+    assert "39 steps of 64 rows, as many as `time_limit_s` allows." in note

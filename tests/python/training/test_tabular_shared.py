@@ -31,7 +31,7 @@ class Choices:
     def __init__(self, model: Tabular) -> None:
         self.model, self.settings, self.count = model, RunSettings(), 0
 
-    def __call__(self, settings: RunSettings, listener: Any) -> Tabular:
+    def __call__(self, settings: RunSettings, listener: Any) -> tuple[Tabular, Any]:
         self.settings, self.count = settings, self.count + 1
         listener({"event": "step"})
         return choose_end(self.model, settings, rows(), _fail, _fail)
@@ -49,10 +49,10 @@ def choices(tmp_path: Path) -> Choices:
 def test_the_others_get_what_the_chief_has_learned(choices: Choices) -> None:
     found: list[Tabular] = []
     waiting = threading.Thread(
-        target=lambda: found.append(chosen_by_chief(choices.model, SETTINGS, WORKER, _fail))
+        target=lambda: found.append(chosen_by_chief(choices.model, SETTINGS, WORKER, _fail)[0])
     )
     waiting.start()
-    own = chosen_by_chief(choices.model, SETTINGS, CHIEF, choices)
+    own, _ = chosen_by_chief(choices.model, SETTINGS, CHIEF, choices)
     waiting.join(20)
     assert found == [own]
     assert own.table is not None
@@ -65,7 +65,7 @@ def test_a_chief_chooses_once_in_its_job_and_again_in_another(
 ) -> None:
     for job, count in (("one", 1), ("one", 1), ("two", 2)):
         monkeypatch.setenv(task_events.JOB, f"private/{job}")
-        assert chosen_by_chief(choices.model, SETTINGS, CHIEF, choices).learned is not None
+        assert chosen_by_chief(choices.model, SETTINGS, CHIEF, choices)[0].learned is not None
         assert choices.count == count
     # Without a job, nothing tells a restart from the next training.
     monkeypatch.delenv(task_events.JOB)
@@ -78,7 +78,7 @@ def test_a_chief_chooses_once_in_its_job_and_again_in_another(
 
 
 def test_a_chief_that_fails_ends_the_others(choices: Choices) -> None:
-    def choose(*_: Any) -> Tabular:
+    def choose(*_: Any) -> Any:
         raise InputError("The feature `x` is odd.", "Remove it.")
 
     with pytest.raises(InputError):

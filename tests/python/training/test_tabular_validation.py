@@ -19,8 +19,9 @@ from tfdistribute.models.canned import table
 from tfdistribute.models.canned.table import Table
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate
+from tfdistribute.training.history import History
 from tfdistribute.training.model_directory import ModelDirectory
-from tfdistribute.training.tabular import choice
+from tfdistribute.training.tabular import choice, parts
 from tfdistribute.training.train import train
 from tfdistribute.training.variables import variable_value
 
@@ -50,25 +51,33 @@ def learned(directory: Path) -> Table:
     return found.table
 
 
-def test_the_rows_of_a_validation_choose_and_all_others_train(tmp_path: Path) -> None:
+def test_the_rows_of_a_validation_choose_and_all_others_train(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trained: list[Any] = []
     sources: list[Any] = []
 
-    def train_to(training: Any, **_: Any) -> None:
+    def train_to(training: Any, **_: Any) -> History:
         trained.append(training.train.input.facts().rows)
         judged(training)
+        return History()
 
-    def judge(_model: Any, _settings: Any, source: Input) -> dict[str, float]:
-        sources.append(source)
-        return {"average_loss": [3.0, 2.0, 2.5][len(sources) - 1]}
+    def logits_of(model: Any, _settings: Any, source: Input) -> Any:
+        sources.append(source.facts().rows)
+        truth = model.standardized(source.facts().values_of("y"))
+        return (truth + [0.2, 0.3][len(sources) - 1])[:, np.newaxis]
 
-    chosen = choice.choose_end(
-        regressor(tmp_path), SEED, TRAINING, train_to, judge, validation=VALIDATION
+    # The rows that train are all there are, so the layers do not learn again.
+    monkeypatch.setattr(parts, "_read_variables", lambda _: {})
+    described = regressor(tmp_path, parts=["layers"], clip=False)
+    validation = VALIDATION.subset(np.arange(90))
+    chosen, start = choice.choose_end(
+        described, SEED, TRAINING, train_to, logits_of, validation=validation
     )
-    assert chosen.table is not None
-    assert trained == [ROWS] * 2
-    assert sources == [VALIDATION] * 3
-    assert chosen.table.end == engine.tabular.ends_of_cycles(chosen.table.steps)[0]
+    assert trained == [ROWS]
+    assert sources == [90, 90]
+    assert start is not None
+    assert start.step == engine.tabular.ends_of_cycles(chosen.table.steps)[0]
 
 
 @pytest.mark.versions
@@ -80,9 +89,11 @@ def test_two_devices_choose_the_same_end_and_train_the_same_weights(
     found = []
     for name, config in (("one", SEED), ("two", settings("mirrored", seed=3))):
         history = train(
-            regressor(tmp_path / name, learning_rate=0.02), config, TRAINING, validation=VALIDATION
+            regressor(tmp_path / name, learning_rate=0.02, parts=["layers"]),
+            *(config, TRAINING),
+            validation=VALIDATION,
         )
-        assert "because of the losses on the validation rows" in history.notes[0]
+        assert "on 96 validation rows is" in history.notes[0]
         found.append(learned(tmp_path / name))
     assert found[0].end == found[1].end
     np.testing.assert_allclose(found[1].losses, found[0].losses, rtol=1e-3)

@@ -21,6 +21,7 @@ from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.schedulers.slurm.scheduler import script_of
 from tfdistribute.models import FeatureColumn, Model, parse_example_spec_with_label, safe_key
 from tfdistribute.models.canned.parts import check_dense
+from tfdistribute.models.canned.validation import row_losses
 from tfdistribute.models.feature_columns import new_labels
 from tfdistribute.models.feature_columns.of_tensorflow import describe_column
 from tfdistribute.run_config import RunSettings, build_run_config
@@ -38,6 +39,13 @@ Listener = Callable[..., Any] | None
 class _Opaque:
     def __init__(self, value: Any) -> None:
         self.value = value
+
+
+def _row_losses(
+    loss: str, columns: list[Any], truth: list[Any], shares: list[float] | None = None
+) -> Any:
+    """Return the losses of rows, whose predictions are given by column."""
+    return row_losses(loss, np.column_stack(columns), np.array(truth), shares)
 
 
 def _train(
@@ -290,6 +298,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "save_model": model_files.save_model,
     "serialize_dataset": serialized_dataset.serialize,
     "session_hook": lambda hook: next(iter(as_hooks([hook], HookContext("train"))), None),
+    "row_losses": _row_losses,
     "shap_values": shap_values,
     "spark_address": address_of,
     "spark_columns": spark.column_types,

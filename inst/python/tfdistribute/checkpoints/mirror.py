@@ -89,6 +89,12 @@ def upload_events(model_dir: str) -> None:
             _mirror(model_dir).upload(lambda name: "/" in name or name.startswith(_EVENTS))
 
 
+def upload_checkpoint(model_dir: str) -> None:
+    """Upload a checkpoint that this process has written, before other tasks read it."""
+    if is_remote(model_dir):
+        _mirror(model_dir).upload()
+
+
 @contextlib.contextmanager
 def uploading(model_dir: str) -> Generator[None]:
     """Upload checkpoints of a model directory in the background of the block, and the rest at its end.

@@ -1,6 +1,6 @@
 """Heads that TensorFlow lacks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -98,8 +98,9 @@ class StandardizedRegressionHead(tf.estimator.RegressionHead):
         return {"predictions": self._in_unit(logits)}
 
     def metrics(self, regularization_losses: Any = None) -> Any:
-        names = (MetricKeys.LOSS_MEAN, MetricKeys.PREDICTION_MEAN, MetricKeys.LABEL_MEAN)
-        return {name: tf.keras.metrics.Mean(name=name, dtype=tf.float64) for name in names}
+        names = (MetricKeys.LOSS_MEAN, MetricKeys.PREDICTION_MEAN, MetricKeys.LABEL_MEAN, "mae")
+        means = {name: tf.keras.metrics.Mean(name=name, dtype=tf.float64) for name in names}
+        return {**means, "rmse": tf.keras.metrics.RootMeanSquaredError("rmse", tf.float64)}
 
     def update_metrics(
         self,
@@ -111,9 +112,11 @@ class StandardizedRegressionHead(tf.estimator.RegressionHead):
     ) -> Any:
         labels = self._processed_labels(logits, labels)
         losses, weights = self._unweighted_loss_and_weights(logits, labels, features)
-        values = (losses, self._in_unit(logits), labels)
-        for metric, each in zip(eval_metrics.values(), values, strict=True):
+        predictions = self._in_unit(logits)
+        values = (losses, predictions, labels, tf.abs(predictions - labels))
+        for metric, each in zip(eval_metrics.values(), values, strict=False):
             metric.update_state(each, sample_weight=weights)
+        eval_metrics["rmse"].update_state(labels, predictions, sample_weight=weights)
         return eval_metrics
 
 
@@ -160,63 +163,13 @@ class QuantileHead(StandardizedRegressionHead):
         return tf.tile(tf.reshape(tf.cast(labels, tf.float64), [-1, 1]), [1, len(self._quantiles)])
 
 
-# Candidates for the temperature of class probabilities, by the name of the metric.
-_TEMPERATURES = {
-    f"average_loss_at_temperature_{each:.3g}": each
-    for each in (2 ** (quarter / 4) for quarter in range(-2, 9))
-}
-
-
-def losses_at_temperatures(metrics: Mapping[str, float]) -> dict[float, float]:
-    """Return the mean losses that a head without a temperature reports, by temperature."""
-    return {each: metrics[name] for name, each in _TEMPERATURES.items() if name in metrics}
-
-
-class _MeanHead(tf.estimator.Head):
-    """A head of several models, whose mean logits a temperature divides; None to report only the losses at several.
-
-    Source:
-        https://arxiv.org/abs/1706.04599, "On Calibration of Modern Neural Networks".
-    """
-
-    def __init__(self, temperature: float | None, **arguments: Any) -> None:
-        self._temperature = temperature
-        super().__init__(**arguments)
-
+class MeanBinaryHead(tf.estimator.BinaryClassHead):
     def mean_logits(self, logits: Any) -> Any:
         """Return the logits of the mean probabilities of several models, which are along the first axis."""
-        return self._mean(logits) / (self._temperature or 1.0)
-
-    def metrics(self, regularization_losses: Any = None) -> Any:
-        if self._temperature is None:
-            return {name: tf.keras.metrics.Mean(name=name) for name in _TEMPERATURES}
-        return super().metrics(regularization_losses)
-
-    def update_metrics(
-        self,
-        eval_metrics: Any,
-        features: Any,
-        logits: Any,
-        labels: Any,
-        regularization_losses: Any = None,
-    ) -> Any:
-        if self._temperature is not None:
-            return super().update_metrics(
-                eval_metrics, features, logits, labels, regularization_losses
-            )
-        labels = self._processed_labels(logits, labels)
-        for name, each in _TEMPERATURES.items():
-            losses, weights = self._unweighted_loss_and_weights(logits / each, labels, features)
-            eval_metrics[name].update_state(losses, sample_weight=weights)
-        return eval_metrics
-
-
-class MeanBinaryHead(_MeanHead, tf.estimator.BinaryClassHead):
-    def _mean(self, logits: Any) -> Any:
         yes, no = (tf.reduce_logsumexp(tf.math.log_sigmoid(each), 0) for each in (logits, -logits))
         return yes - no
 
 
-class MeanMultiClassHead(_MeanHead, tf.estimator.MultiClassHead):
-    def _mean(self, logits: Any) -> Any:
+class MeanMultiClassHead(tf.estimator.MultiClassHead):
+    def mean_logits(self, logits: Any) -> Any:
         return tf.reduce_logsumexp(tf.nn.log_softmax(logits), 0)

@@ -71,6 +71,18 @@ class EvalSpec(Description):
 
 
 @dataclass(frozen=True)
+class Start:
+    """The checkpoint with which a training begins: its step, its variables, and losses that led to it.
+
+    ``noted`` holds steps, their losses, and seconds since the first.
+    """
+
+    step: int
+    variables: Mapping[str, Any]
+    noted: Sequence[tuple[int, float, float]]
+
+
+@dataclass(frozen=True)
 class Training:
     """A training as a user asked for it, in this process or as a task of a cluster.
 
@@ -82,6 +94,7 @@ class Training:
         listener: Called with the progress, at most ten times a second.
         notes: Sentences for the history.
         validation: Rows that choose the end of the training, or how much of it is kept.
+        start: Where the training begins; None for the newest checkpoint of the model.
     """
 
     verb: Annotated[str, _EVALUATES]
@@ -94,6 +107,7 @@ class Training:
     listener: Annotated[Listener | None, OWN] = None
     notes: Annotated[Sequence[str], MayDiffer(RECORDS)] = ()
     validation: Annotated[Input | None, MayDiffer("Only the chief reads them.")] = None
+    start: Annotated[Start | None, MayDiffer("Only the chief has it.")] = None
 
     def check(self) -> None:
         """Check that the training can end, and that its hooks work in it."""

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+import numpy as np
+
 from tfdistribute import engine
 from tfdistribute.cluster.member import Member, enter_cluster
 from tfdistribute.errors import UnsupportedError
@@ -11,20 +13,20 @@ from tfdistribute.files import is_remote
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model, Tabular, TabularRegressor, Wrapped
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.history import History, Listener
 from tfdistribute.training.model_directory import as_trained
 from tfdistribute.training.multi_worker.assignment import TaskAssignment
 from tfdistribute.training.multi_worker.perform import TaskRun, perform
 from tfdistribute.training.predict import concatenate, predict
 from tfdistribute.training.preparation import TrainingHere, prepare_estimator, training_here
-from tfdistribute.training.specs import Training, TrainSpec
+from tfdistribute.training.specs import Start, Training, TrainSpec
 from tfdistribute.training.tabular import (
     check_trains,
     choose_end,
     chosen_by_chief,
     forget_choice,
-    steps_note,
+    training_note,
+    write_start,
 )
 from tfdistribute.training.trees import GrowingTask, begin_growth, grow_here
 
@@ -125,19 +127,37 @@ class Steps:
         )
 
 
+class ChosenRun(TaskRun):
+    """The run of one task of a tabular model, whose chief may begin at the end."""
+
+    def _prepare(self) -> Any:
+        prepared, start = super()._prepare(), self._assignment.start
+        if start is not None and self._member.is_chief:
+            write_start(prepared, start, self._history)
+        return prepared
+
+
 class ChosenSteps(Steps):
-    """Steps of a tabular model, which chooses their number first."""
+    """Steps of a tabular model, which chooses its parts and their number first."""
+
+    task = ChosenRun
 
     def begin(self, training: Training, member: Member | None) -> Training:
         spec = training.train
         check_trains(training.verb, training.model, training.steps, spec.max_steps)
         if member is not None and member.evaluates:
             return super().begin(training, member)
-        model, source = _with_end(training, member)
+        model, source, start = _with_end(training, member)
         assert model.table is not None
         spec = replace(spec, input=source, max_steps=model.table.end)
-        completed = replace(training, model=model, train=spec, notes=(steps_note(model),))
+        notes = (training_note(model, start is not None),)
+        completed = replace(training, model=model, train=spec, notes=notes, start=start)
         return super().begin(completed, member)
+
+    def train(self, here: TrainingHere, training: Training) -> None:
+        if training.start is not None:
+            write_start(here.prepared, training.start, here.history)
+        super().train(here, training)
 
 
 class Trees:
@@ -166,32 +186,36 @@ def train_here(training: Training) -> History:
     return here.history
 
 
-def _with_end(training: Training, member: Member | None) -> tuple[Tabular, Input]:
-    """Return a tabular model with the end of its training, and its rows in batches without end."""
+def _with_end(training: Training, member: Member | None) -> tuple[Tabular, Input, Start | None]:
+    """Return a tabular model with the end of its training, its rows in batches without end, and where it begins."""
     model, source = training.model, training.train.input
     assert isinstance(model, Tabular)
 
-    def choose(settings: RunSettings, listener: Listener | None) -> Tabular:
-        has_residuals = isinstance(model, TabularRegressor) and model.quantiles is None
-        predictions = _predictions if has_residuals else None
-        known = listener, training.validation, predictions
-        return choose_end(model, settings, source, train_here, evaluate, *known)
+    def choose(settings: RunSettings, listener: Listener | None) -> tuple[Tabular, Start | None]:
+        known = listener, training.validation
+        return choose_end(model, settings, source, train_here, _logits, *known)
 
     if member is None:
         # Files are read once.
         source = as_trained(model).learning(source)
-        chosen = choose(training.settings, training.listener)
+        chosen, start = choose(training.settings, training.listener)
     else:
         # Each task reads its own part.
-        chosen = chosen_by_chief(model, training.settings, member, choose)
+        chosen, start = chosen_by_chief(model, training.settings, member, choose)
         source = as_trained(chosen).learning(source, in_memory=False)
     assert chosen.table is not None
-    return chosen, source.repeated(chosen.table.batch_size)
+    return chosen, source.repeated(chosen.table.batch_size), start
 
 
-def _predictions(model: Model, settings: RunSettings, source: Input) -> Any:
-    batches = predict(model, settings, source, in_large_batches=True)
-    return concatenate(batches)["predictions"][:, 0]
+def _logits(model: Any, settings: RunSettings, source: Input) -> Any:
+    """Return the logits of layers alone."""
+    is_number = isinstance(model, TabularRegressor)
+    # Bounds of predictions are none of their parts.
+    model, key = (replace(model, clip=False), "predictions") if is_number else (model, "logits")
+    batches = predict(model, settings, source, predict_keys=[key], in_large_batches=True)
+    found = concatenate(batches)[key].astype(np.float64)
+    found = model.standardized(found)
+    return np.log(found) if model.row_loss[0] == "poisson" else found
 
 
 def distribute(estimator: Any, settings: RunSettings, *, calls_r: bool = False) -> Any:

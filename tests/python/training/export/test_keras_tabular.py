@@ -23,7 +23,7 @@ from tfdistribute.training import (
     predict,
 )
 from tfdistribute.training.model_directory import ModelDirectory
-from tfdistribute.training.tabular import choice
+from tfdistribute.training.tabular import parts
 from tfdistribute.training.train import train
 
 ROWS = 300
@@ -54,7 +54,8 @@ MODELS: dict[str, tuple[dict[str, Any], Any]] = {
     "quantiles": ({"quantiles": [0.1, 0.5, 0.9]}, NUMBER),
     "two classes": ({}, X > 0),
     "three classes": ({}, CLASSES),
-    "a linear model": ({"epochs": None}, CLASSES),
+    "a linear model": ({"epochs": None, "parts": ["linear"]}, CLASSES),
+    "a class mean": ({"epochs": None, "parts": ["linear", "layers"]}, CLASSES),
     "cycles": ({}, NUMBER),
     "only numbers": ({"ensemble": 1}, NUMBER),
     "only categories": ({"new_levels": "ignore"}, NUMBER),
@@ -78,12 +79,12 @@ def trained(directory: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> Any:
     described = model(kind, directory, **{**small, **fields})
     if name == "cycles":
         monkeypatch.setattr(table, "_PERIODS", dict.fromkeys(["integer", "double"], (7.0, 3.0)))
-    if name == "a linear model":
-        losses = iter([1.0, 2.0, 3.0])
-        monkeypatch.setattr(choice, "_judge", lambda _: (next(losses), 1.5))
+    if name == "a class mean":
+        monkeypatch.setattr(parts, "mixture", lambda *_, **__: {"linear": 0.3, "layers": 0.7})
+        monkeypatch.setattr(parts, "best_temperature", lambda *_: 1.5)
     train(described, RunSettings(seed=3), rows(name, response))
     structure = ModelDirectory(described.model_dir).structure or {}
-    assert structure["learned"]["is_linear"] == (name == "a linear model")
+    assert set(structure["learned"]["weights"]) == set(fields.get("parts", ["layers"]))
     periods = [each["periods"] for each in structure["learned"]["numbers"]]
     assert any(periods) == (name == "cycles")
     return described

@@ -7,4 +7,4 @@ from tfdistribute.engine.tabular.network import (
     Network,
     make_model_fn,
 )
-from tfdistribute.engine.tabular.schedule import CYCLES, ends_of_cycles, linear_steps
+from tfdistribute.engine.tabular.schedule import CYCLES, ends_of_cycles

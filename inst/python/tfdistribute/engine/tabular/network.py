@@ -1,4 +1,4 @@
-"""Layers of a tabular model, and the linear model that may take their place.
+"""The parts of a tabular model: layers, which learn here, a linear model and trees. Their weighted mean is the model.
 
 Source:
     RealMLP: https://arxiv.org/abs/2407.04491, "Better by Default: Strong Pre-Tuned MLPs and Boosted Trees on Tabular
@@ -7,14 +7,15 @@ Source:
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import tensorflow as tf
 from tensorflow_estimator.python.estimator.canned import linear
 
-from tfdistribute.engine.tabular.schedule import CYCLES, Schedule, TabularAdam
+from tfdistribute.engine import trees
+from tfdistribute.engine.tabular.schedule import Schedule, TabularAdam
 
 v1 = tf.compat.v1
 # Numbers are clipped smoothly at this many robust scales.
@@ -22,8 +23,6 @@ CLIP = 3.0
 FREQUENCIES, EMBEDDED = 16, 3
 # Factors of the rate for variables that learn slower or faster than weights.
 _FACTORS = {"bias": 0.1, "scale": 6.0, "plr": 0.1, "act": 0.1}
-# Rate of the linear model, whose weights are not divided by the root of their number.
-_LINEAR_RATE = 0.02
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,9 @@ class Network:
         incomplete: Positions of numbers that were missing in rows of the training.
         cycles: Position of a date, and the factor and the offset that turn its number into a phase.
         ensemble: Number of networks, which share the embeddings. They learn side by side, and the model is their mean.
-        is_linear: Whether a linear model takes the place of the layers. It has one member.
+        weights: Weights of the parts "linear", "layers" and "trees" in the mean of logits.
+        temperature: What divides the mean.
+        forest: What trees read, and the shapes of their arrays.
         begin: Step after which the training begins.
     """
 
@@ -58,12 +59,14 @@ class Network:
     weight_decay: float
     learning_rate: float
     steps: int
-    is_linear: bool
+    weights: Mapping[str, float]
+    temperature: float
+    forest: tuple[trees.Columns, Mapping[str, Sequence[int]]]
     begin: int = 0
 
     @property
     def schedule(self) -> Schedule:
-        return Schedule(self.learning_rate, self.steps, 1 if self.is_linear else CYCLES, self.begin)
+        return Schedule(self.learning_rate, self.steps, self.begin)
 
 
 def make_model_fn(network: Network, head: Any, weights: str | None) -> Callable[..., Any]:
@@ -71,12 +74,24 @@ def make_model_fn(network: Network, head: Any, weights: str | None) -> Callable[
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
         training = mode == tf.estimator.ModeKeys.TRAIN
         step = v1.train.get_or_create_global_step()
+        width = head.logits_dimension
+        make = {
+            "layers": lambda: head.mean_logits(_layers(network, features, width, 0.0)),
+            "linear": lambda: _linear(network, features, width),
+            "trees": lambda: _trees(network, features, width),
+        }
         with v1.variable_scope("tabular"):
-            if network.is_linear:
-                logits = _linear(network, features, head.logits_dimension)
+            if training:
+                rate = network.dropout * network.schedule.regularization(step)
+                logits = _layers(network, features, width, rate)
+                # The checkpoints keep what the other parts learned before.
+                for part in sorted(network.weights.keys() - {"layers"}):
+                    make[part]()
             else:
-                rate = network.dropout * network.schedule.regularization(step) if training else 0.0
-                logits = _layers(network, features, head.logits_dimension, rate)
+                # Layers first, because names of their variables count the layers of Keras before them.
+                used = [part for part in make if part in network.weights]
+                parts = [make[part]() * network.weights[part] for part in used]
+                logits = _sum_of_pairs(parts) / network.temperature
         if training:
             # The networks of an ensemble learn alone, so each of them has the loss of each row.
             logits = tf.unstack(logits)
@@ -84,8 +99,6 @@ def make_model_fn(network: Network, head: Any, weights: str | None) -> Callable[
             if weights is not None:
                 features = {weights: tf.concat([features[weights]] * len(logits), 0)}
             logits = tf.concat(logits, 0)
-        else:
-            logits = head.mean_logits(logits)
         optimizer = _optimizer(network, step) if training else None
         return head.create_estimator_spec(
             features=features,
@@ -100,8 +113,7 @@ def make_model_fn(network: Network, head: Any, weights: str | None) -> Callable[
 
 
 def _optimizer(network: Network, step: Any) -> Any:
-    factors = {**_FACTORS, "linear": _LINEAR_RATE / network.learning_rate}
-    optimizer = TabularAdam(network.schedule, network.weight_decay, factors)
+    optimizer = TabularAdam(network.schedule, network.weight_decay, _FACTORS)
     optimizer.iterations = step
     return optimizer
 
@@ -110,12 +122,24 @@ def _linear(network: Network, features: Any, width: int) -> Any:
     logits: list[Any] = []
     if network.numbers:
         plain, _ = _read_numbers(network, features)
-        weights = _variable("linear_weights", [plain.shape[1], width], 0.0)
-        bias = _variable("linear_bias", [width], 0.0)
+        weights = _variable("linear_weights", [plain.shape[1], width], 0.0, trainable=False)
+        bias = _variable("linear_bias", [width], 0.0, trainable=False)
         logits.append(tf.nn.bias_add(tf.matmul(plain, weights), bias))
     if network.categories:
-        logits.append(linear.LinearModel(network.linear, width, name="linear")(features))
-    return tf.expand_dims(_sum_of_pairs(logits), 0)
+        model = linear.LinearModel(network.linear, width, trainable=False, name="linear")
+        logits.append(model(features))
+    return _sum_of_pairs(logits)
+
+
+def _trees(network: Network, features: Any, width: int) -> Any:
+    columns, shapes = network.forest
+    forest = {
+        name: v1.get_variable(
+            f"trees/{name}", shapes[name], dtype, v1.zeros_initializer(), trainable=False
+        )
+        for name, (dtype, _) in trees.ARRAYS.items()
+    }
+    return trees.logits_of(forest, columns.matrix(features), columns, width)
 
 
 def _layers(network: Network, features: Any, width: int, dropout: Any) -> Any:
@@ -249,10 +273,10 @@ def _sum_of_pairs(values: Sequence[Any]) -> Any:
     return functools.reduce(tf.add, values)
 
 
-def _variable(name: str, shape: Sequence[int], initial: Any) -> Any:
+def _variable(name: str, shape: Sequence[int], initial: Any, trainable: bool = True) -> Any:
     if isinstance(initial, float):
         initial = v1.constant_initializer(initial)
-    return v1.get_variable(name, shape, tf.float32, initial)
+    return v1.get_variable(name, shape, tf.float32, initial, trainable=trainable)
 
 
 def _uniform(bound: float) -> Any:

@@ -1,7 +1,7 @@
 """Schedule of a tabular training: the rate, the weight decay and the dropout of a step.
 
-The layers learn in four cycles of the rate, each twice as long as the one before, and a linear model in one. The rate
-is 0 at the end of each cycle, so that the model can be judged there.
+The layers learn in four cycles of the rate, each twice as long as the one before. The rate is 0 at the end of each
+cycle, so that the model can be judged there.
 """
 
 import math
@@ -13,8 +13,6 @@ import tensorflow as tf
 from tfdistribute.engine.optimizers import legacy, with_own_settings
 
 CYCLES = 4
-# Steps of the linear model per step of the layers, and the fewest that suffice.
-_LINEAR_SHARE, _LINEAR_STEPS = 1 / 15, 200
 BETA_2 = 0.95
 
 
@@ -24,22 +22,16 @@ def ends_of_cycles(steps: int) -> list[int]:
     return sorted({max(1, round(steps * (2**n - 1) / parts)) for n in range(1, CYCLES + 1)})
 
 
-def linear_steps(steps: int) -> int:
-    """Return the steps of a linear model in place of layers that train for ``steps``."""
-    return max(_LINEAR_STEPS, round(steps * _LINEAR_SHARE))
-
-
 @dataclass(frozen=True)
 class Schedule:
-    """The rate and the regularization of a training of ``steps`` after the step ``begin``, in a number of cycles."""
+    """The rate and the regularization of a training of ``steps`` after the step ``begin``."""
 
     learning_rate: float
     steps: int
-    cycles: int
     begin: int = 0
 
     def rate(self, step: Any) -> Any:
-        in_cycle = tf.math.log(1 + (2**self.cycles - 1) * self._share(step)) / math.log(2)
+        in_cycle = tf.math.log(1 + (2**CYCLES - 1) * self._share(step)) / math.log(2)
         return self.learning_rate * 0.5 * (1 - tf.cos(2 * math.pi * in_cycle))
 
     def regularization(self, step: Any) -> Any:
@@ -92,8 +84,7 @@ class TabularAdam(legacy.Adam):
     def _factor(self, var: Any) -> float | None:
         # A replica's copy is named "tabular/bias_1/replica_1:0".
         kind = var.name.split("/replica_")[0].split("/")[-1].split(":")[0].split("_")[0]
-        is_linear = "linear" in self._factors and "linear" in var.name
-        return self._factors["linear"] if is_linear else self._factors.get(kind)
+        return self._factors.get(kind)
 
     def _scaled(self, var: Any, apply_state: Any) -> dict[Any, Any]:
         key = (var.device, var.dtype.base_dtype)

@@ -80,7 +80,7 @@ def make_model_fn(columns: Columns, head: Any, weights: str | None) -> Callable[
         rows = columns.matrix(features)
         if mode == tf.estimator.ModeKeys.TRAIN:
             return _rows_to_learn(rows, features, labels, head, weights)
-        logits = _logits(_variables(), rows, columns, head.logits_dimension)
+        logits = logits_of(_variables(), rows, columns, head.logits_dimension)
         return head.create_estimator_spec(
             features=features, mode=mode, labels=labels, logits=logits
         )
@@ -109,7 +109,7 @@ def _variables() -> dict[str, Any]:
     }
 
 
-def _logits(forest: Mapping[str, Any], rows: Any, columns: Columns, outputs: int) -> Any:
+def logits_of(forest: Mapping[str, Any], rows: Any, columns: Columns, outputs: int) -> Any:
     count, iterations = tf.shape(rows)[0], tf.shape(forest["roots"])[0]
     step = max(1, _AT_ONCE // outputs)
 

@@ -29,9 +29,15 @@ def read_rows(estimator: Any, input_fn: Any) -> Arrays:
 
 def write_checkpoint(model_dir: str, forest: Mapping[str, npt.NDArray[Any]], step: int) -> None:
     """Write the arrays of a forest as the newest checkpoint of a directory on this machine."""
+    variables = {f"trees/{name}": np.asarray(forest[name], ARRAYS[name][0]) for name in ARRAYS}
+    write_variables(model_dir, variables, step)
+
+
+def write_variables(model_dir: str, variables: Mapping[str, npt.NDArray[Any]], step: int) -> None:
+    """Write variables as the newest checkpoint of a directory on this machine."""
     with tf.Graph().as_default():
-        for name, (dtype, _) in ARRAYS.items():
-            tf.Variable(np.asarray(forest[name], dtype), name=f"trees/{name}", trainable=False)
+        for name, value in variables.items():
+            tf.Variable(value, name=name, trainable=False)
         global_step = v1.train.get_or_create_global_step()
         saver = v1.train.Saver(save_relative_paths=True)
         with v1.Session(config=v1.ConfigProto(device_count={"GPU": 0})) as session:

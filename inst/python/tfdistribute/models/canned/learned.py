@@ -5,14 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
+import numpy as np
+
 from tfdistribute import engine
-from tfdistribute.columns import InputFacts, ReadTypes
+from tfdistribute.columns import LOGICAL, InputFacts, ReadTypes
 from tfdistribute.descriptions.constraints import Fact
 from tfdistribute.errors import InputError
 from tfdistribute.inputs import Input
 from tfdistribute.models.canned.classifier import Classifier
 from tfdistribute.models.canned.description import Canned, Regressor
 from tfdistribute.models.canned.table import Table, learn_columns
+from tfdistribute.models.canned.validation import log_probabilities
 from tfdistribute.models.description import Model
 from tfdistribute.models.labels import occurring_classes
 from tfdistribute.models.weights import row_weights, weighted_rows
@@ -45,6 +48,26 @@ class Learned(Canned):
     def with_table(self, **changes: Any) -> Any:
         assert self.table is not None
         return replace(self, learned=replace(self.table, **changes).as_text())
+
+    @property
+    def row_loss(self) -> tuple[str, tuple[float, ...] | None]:
+        """Name of the loss, as for ``row_losses``, and the shares of its quantiles."""
+        raise NotImplementedError
+
+    def truth(self, values: Any) -> Any:
+        """Return the values of a response as numbers, or numbers of classes."""
+        raise NotImplementedError
+
+    def standardized(self, truth: Any) -> Any:
+        """Return what logits learn."""
+        return truth
+
+    def in_unit(self, standardized: Any) -> Any:
+        return standardized
+
+    def predicted(self, logits: Any) -> Any:
+        """Return the predictions of logits, as for ``row_losses``."""
+        return log_probabilities(logits)
 
     def new_table(self, table: Table, rows: int) -> Table:
         """Complete what the model has learned from its columns."""
@@ -112,6 +135,30 @@ class LearnedRegressor(Learned, Regressor):
     standardize_response: bool | None = True
     loss: Literal["squared_error", "poisson"] = "squared_error"
 
+    @property
+    def row_loss(self) -> tuple[str, tuple[float, ...] | None]:
+        return self.loss, None
+
+    def truth(self, values: Any) -> Any:
+        return values.astype(np.float64)
+
+    @property
+    def _scale(self) -> tuple[float, float]:
+        return (self.response_scale or ((0.0, 1.0),))[0]
+
+    def standardized(self, truth: Any) -> Any:
+        mean, spread = self._scale
+        return (truth - mean) / spread
+
+    def in_unit(self, standardized: Any) -> Any:
+        mean, spread = self._scale
+        return standardized.astype(np.float64) * spread + mean
+
+    def predicted(self, logits: Any) -> Any:
+        with np.errstate(over="ignore"):
+            found = self.in_unit(np.exp(logits) if self.loss == "poisson" else logits)
+        return found if self.limits is None else np.clip(found, *self.limits)
+
     def head(self, arguments: Mapping[str, Any]) -> Any:
         scale = self.response_scale or ((0.0, 1.0),)
         heads = engine.heads
@@ -139,6 +186,18 @@ class LearnedRegressor(Learned, Regressor):
 @dataclass(frozen=True)
 class LearnedClassifier(Learned, Classifier):
     """A model of classes, which are the values that occur in the response."""
+
+    @property
+    def row_loss(self) -> tuple[str, tuple[float, ...] | None]:
+        return "log_loss", None
+
+    def truth(self, values: Any) -> Any:
+        names = self.label_vocabulary or tuple(map(str, range(self.n_classes)))
+        found, places = np.unique(values, return_inverse=True)
+        texts = [each if isinstance(each, str) else str(int(each)) for each in found.tolist()]
+        if names == LOGICAL:
+            texts = [LOGICAL[int(each)] if each.isdecimal() else each for each in texts]
+        return np.array([names.index(each) for each in texts])[places]
 
     def types_read(self) -> ReadTypes:
         # 32 bits round classes such as 20240131.

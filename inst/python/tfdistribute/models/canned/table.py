@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -36,7 +36,7 @@ _LEAST_EPOCHS, _MOST_EPOCHS, _ROWS_OF_EPOCHS = 16, 256, 2**20
 # By the least rows of a table. Large batches take less time per row, but small tables need many steps.
 _BATCHES = {200_000: 1024, 100_000: 512, 0: 256}
 # An ensemble improves small tables most, and costs least there. By the least rows, too.
-_ENSEMBLES = {10_001: 1, 4_001: 2, 0: 4}
+_ENSEMBLES = {10_001: 1, 0: 2}
 _Values = npt.NDArray[np.float64]
 
 
@@ -122,11 +122,13 @@ class Table:
         steps: Steps of the training after which the last cycle of the rate would end.
         begin: Step at which the training began; more than 0 if it was not the first.
         end: Step at which the training ends; None if it is not chosen yet.
-        losses: Loss of the validation part at the ends of cycles.
-        temperature: What divides the logits of classes; None if it is not chosen yet, and for numbers.
+        losses: Losses of the validation part with the layers at the ends of cycles.
+        temperature: What divides the logits of classes; None for 1.
         n_classes, label_vocabulary: Classes; None for numbers.
         has_numbers_as_classes: Whether the response of the training held numbers.
-        is_linear: Whether a linear model takes the place of the layers.
+        weights: Weights of the parts "linear", "layers" and "trees" in the mean of logits.
+        trees: Shapes of the arrays of trees.
+        penalty: Of the weights of the linear model.
         validation: The choice of the end; None if no rows were set apart for it.
     """
 
@@ -142,7 +144,9 @@ class Table:
     n_classes: int | None = None
     label_vocabulary: tuple[str, ...] | None = None
     has_numbers_as_classes: bool = False
-    is_linear: bool = False
+    weights: Mapping[str, float] = field(default_factory=lambda: {"layers": 1.0})
+    trees: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    penalty: float = 0.0
     begin: int = 0
     validation: Validation | None = None
 
@@ -164,6 +168,32 @@ class Table:
             ],
         }
 
+    def matrix(self, facts: InputFacts) -> npt.NDArray[np.float32]:
+        """Return rows in memory as ``engine.trees.Columns`` reads them."""
+        columns: list[Any] = []
+        for each in self.numbers:
+            values = facts.values_of(each.name).reshape(-1).astype(np.float64)
+            columns.append((values - each.median) / each.scale)
+        missing = [np.isnan(columns[place]) for place in self.constants()["incomplete"]]
+        columns = [np.clip(np.nan_to_num(each, nan=0.0), -1e30, 1e30) for each in columns] + missing
+        for each in self.categories:
+            codes, none = {name: code for code, name in enumerate(each.levels)}, len(each.levels)
+            values = facts.values_of(each.name).reshape(-1).tolist()
+            columns.append(np.array([codes.get(value, none) for value in values]))
+        return np.stack([each.astype(np.float32) for each in columns], axis=1)
+
+    def check_columns(self, facts: InputFacts, weight_column: str | None) -> None:
+        label = None if facts.label is None else facts.label.name
+        known = {each.name for each in (*self.numbers, *self.categories)} | {label, weight_column}
+        for name in facts.features or ():
+            if name not in known:
+                raise InputError(
+                    f"The rows have the feature `{name}`, which the model lacks since its first training.",
+                    "Leave it out, or train a new model in another `model_dir`.",
+                    argument="features",
+                    value=name,
+                )
+
     @classmethod
     @lru_cache(maxsize=8)
     def from_text(cls, text: str) -> "Table":
@@ -179,7 +209,8 @@ class Table:
         if judged is not None:
             judged = Validation(**{**judged, "residuals": tuple(judged["residuals"])})
         parts = {"numbers": tuple(numbers), "categories": tuple(categories), "validation": judged}
-        return cls(**{**plain, **parts})
+        shapes = {name: tuple(each) for name, each in read["trees"].items()}
+        return cls(**{**plain, **parts, "trees": shapes})
 
 
 def learn_columns(

@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from tfdistribute import engine
-from tfdistribute.descriptions.constraints import Count, Expected, Ge, Gt, Len, Lt
+from tfdistribute.descriptions.constraints import Count, Expected, Ge, Gt, Len, Lt, Text
+from tfdistribute.errors import ArgumentError, UnsupportedError
 from tfdistribute.models.canned.activations import keras_activation
 from tfdistribute.models.canned.learned import Learned, LearnedRegressor
 from tfdistribute.models.canned.parts import (
@@ -28,6 +29,8 @@ from tfdistribute.models.conversion.program import Program, Result
 from tfdistribute.models.conversion.tabular import TabularLayers
 from tfdistribute.models.feature_columns.description import FeatureColumn
 
+PARTS = ("linear", "layers", "trees")
+
 
 @dataclass(frozen=True)
 class Tabular(Learned):
@@ -35,8 +38,8 @@ class Tabular(Learned):
 
     Args:
         hidden_units: Units of each hidden layer, counts.
-        ensemble: Networks that train together and whose mean is the model, a count. NULL for 4 up to 4,000 rows, 2 up
-            to 10,000, and else 1.
+        ensemble: Networks that train together and whose mean the layers are, a count. NULL for 2 up to 10,000 rows, and
+            else 1.
         dropout: Share of units that each training step omits at first, a number below 1. It falls to 0.
         weight_decay: Factor by which weights shrink in a step, relative to the learning rate, a number.
         learning_rate: Number at which the learning rate peaks. NULL for 0.2 (numbers) or 0.04 (classes), because
@@ -48,9 +51,11 @@ class Tabular(Learned):
         validation: Share of the rows that choose the end, a number below 1. They depend on the `seed` of
             [run_config()], and have the same share of each class. 0 trains to the end of the last cycle. To choose the
             rows yourself, give them to [train()] as `validation`.
+        parts: Parts of the model, strings: `"linear"`, `"layers"` and `"trees"`. The validation chooses their weights
+            in the mean that predicts, and 0 leaves a part out. Trees need the Python package ydf. With `epochs`, or
+            without a validation, the model has layers only.
         time_limit_s: Seconds that the training should take, a number. It is compared with the time of the steps so far,
-            so the linear model takes all its steps in any case. With `epochs`, or without a validation, the time of
-            some steps determines how many steps of the `epochs` are trained. NULL sets no limit.
+            so a first part learns in any case. With `epochs`, or without a validation, the time of some steps determines how many steps of the `epochs` are trained. NULL sets no limit.
     """
 
     hidden_units: Annotated[tuple[Count, ...], Len(1)] = (128, 128, 128)
@@ -61,11 +66,31 @@ class Tabular(Learned):
     batch_size: Count | None = None
     epochs: Count | None = None
     validation: Dropout = 0.2
+    parts: Annotated[
+        Annotated[tuple[Text, ...], Len(1)], Expected('some of "linear", "layers" and "trees"')
+    ] = PARTS
     time_limit_s: Annotated[float, Ge(0)] | None = None
 
     trainer: ClassVar[str] = "chosen_steps"
     activation: ClassVar[ActivationName] = "selu"
     usual_rate = 0.04
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len({*self.parts} & {*PARTS}) < len(self.parts):
+            raise ArgumentError(
+                f'`parts` must be some of "linear", "layers" and "trees", each once, not {", ".join(self.parts)}.',
+                'Leave it out, or give parts = c("linear", "layers").',
+                argument="parts",
+                value=", ".join(self.parts),
+            )
+        if "layers" not in self.parts and not self.validates:
+            raise ArgumentError(
+                '`parts` lacks "layers", and a model with `epochs` or without a validation has no other part.',
+                "Leave out `epochs` and `validation`.",
+                argument="parts",
+                value=", ".join(self.parts),
+            )
 
     @property
     def validates(self) -> bool:
@@ -82,35 +107,39 @@ class Tabular(Learned):
     def _members(self, rows: int) -> int:
         return self.ensemble or usual_ensemble(rows)
 
-    @property
-    def row_loss(self) -> tuple[str, tuple[float, ...] | None]:
-        """Name of the loss, and the shares of its quantiles."""
-        return "log_loss", None
-
     def trained_again(self, rows: int) -> "Tabular":
         """Return a model whose next training begins at the end of its last, and takes as many epochs or its own."""
         table, steps = self.table, self._steps(rows)
         assert table is not None and table.end is not None
         ends_of, length = engine.tabular.ends_of_cycles, steps
-        if self.epochs is None and table.is_linear:
-            length = steps = engine.tabular.linear_steps(steps)
-        elif self.epochs is None:
+        if self.epochs is None:
             cycle = ends_of(table.steps).index(table.end - table.begin)
             length = ends_of(steps)[: cycle + 1][-1]
         end, batch_size = table.end + length, self._batch(rows)
         return self.with_table(begin=table.end, end=end, steps=steps, batch_size=batch_size)
 
     def logits(self, features: Features) -> Result:
-        table, parts = self.table, self._parts()
+        table, parts, program = self.table, self._parts(), features.program
         assert table is not None
+        if "trees" in table.weights:
+            raise UnsupportedError(
+                "This model has boosted trees, which cannot be converted to Keras or ONNX.",
+                f'Use export_savedmodel(), or train {self.kind}(parts = c("linear", "layers")).',
+                argument="object",
+                value=self.kind,
+            )
         constants, members = table.constants(), self.ensemble or table.ensemble
         layers = TabularLayers(features, parts["numbers"], constants, self.units, members)
-        if table.is_linear:
-            logits = layers.linear(parts["linear"])
-        else:
+        found: list[Result] = []
+        if "layers" in table.weights:
             activation = keras_activation(self.activation)
-            logits = layers.deep(parts["categories"], self.hidden_units, activation)
-        return self.mean_logits(features.program, logits)
+            deep = layers.deep(parts["categories"], self.hidden_units, activation)
+            mean = self.mean_logits(program, deep)
+            found.append(program.op("multiply", mean, table.weights["layers"]))
+        if "linear" in table.weights:
+            linear = layers.linear(parts["linear"])
+            found.append(program.op("multiply", linear, table.weights["linear"]))
+        return program.op("divide", program.add(found), table.temperature or 1.0)
 
     def mean_logits(self, program: Program, logits: Result) -> Result:
         """Return the mean logits of the ensemble, which is along the second axis."""
@@ -134,6 +163,7 @@ class Tabular(Learned):
         return {
             **{part: build_columns(parts[part]) for part in ("numbers", "categories")},
             "linear": build_linear_columns(parts["linear"], "sum"),
+            "codes": build_columns([each.categorical_column for each in parts["linear"]]),
         }
 
     def built_columns(self, arguments: Mapping[str, Any]) -> list[Any]:
@@ -142,9 +172,12 @@ class Tabular(Learned):
     def new_estimator(self, head: Mapping[str, Any], **arguments: Any) -> Any:
         table = self.table
         assert table is not None
+        constants, codes = table.constants(), arguments.pop("codes")
+        columns = {name: arguments.pop(name) for name in ("numbers", "categories", "linear")}
+        read = engine.trees.Columns(columns["numbers"], codes, constants["incomplete"], True)
         network = engine.tabular.Network(
-            **{name: arguments.pop(name) for name in ("numbers", "categories", "linear")},
-            **table.constants(),
+            **columns,
+            **constants,
             hidden_units=self.hidden_units,
             ensemble=self.ensemble or table.ensemble,
             activation=self.activation,
@@ -153,7 +186,9 @@ class Tabular(Learned):
             learning_rate=self.learning_rate or self.usual_rate,
             steps=table.steps,
             begin=table.begin,
-            is_linear=table.is_linear,
+            weights=table.weights,
+            temperature=table.temperature or 1.0,
+            forest=(read, table.trees),
         )
         model_fn = engine.tabular.make_model_fn(network, self.head(head), head["weight_column"])
         return engine.tf.estimator.Estimator(model_fn, **arguments)
@@ -161,7 +196,7 @@ class Tabular(Learned):
     def new_table(self, table: Table, rows: int) -> Table:
         steps, batch_size = self._steps(rows), self._batch(rows)
         completed = replace(table, batch_size=batch_size, ensemble=self._members(rows), steps=steps)
-        return completed if self.validates else replace(completed, end=steps, temperature=1.0)
+        return completed if self.validates else replace(completed, end=steps)
 
     def own_structure(self) -> dict[str, Any]:
         members = self.ensemble or (self.table and self.table.ensemble)
@@ -206,7 +241,7 @@ class TabularRegressor(Tabular, LearnedRegressor, kind="tabular_regressor"):
 
     @property
     def row_loss(self) -> tuple[str, tuple[float, ...] | None]:
-        return self.loss, self.quantiles
+        return (self.loss, None) if self.quantiles is None else ("quantile", self.quantiles)
 
     @property
     def units(self) -> int:

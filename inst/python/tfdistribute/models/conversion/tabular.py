@@ -20,7 +20,7 @@ _SCOPE = "tabular"
 
 @dataclass(frozen=True)
 class TabularLayers:
-    """Layers whose logits have the axes row, member of the ensemble, and unit.
+    """The linear model, and layers whose logits have the axes row, member of the ensemble, and unit.
 
     Args:
         constants: ``shift``, ``stretch``, ``farthest``, ``incomplete`` and ``cycles`` of ``engine.tabular.Network``.
@@ -33,7 +33,7 @@ class TabularLayers:
     members: int
 
     def linear(self, categories: "Sequence[FeatureColumn]") -> Result:
-        """Return the logits of the linear model, which is its only member."""
+        """Return the logits of the linear model."""
         program, parts = self.features.program, []
         if self.numbers:
             plain, _ = self._read_numbers()
@@ -43,7 +43,7 @@ class TabularLayers:
             )
         if categories:
             parts.append(linear(self.features, categories, self.units, "sum", f"{_SCOPE}/linear"))
-        return program.op("expand_dims", program.add(parts), 1)
+        return program.add(parts)
 
     def deep(
         self, categories: "Sequence[FeatureColumn]", hidden_units: Sequence[int], activation: str

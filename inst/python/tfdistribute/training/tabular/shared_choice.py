@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tfdistribute import storage, task_events
+from tfdistribute.checkpoints.newest import newest_step
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import START_PATIENCE
 from tfdistribute.environment import changed_variable
@@ -18,13 +19,14 @@ from tfdistribute.training.history import Listener
 from tfdistribute.training.model_directory import hold_model_dir
 from tfdistribute.training.multi_worker.assignment import holder_of, start_timeout_s
 from tfdistribute.training.multi_worker.handshake import poll_s
+from tfdistribute.training.specs import Start
 
 FILE = "tfdistribute-choice.json"
 
 # Interval between two signs of life of a chief that chooses.
 _BEAT_S = 2.0
 
-Choose = Callable[[RunSettings, Listener], Tabular]
+Choose = Callable[[RunSettings, Listener], tuple[Tabular, Start | None]]
 
 
 class _ChoiceFile:
@@ -49,8 +51,8 @@ class _ChoiceFile:
 
 def chosen_by_chief(
     model: Tabular, settings: RunSettings, member: Member, choose: Choose
-) -> Tabular:
-    """Return the model with what the chief of a cluster has learned from the rows, and the end that it has chosen.
+) -> tuple[Tabular, Start | None]:
+    """Return the model with what the chief of a cluster has learned from the rows, and where the chief begins.
 
     The chief calls ``choose`` with settings for one process and a listener. If its job restarts it, it does not choose
     again, because the job may have trained by its choice. Raises the errors of ``choose``, and LostPeerError for a
@@ -58,14 +60,17 @@ def chosen_by_chief(
     """
     file = _ChoiceFile(model.model_dir, member)
     if not member.is_chief:
-        return _with_learned(model, _wait_for(file, member, start_timeout_s(settings)))
-    known = file.read().get("model") if task_events.is_in_job() else None
+        return _with_learned(model, _wait_for(file, member, start_timeout_s(settings))), None
+    known, start = file.read().get("model") if task_events.is_in_job() else None, None
+    if known is not None and known.get("begins") and newest_step(model.model_dir) == 0:
+        # It was killed before it wrote the checkpoint.
+        known = None
     if known is None:
         # The trials are of this process alone.
         alone = changed_variable("TF_CONFIG", None)
         with hold_model_dir(model.model_dir, holder_of(member)), alone:
-            known = _choose(file, replace(settings, strategy=None, cluster=None), choose)
-    return _with_learned(model, known)
+            known, start = _choose(file, replace(settings, strategy=None, cluster=None), choose)
+    return _with_learned(model, known), start
 
 
 def forget_choice(model_dir: str) -> None:
@@ -75,7 +80,9 @@ def forget_choice(model_dir: str) -> None:
         storage.of(path).remove(path)
 
 
-def _choose(file: _ChoiceFile, settings: RunSettings, choose: Choose) -> dict[str, Any]:
+def _choose(
+    file: _ChoiceFile, settings: RunSettings, choose: Choose
+) -> tuple[dict[str, Any], Start | None]:
     beats, beat_at = 0, 0.0
 
     def beat(_event: Mapping[str, Any]) -> None:
@@ -87,7 +94,7 @@ def _choose(file: _ChoiceFile, settings: RunSettings, choose: Choose) -> dict[st
 
     try:
         beat({})
-        chosen = choose(settings, beat)
+        chosen, start = choose(settings, beat)
     except Exception as error:
         if not task_events.is_in_job():
             # The supervisor of a job ends the other tasks.
@@ -96,8 +103,9 @@ def _choose(file: _ChoiceFile, settings: RunSettings, choose: Choose) -> dict[st
     assert chosen.learned is not None
     scale = getattr(chosen, "response_scale", None)
     learned = {"learned": json.loads(chosen.learned), "response_scale": scale}
+    learned["begins"] = start is not None
     file.write(model=learned)
-    return learned
+    return learned, start
 
 
 def _with_learned(model: Tabular, learned: Mapping[str, Any]) -> Tabular:

@@ -8,7 +8,6 @@ from tfdistribute.errors import ArgumentError, RunConfigError
 from tfdistribute.models.canned.trees import Trees
 from tfdistribute.training.model_directory import as_trained
 from tfdistribute.training.specs import Training
-from tfdistribute.training.tabular.choice import check_columns
 from tfdistribute.training.trees.ydf import library
 
 # Rows that TensorFlow reads at a time.
@@ -27,7 +26,7 @@ def begin_growth(training: Training, member: Member | None) -> Training:
     known = as_trained(model)
     source = known.learning(spec.input)
     if known.table is not None and known.learns_columns():
-        check_columns(known.table, source, known.weight_column)
+        known.table.check_columns(source.facts(), known.weight_column)
     completed: Any = known.complete_from_input(source.facts())
     rows = completed.reading(source).repeated(BATCH, epochs=1)
     is_limited = training.steps is not None or spec.max_steps is not None

@@ -16,10 +16,10 @@ from tfdistribute import engine
 from tfdistribute.checkpoints.mirror import local_directory
 from tfdistribute.interrupts import keep_handler
 from tfdistribute.models.canned.trees import BoostedTreesClassifier
+from tfdistribute.training.held_rows import hashes, split
 from tfdistribute.training.history import History
 from tfdistribute.training.preparation import Prepared, TrainingHere
 from tfdistribute.training.specs import Training
-from tfdistribute.training.tabular.choice import hashes, split
 from tfdistribute.training.trees.begin import BATCH
 from tfdistribute.training.trees.forest import Arrays, as_forest
 from tfdistribute.training.trees.losses import losses_by_trees

@@ -16,7 +16,6 @@ from tfdistribute.environment import core_count
 from tfdistribute.errors import BackendError
 from tfdistribute.run_config import RunSettings
 from tfdistribute.storage.buckets import arrow_module
-from tfdistribute.training.trees.forest import Arrays
 
 _LABEL, _WEIGHT = "label", "weight"
 # More files than workers let them read at the same time.
@@ -27,7 +26,7 @@ STOPPED = (
     "Stopped. train() of the same model with the same rows continues from the trees that are grown."
 )
 # Settings of ydf's template "benchmark_rank1v1".
-_OBLIQUE = {
+OBLIQUE = {
     "growing_strategy": "BEST_FIRST_GLOBAL",
     "categorical_algorithm": "RANDOM",
     "split_axis": "SPARSE_OBLIQUE",
@@ -71,18 +70,24 @@ class Growth:
         directions = model.directions()
         alone = {
             "validation_ratio": 0.0,
-            "early_stopping": "NONE",
             "use_hessian_gain": bool(directions),
             "l1_regularization": model.l1_regularization,
             "l2_regularization": model.l2_regularization,
-            **(_OBLIQUE if model.splits == "oblique" else {}),
+            **(OBLIQUE if model.splits == "oblique" else {}),
         }
         return cls(classes, tuple(sizes), directions, common, alone)
 
     def grow(
-        self, rows: Arrays, directory: str, threads: int | None = None, workers: Sequence[str] = ()
+        self,
+        rows: Mapping[str, Any],
+        directory: str,
+        threads: int | None = None,
+        workers: Sequence[str] = (),
+        judged: Mapping[str, Any] | None = None,
     ) -> Any:
         """Return the model of ydf; KeyboardInterrupt after Ctrl-C.
+
+        Without workers, it has no more trees than the loss of rows that are ``judged`` asks for.
 
         The directory holds snapshots, from which the same growth of the same rows continues. The ``workers``, which are
         addresses, must see it.
@@ -102,7 +107,11 @@ class Growth:
         columns = self._columns(ydf, rows["rows"].shape[1])
         if not workers:
             learner = ydf.GradientBoostedTreesLearner(
-                **common, **self.alone, features=columns, label_classes=names
+                **common,
+                **self.alone,
+                early_stopping="NONE" if judged is None else "LOSS_INCREASE",
+                features=columns,
+                label_classes=names,
             )
         else:
             kind = ydf.Semantic.CATEGORICAL if names else ydf.Semantic.NUMERICAL
@@ -119,13 +128,14 @@ class Growth:
             )
             table = _write(table, directory, len(workers) * _SHARDS_PER_WORKER)
         try:
-            return learner.train(table, verbose=0)
+            valid = None if judged is None else self._table(judged)
+            return learner.train(table, valid=valid, verbose=0)
         except ValueError as error:
             if "interrupted by user" in str(error):
                 raise KeyboardInterrupt(STOPPED) from error
             raise
 
-    def _table(self, rows: Arrays) -> dict[str, Any]:
+    def _table(self, rows: Mapping[str, Any]) -> dict[str, Any]:
         matrix = rows["rows"]
         numbers = matrix.shape[1] - len(self.sizes)
         # Category 0 of ydf is for unknown ones.

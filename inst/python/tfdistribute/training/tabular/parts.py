@@ -1,0 +1,350 @@
+"""The parts of a tabular model: they learn from a part of the rows, and the others choose their weights and lengths."""
+
+import math
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tfdistribute import engine
+from tfdistribute.checkpoints.newest import newest_checkpoint
+from tfdistribute.errors import InputError
+from tfdistribute.inputs import Input
+from tfdistribute.models import Tabular, row_weights
+from tfdistribute.models.canned.validation import (
+    Judges,
+    Validation,
+    best_temperature,
+    constant_loss,
+    mean_logits,
+    mixture,
+    residual_sizes,
+)
+from tfdistribute.models.weights import Values
+from tfdistribute.run_config import RunSettings
+from tfdistribute.training.held_rows import split
+from tfdistribute.training.history import History
+from tfdistribute.training.specs import Start, Training, TrainSpec
+from tfdistribute.training.tabular import trees
+from tfdistribute.training.tabular.linear import PENALTIES, Design, Linear, fit, scores
+from tfdistribute.training.tabular.progress import Progress
+
+# The next cycle, which takes longer than all before it, follows a loss that is lower by at least this share.
+_LEAST_GAIN = 0.05
+# A model is good enough at this share of the loss of a constant.
+_ENOUGH = 1e-6
+# The parts of larger tables do not learn again from all rows, because the rows that judged them add little.
+_RETRAINED = 5_000
+
+Train = Callable[..., Any]
+LogitsOf = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows as linear models and trees read them; ``truth`` as for ``Judges``."""
+
+    matrix: Any
+    truth: Any
+    weights: Values | None
+
+    @classmethod
+    def of(cls, model: Tabular, source: Input) -> "_Rows":
+        facts, table = source.facts(), model.table
+        assert facts.label is not None and table is not None
+        truth = model.truth(facts.values_of(facts.label.name).reshape(-1))
+        return cls(table.matrix(facts), truth, row_weights(facts, model.weights_of(facts)))
+
+    def for_trees(self, model: Tabular) -> dict[str, Any]:
+        weights = np.ones(len(self.truth)) if self.weights is None else self.weights
+        labels = model.standardized(self.truth)
+        labels = labels if labels.dtype.kind == "i" else labels.astype(np.float32)
+        return {"rows": self.matrix, "labels": labels, "weights": weights.astype(np.float32)}
+
+    def linear(self, model: Tabular, penalty: float, start: Linear | None = None) -> Linear:
+        design, learned = self.design(model), model.standardized(self.truth)
+        return fit(model, design, learned, self.weights, penalty, start)
+
+    def design(self, model: Tabular) -> Design:
+        assert model.table is not None
+        return Design.of(model.table, self.matrix)
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Trainings of layers in temporary directories."""
+
+    settings: RunSettings
+    train: Train
+    logits_of: LogitsOf
+    progress: Progress
+
+    def run(
+        self, model: Tabular, source: Input, ends: list[int], judge: Callable[[Tabular], bool]
+    ) -> History:
+        """Train a model, and call ``judge`` at the ``ends``, until it returns True."""
+        with tempfile.TemporaryDirectory(prefix="tfdistribute-validation-") as directory:
+            candidate = replace(model, model_dir=directory)
+            hook = engine.hooks.SaveAtSteps(directory, ends, lambda: judge(candidate))
+            assert model.table is not None
+            spec = TrainSpec(source.repeated(model.table.batch_size), ends[-1], (hook,))
+            listener = self.progress.of_layers(ends)
+            of_trial = Training("train", candidate, self.settings, spec, listener=listener)
+            return self.train(of_trial)
+
+
+@dataclass(frozen=True)
+class _Learned:
+    """What the model keeps of a part: variables, the losses of steps with their numbers and seconds, and fields."""
+
+    variables: Mapping[str, Any]
+    steps: list[tuple[int, float, float]]
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part that learned from some rows; ``complete`` lets it learn from all rows if it should."""
+
+    logits: Values  # Of the validation rows.
+    complete: Callable[[], _Learned]
+
+
+class Choice:
+    """A choice under way."""
+
+    def __init__(
+        self, model: Tabular, trials: Trials, source: Input, validation: Input | None
+    ) -> None:
+        self._model, self._trials, self._source = model, trials, source
+        rows = source.facts().rows or 1
+        self._part, self._held = _parts(model, trials.settings, source, validation)
+        self._held.accepting(model.accepted_values(self._held.facts(), needs_label=True))
+        self._rows, self._judged = (_Rows.of(model, each) for each in (self._part, self._held))
+        self._judges = Judges(model, self._judged.truth, self._judged.weights)
+        self._share = (self._part.facts().rows or 1) / rows
+        self._again = self._share < 1 and rows <= _RETRAINED
+        self._clock = _Clock(model.time_limit_s, 1 / self._share if self._again else 0)
+        learned, judged = ((each.truth, each.weights) for each in (self._rows, self._judged))
+        self._constant = constant_loss(model, learned, judged)
+        self._losses: list[float] = []
+
+    def choose(self) -> tuple[Tabular, Start]:
+        judges, parts = self._judges, dict[str, _Part]()
+        for name in self._model.parts:
+            if parts and not self._clock.allows(1, 1):
+                break
+            part = {"linear": self._linear, "layers": self._layers, "trees": self._trees}[name]()
+            if part is not None:
+                parts[name] = part
+        logits = {name: part.logits for name, part in parts.items()}
+        # Logits of quantiles have no mean.
+        loss_name, shares = self._model.row_loss
+        weights = mixture(judges, logits, most=1 if shares else len(logits))
+        mean, temperature = mean_logits(weights, logits), None
+        if loss_name == "log_loss":
+            temperature = best_temperature(judges, mean)
+            mean = mean / temperature
+        residuals: tuple[float, ...] = ()
+        if loss_name != "log_loss" and not shares:
+            predicted = self._model.predicted(mean)[:, 0]
+            residuals = residual_sizes(loss_name, predicted, (judges.truth, judges.weights))
+        all_losses = {name: judges.mean(judges.losses(each)) for name, each in logits.items()}
+        learned = {name: parts[name].complete() for name in weights}
+        # Layers have the steps of the model if they are a part of it.
+        first = learned.get("layers") or next(iter(learned.values()))
+        fields = {name: value for each in learned.values() for name, value in each.fields.items()}
+        end = {"steps": first.steps[-1][0], "end": first.steps[-1][0], **fields}
+        validation = Validation(
+            len(judges.truth),
+            self._constant,
+            self._clock.seconds,
+            residuals,
+            judges.mean(judges.losses(mean)),
+            all_losses,
+        )
+        chosen = self._model.with_table(
+            **{**end, "losses": tuple(self._losses), "temperature": temperature},
+            weights=weights,
+            validation=validation,
+        )
+        variables = {
+            name: each for part in learned.values() for name, each in part.variables.items()
+        }
+        return chosen, Start(chosen.table.end, variables, first.steps)
+
+    def _linear(self) -> _Part:
+        self._trials.progress.report("linear model")
+        design, fits, losses = self._judged.design(self._model), list[Linear](), list[float]()
+        for penalty in PENALTIES:
+            fits.append(self._rows.linear(self._model, penalty, fits[-1] if fits else None))
+            logits = scores(self._model, design.logits(fits[-1].weights))
+            losses.append(self._judges.mean(self._judges.losses(logits)))
+            if losses[-1] > min(losses):
+                break
+        best = fits[int(np.argmin(losses))]
+
+        def complete() -> _Learned:
+            rows = _Rows.of(self._model, self._source) if self._again else None
+            found = best if rows is None else rows.linear(self._model, best.penalty, best)
+            return _learned_linear(self._model, found)
+
+        return _Part(scores(self._model, design.logits(best.weights)), complete)
+
+    def _trees(self) -> _Part | None:
+        model, settings = self._model, self._trials.settings
+        if not (trees.can_grow(model) and trees.has_library()):
+            return None
+        self._trials.progress.report("trees")
+        judged = self._judged.for_trees(model)
+        forest = trees.grow(model, settings, self._rows.for_trees(model), judged)
+
+        def complete() -> _Learned:
+            if not self._again:
+                return _learned_trees(forest)
+            rows = _Rows.of(model, self._source).for_trees(model)
+            return _learned_trees(trees.grow(model, settings, rows, None, forest.iterations))
+
+        return _Part(forest.logits(judged["rows"]), complete)
+
+    def _layers(self) -> _Part:
+        model, table = self._model, self._model.table
+        assert table is not None
+        # As many epochs as on all rows.
+        steps = math.ceil(table.steps * self._share)
+        ends, cycles = engine.tabular.ends_of_cycles(steps), list[_Cycle]()
+        self._clock.restart()
+
+        def judge(candidate: Tabular) -> bool:
+            logits = self._trials.logits_of(candidate, self._trials.settings, self._held)
+            variables = None if self._again else _read_variables(candidate.model_dir)
+            cycles.append(_Cycle(logits, self._judges.losses(logits), variables))
+            self._losses.append(self._judges.mean(cycles[-1].losses))
+            is_enough = 0 <= self._losses[-1] <= _ENOUGH * self._constant
+            following = ends[len(cycles) - 1 : len(cycles) + 1]
+            return is_enough or self._is_hardly_better(cycles) or not self._clock.allows(*following)
+
+        history = self._trials.run(model.with_table(steps=steps), self._part, ends, judge)
+        best = int(np.argmin(self._losses))
+        end_of_all = engine.tabular.ends_of_cycles(table.steps)[best]
+
+        def complete() -> _Learned:
+            if not self._again:
+                return _learned_layers(history, cycles[best].variables, steps, ends[best])
+            kept: dict[str, Any] = {}
+
+            def keep(candidate: Tabular) -> bool:
+                kept.update(_read_variables(candidate.model_dir))
+                return True
+
+            whole = self._trials.run(model, self._source, [end_of_all], keep)
+            return _learned_layers(whole, kept, table.steps, end_of_all)
+
+        return _Part(cycles[best].logits, complete)
+
+    def _is_hardly_better(self, cycles: list["_Cycle"]) -> bool:
+        """Return whether the last cycle is hardly better than the best before it."""
+        if len(cycles) == 1:
+            return False
+        before = cycles[int(np.argmin(self._losses[:-1]))]
+        return not self._judges.is_better(cycles[-1].losses, before.losses, _LEAST_GAIN)
+
+
+@dataclass(frozen=True)
+class _Cycle:
+    """Layers at the end of a cycle: logits and losses of the validation rows, and variables that are kept."""
+
+    logits: Values
+    losses: Values
+    variables: Any
+
+
+def _read_variables(model_dir: str) -> dict[str, Any]:
+    checkpoint = newest_checkpoint(model_dir)
+    reader = engine.tf.train.load_checkpoint(checkpoint)
+    names = reader.get_variable_to_shape_map()
+    return {name: reader.get_tensor(name) for name in names if name != "global_step"}
+
+
+def _learned_layers(history: History, variables: Any, steps: int, end: int) -> _Learned:
+    noted = zip(history.steps, history.losses, history.seconds, strict=True)
+    shown = [each for each in noted if each[0] < end]
+    last = shown[-1] if shown else (0, math.nan, 0.0)
+    losses = dict(zip(history.steps, history.losses, strict=True))
+    shown.append((end, losses.get(end, last[1]), last[2]))
+    return _Learned(variables, shown, {"steps": steps, "end": end})
+
+
+def _learned_linear(model: Tabular, found: Linear, begin: int = 0) -> _Learned:
+    steps = [(begin + step, loss, 0.0) for step, loss in enumerate(found.losses, 1)]
+    return _Learned(found.variables(model), steps, {"penalty": found.penalty})
+
+
+def _learned_trees(forest: trees.Forest, begin: int = 0) -> _Learned:
+    steps = [(begin + step, loss, 0.0) for step, loss in enumerate(forest.losses, 1)]
+    return _Learned(forest.variables(), steps, {"trees": forest.shapes})
+
+
+def learned_again(model: Tabular, settings: RunSettings, source: Input) -> tuple[Tabular, Start]:
+    """Let a model without layers learn again."""
+    rows, table = _Rows.of(model, source), model.table
+    assert table is not None and table.end is not None
+    learned: list[_Learned] = []
+    if "linear" in table.weights:
+        learned.append(_learned_linear(model, rows.linear(model, table.penalty), table.end))
+    if "trees" in table.weights:
+        iterations = table.trees["roots"][0]
+        forest = trees.grow(model, settings, rows.for_trees(model), None, iterations)
+        learned.append(_learned_trees(forest, table.end))
+    end = learned[0].steps[-1][0]
+    fields = {name: each for part in learned for name, each in part.fields.items()}
+    variables = {name: each for part in learned for name, each in part.variables.items()}
+    again = model.with_table(**fields, begin=table.end, end=end)
+    return again, Start(end, variables, learned[0].steps)
+
+
+def _parts(
+    model: Tabular, settings: RunSettings, source: Input, validation: Input | None
+) -> tuple[Input, Input]:
+    """Return the rows that parts learn from, and the rows that judge them."""
+    facts, table = source.facts(), model.table
+    assert table is not None and facts.label is not None and facts.rows is not None
+    if validation is not None:
+        held = model.learning(validation)
+        model.check(held.facts())
+        return source, held
+    if facts.rows < 2:
+        raise InputError(
+            "The input has one row, and a tabular model sets rows apart to choose the end of its training.",
+            "Give more rows, or the number of epochs, as in tabular_regressor(epochs = 20).",
+        )
+    classes = None if table.limits else facts.values_of(facts.label.name)
+    learned, held = split(facts.rows, model.validation, settings.seed or 0, classes)
+    return source.subset(learned), source.subset(held)
+
+
+class _Clock:
+    """Decides whether more steps, and then the training on ``growth`` times the rows, fit into the time limit."""
+
+    def __init__(self, limit_s: float | None, growth: float) -> None:
+        self._limit_s, self._growth = limit_s, growth
+        self._began = self._restarted = time.monotonic()
+
+    def restart(self) -> None:
+        self._restarted = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return round(time.monotonic() - self._began, 3)
+
+    def allows(self, done: int, following: int | None = None) -> bool:
+        """Return whether the steps to ``following`` fit, after ``done`` since the restart; None if there are none."""
+        if self._limit_s is None or following is None:
+            return True
+        now = time.monotonic()
+        step_s = (now - self._restarted) / done
+        rest_s = step_s * (following - done + following * self._growth)
+        return now - self._began + rest_s <= self._limit_s

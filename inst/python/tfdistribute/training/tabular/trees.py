@@ -1,0 +1,117 @@
+"""The trees of a tabular model, which Yggdrasil Decision Forests (ydf) grows on the rows that the layers learn from."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tfdistribute import engine
+from tfdistribute.environment import core_count
+from tfdistribute.errors import BackendError
+from tfdistribute.interrupts import keep_handler
+from tfdistribute.models import Tabular
+from tfdistribute.models.weights import Values
+from tfdistribute.run_config import RunSettings
+from tfdistribute.training.trees.forest import as_forest, leaf_values
+from tfdistribute.training.trees.losses import losses_by_trees
+from tfdistribute.training.trees.ydf import OBLIQUE, Growth, library
+
+# Most iterations, and most trees of all classes, of which fewer than the least iterations are not worth their time.
+_ITERATIONS, _MOST_TREES, _LEAST_ITERATIONS = 300, 900, 50
+# With fewer rows, threads of ydf take three times the processor time, and no less time.
+_ROWS_OF_THREAD = 20_000
+_LOSSES = {"squared_error": "SQUARED_ERROR", "poisson": "POISSON"}
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Arrays of ``engine.trees.ARRAYS``, and the losses of the validation rows after each iteration."""
+
+    arrays: dict[str, Any]
+    losses: list[float]
+
+    def logits(self, matrix: Any) -> Values:
+        logits = np.tile(self.arrays["initial"].astype(np.float64), (len(matrix), 1))
+        for values in leaf_values(self.arrays, matrix):
+            logits += values
+        return logits
+
+    @property
+    def iterations(self) -> int:
+        return len(self.arrays["roots"])
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {name: tuple(map(int, np.shape(each))) for name, each in self.arrays.items()}
+
+    def variables(self) -> dict[str, Any]:
+        types = engine.trees.ARRAYS
+        arrays = self.arrays
+        return {f"tabular/trees/{name}": np.asarray(arrays[name], types[name][0]) for name in types}
+
+
+def can_grow(model: Tabular) -> bool:
+    """Return whether a model may have trees, which have no quantiles, and take too long for many classes."""
+    return model.units * _LEAST_ITERATIONS <= _MOST_TREES and model.row_loss[0] != "quantile"
+
+
+def has_library() -> bool:
+    try:
+        library()
+    except BackendError:
+        return False
+    return True
+
+
+def grow(
+    model: Tabular,
+    settings: RunSettings,
+    rows: Mapping[str, Any],
+    judged: Mapping[str, Any] | None = None,
+    iterations: int | None = None,
+) -> Forest:
+    """Grow as many trees as have the least loss on other rows, or as many as are asked for.
+
+    Rows are as for ``losses_by_trees``.
+    """
+    table, matrix = model.table, rows["rows"]
+    assert table is not None
+    classes: int = getattr(model, "n_classes", 0)
+    sizes = tuple(len(each.levels) + 1 for each in table.categories)
+    given = (settings.session_config or {}).get("intra_op_parallelism_threads")
+    threads = min(int(given or core_count()), max(1, len(matrix) // _ROWS_OF_THREAD))
+    loss = "BINOMIAL_LOG_LIKELIHOOD" if classes == 2 else "MULTINOMIAL_LOG_LIKELIHOOD"
+    settings_of_ydf = {
+        "loss": loss if classes else _LOSSES[model.row_loss[0]],
+        "num_trees": iterations or min(_ITERATIONS, _MOST_TREES // model.units),
+        "max_depth": 6,
+        "shrinkage": 0.1,
+        "min_examples": 5,
+        "random_seed": settings.seed or 0,
+    }
+    growth = Growth(classes, sizes, {}, settings_of_ydf, {"validation_ratio": 0.0, **OBLIQUE})
+    put_handler_back = keep_handler()
+    try:
+        with tempfile.TemporaryDirectory(prefix="tfdistribute-trees-") as directory:
+            os.mkdir(os.path.join(directory, "work"))
+            grown = growth.grow(rows, directory, threads, judged=judged)
+    finally:
+        put_handler_back()
+    arrays = as_forest(grown, dict(enumerate(sizes, matrix.shape[1] - len(sizes))))
+    losses = losses_by_trees(model, arrays, rows if judged is None else judged)
+    kept = len(losses) if judged is None else int(np.argmin(losses)) + 1
+    return Forest(_first(arrays, kept), losses[:kept].tolist())
+
+
+def _first(arrays: dict[str, Any], kept: int) -> dict[str, Any]:
+    """Return the first iterations, with their nodes, which are in order."""
+    roots = arrays["roots"]
+    if kept == len(roots):
+        return arrays
+    last = roots[kept].min()
+    of_nodes = set(arrays) - {"roots", "initial", "depth", "is_in"}
+    cut = {name: each[:last] if name in of_nodes else each for name, each in arrays.items()}
+    return {**cut, "roots": roots[:kept]}
