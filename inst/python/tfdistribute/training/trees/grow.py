@@ -18,10 +18,10 @@ import numpy.typing as npt
 from tfdistribute import engine
 from tfdistribute.checkpoints.mirror import local_directory
 from tfdistribute.environment import core_count
+from tfdistribute.inputs.held_rows import hashes, split
 from tfdistribute.interrupts import keep_handler
 from tfdistribute.models.canned.trees import BoostedTreesClassifier
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.held_rows import hashes, split
 from tfdistribute.training.history import History
 from tfdistribute.training.preparation import Prepared, TrainingHere
 from tfdistribute.training.specs import Training
