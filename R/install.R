@@ -20,8 +20,8 @@
 #' @param gpu TRUE for TensorFlow with CUDA libraries, FALSE for CPUs only, `"auto"` to look for an NVIDIA driver.
 #' @param python Path of a Python that TensorFlow supports: 3.10 or 3.11 for TensorFlow 2.15, up to 3.12 for 2.16 to
 #'   2.19, up to 3.13 for 2.20 and 2.21. NULL to look for one.
-#' @param trees TRUE to install ydf, too, which [boosted_trees_regressor()] and [boosted_trees_classifier()] train with.
-#'   It needs TensorFlow 2.20 or 2.21.
+#' @param trees TRUE to install ydf, too, which [boosted_trees_regressor()] and [boosted_trees_classifier()] train with,
+#'   and tabular models have trees with. It needs TensorFlow 2.20 or 2.21.
 #' @param lock TRUE for exactly the tested version of every package, for TensorFlow 2.15, 2.18 or 2.21 on CPUs.
 #' @param requirements Path of a list of exact versions, as from [write_requirements()], which are installed in place of
 #'   all others, or NULL. Not together with `lock = TRUE`.

@@ -38,7 +38,8 @@ def main(kind: str, directory: Path, seed: int) -> None:
     if kind == "realmlp":
         # It refuses missing numbers.
         train, test = (frame.fillna(train.median(numeric_only=True)) for frame in (train, test))
-    if kind == "catboost":
+    if kind.startswith(("catboost", "ydf")):
+        # They refuse missing texts.
         for frame in (train, test):
             frame[texts] = frame[texts].astype(object).fillna("")
     target = train[response]
@@ -51,8 +52,7 @@ def main(kind: str, directory: Path, seed: int) -> None:
         rows = train[features].assign(__target=target)
         found = grow(kind, bool(levels), seed, rows, test[features])
     else:
-        model = make(kind, bool(levels), seed, texts, features)
-        model.fit(train[features], target)
+        model = make(kind, bool(levels), seed, texts, features).fit(train[features], target)
         found = model.predict_proba(test[features]) if levels else model.predict(test[features])
     if not levels and kind == "sklearn_mlp":
         found = found * spread + center

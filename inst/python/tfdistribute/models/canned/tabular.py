@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from tfdistribute import engine
-from tfdistribute.descriptions.constraints import Count, Expected, Ge, Gt, Len, Lt, Text
+from tfdistribute.descriptions.constraints import Count, Expected, Fact, Ge, Gt, Len, Lt, Text
 from tfdistribute.errors import ArgumentError, UnsupportedError
 from tfdistribute.models.canned.activations import keras_activation
 from tfdistribute.models.canned.learned import Learned, LearnedRegressor
@@ -55,7 +55,8 @@ class Tabular(Learned):
             in the mean that predicts, and 0 leaves a part out. Trees need the Python package ydf. With `epochs`, or
             without a validation, the model has layers only.
         time_limit_s: Seconds that the training should take, a number. It is compared with the time of the steps so far,
-            so a first part learns in any case. With `epochs`, or without a validation, the time of some steps determines how many steps of the `epochs` are trained. NULL sets no limit.
+            so a first part learns in any case. With `epochs`, or without a validation, the time of some steps limits
+            how many are trained. NULL sets no limit.
     """
 
     hidden_units: Annotated[tuple[Count, ...], Len(1)] = (128, 128, 128)
@@ -67,7 +68,9 @@ class Tabular(Learned):
     epochs: Count | None = None
     validation: Dropout = 0.2
     parts: Annotated[
-        Annotated[tuple[Text, ...], Len(1)], Expected('some of "linear", "layers" and "trees"')
+        Annotated[tuple[Text, ...], Len(1)],
+        Fact.NAME,
+        Expected('some of "linear", "layers" and "trees"'),
     ] = PARTS
     time_limit_s: Annotated[float, Ge(0)] | None = None
 

@@ -13,6 +13,7 @@ from tfdistribute import engine
 from tfdistribute.checkpoints.newest import newest_checkpoint
 from tfdistribute.errors import InputError
 from tfdistribute.inputs import Input
+from tfdistribute.inputs.held_rows import split
 from tfdistribute.models import Tabular, row_weights
 from tfdistribute.models.canned.validation import (
     Judges,
@@ -25,7 +26,6 @@ from tfdistribute.models.canned.validation import (
 )
 from tfdistribute.models.weights import Values
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.held_rows import split
 from tfdistribute.training.history import History
 from tfdistribute.training.specs import Start, Training, TrainSpec
 from tfdistribute.training.tabular import trees

@@ -14,9 +14,9 @@ import numpy as np
 
 from tfdistribute import engine
 from tfdistribute.checkpoints.mirror import local_directory
+from tfdistribute.inputs.held_rows import hashes, split
 from tfdistribute.interrupts import keep_handler
 from tfdistribute.models.canned.trees import BoostedTreesClassifier
-from tfdistribute.training.held_rows import hashes, split
 from tfdistribute.training.history import History
 from tfdistribute.training.preparation import Prepared, TrainingHere
 from tfdistribute.training.specs import Training
