@@ -137,6 +137,7 @@ def metrics_of(values: Mapping[str, Any], losses: Sequence[Row] = ()) -> Metrics
         training = values["history"]["training"]
         points = list(zip(training["step"], training["loss"], strict=True))
     failure: Mapping[str, Any] | None = values.get("failure")
+    goodput: Mapping[str, Any] = values.get("goodput") or {}
     return Metrics(
         title_of(values.get("model_dir")),
         str(values["state"]),
@@ -152,7 +153,7 @@ def metrics_of(values: Mapping[str, Any], losses: Sequence[Row] = ()) -> Metrics
             (row["task"], row["activity"], row["step"], row["examples_per_second"], in_words(row))
             for row in values.get("tasks") or ()
         ],
-        goodput=(values.get("goodput") or {}).get("text") or "",
+        goodput=goodput.get("text") or "",
         is_over=values.get("ended") is not None,
     )
 
