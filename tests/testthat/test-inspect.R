@@ -241,7 +241,10 @@ test_that("print() of a trained model tells what it learned from, and what was c
   facts$classes <- list("no", "yes")
   expect_snapshot(writeLines(shown(classes)))
   facts <- list(step = 10L, response = "mpg")
-  expect_snapshot(writeLines(shown(dnn_regressor(4, column_numeric("x"), model_dir = directory), 6)))
+  expect_snapshot(writeLines(shown(
+    dnn_regressor(4, column_numeric("x"), model_dir = directory),
+    6
+  )))
 })
 
 # A response whose mean bends, and whose noise has other tails in each table.

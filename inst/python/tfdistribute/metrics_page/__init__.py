@@ -137,7 +137,7 @@ def metrics_of(values: Mapping[str, Any], losses: Sequence[Row] = ()) -> Metrics
         training = values["history"]["training"]
         points = list(zip(training["step"], training["loss"], strict=True))
     failure: Mapping[str, Any] | None = values.get("failure")
-    goodput: Mapping[str, Any] = values.get("goodput") or {}
+    goodput: Mapping[str, Any] | None = values.get("goodput")
     return Metrics(
         title_of(values.get("model_dir")),
         str(values["state"]),
@@ -153,7 +153,7 @@ def metrics_of(values: Mapping[str, Any], losses: Sequence[Row] = ()) -> Metrics
             (row["task"], row["activity"], row["step"], row["examples_per_second"], in_words(row))
             for row in values.get("tasks") or ()
         ],
-        goodput=goodput.get("text") or "",
+        goodput="" if goodput is None else goodput["text"],
         is_over=values.get("ended") is not None,
     )
 

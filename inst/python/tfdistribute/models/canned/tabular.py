@@ -149,7 +149,7 @@ class Tabular(Learned):
         raise NotImplementedError
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
-        parts = self._parts()
+        parts: dict[str, Any] = self._parts()
         return {"feature_columns": (*parts["numbers"], *parts["categories"])}
 
     def _parts(self) -> dict[str, list[FeatureColumn]]:

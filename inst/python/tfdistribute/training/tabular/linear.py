@@ -179,7 +179,7 @@ def _poisson(logits: Values, learned: Values, _: Any) -> tuple[Values, Values]:
     return (means - learned[:, np.newaxis] * logits)[:, 0], means - learned[:, np.newaxis]
 
 
-def _log(logits: Values, learned: Values, _: Any) -> tuple[Values, Values]:
+def _log(logits: Values, learned: Any, _: Any) -> tuple[Values, Values]:
     is_binary = logits.shape[1] == 1
     both = np.concatenate([np.zeros_like(logits), logits], 1) if is_binary else logits
     most = both.max(1, keepdims=True)

@@ -98,7 +98,7 @@ class Trials:
 
 @dataclass(frozen=True)
 class _Learned:
-    """What the model keeps of a part: variables, the losses of steps with their numbers and seconds, and fields."""
+    """Variables and fields that the model keeps of a part, and the losses of its steps with their numbers and seconds."""
 
     variables: Mapping[str, Any]
     steps: list[tuple[int, float, float]]
