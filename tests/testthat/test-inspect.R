@@ -240,5 +240,8 @@ test_that("print() of a trained model tells what it learned from, and what was c
   facts$classes <- list("no", "yes")
   expect_snapshot(writeLines(shown(classes)))
   facts <- list(step = 10L, response = "mpg")
-  expect_snapshot(writeLines(shown(dnn_regressor(4, column_numeric("x"), model_dir = directory), 6)))
+  expect_snapshot(writeLines(shown(
+    dnn_regressor(4, column_numeric("x"), model_dir = directory),
+    6
+  )))
 })

@@ -98,7 +98,7 @@ class Trials:
 
 @dataclass(frozen=True)
 class _Learned:
-    """What the model keeps of a part: variables, the losses of steps with their numbers and seconds, and fields."""
+    """The result of a part: variables, the losses of steps with their numbers and seconds, and fields of the table."""
 
     variables: Mapping[str, Any]
     steps: list[tuple[int, float, float]]
