@@ -1,13 +1,15 @@
 """The verb that trains a model, its ways of training, and copies of an Estimator under another run configuration."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from tfdistribute import engine
+from tfdistribute import engine, task_events
 from tfdistribute.cluster.member import Member, enter_cluster
+from tfdistribute.environment import changed_variable
 from tfdistribute.errors import UnsupportedError
 from tfdistribute.files import is_remote
 from tfdistribute.inputs import Input
@@ -76,10 +78,19 @@ def train(
     training = trainer.begin(asked, member)
     if member is None:
         return train_here(training)
-    history = perform(TaskAssignment(**vars(training), member=member), trainer.task)
-    if isinstance(model, Tabular) and member.is_chief:
+    if training.start is None:
+        history = perform(TaskAssignment(**vars(training), member=member), trainer.task)
+    else:
+        history = _write_alone(training, member)
+    # The other tasks of a job read a choice that trains nothing when they come to it.
+    is_read = training.start is None or not task_events.is_in_job()
+    if isinstance(model, Tabular) and member.is_chief and is_read:
         forget_choice(model.model_dir)
     return history
+
+
+# Time in which the other tasks of a cluster without a job read a choice.
+_READ_S = 5.0
 
 
 class Trainer(Protocol):
@@ -127,20 +138,8 @@ class Steps:
         )
 
 
-class ChosenRun(TaskRun):
-    """The run of one task of a tabular model, whose chief may begin at the end."""
-
-    def _prepare(self) -> Any:
-        prepared, start = super()._prepare(), self._assignment.start
-        if start is not None and self._member.is_chief:
-            write_start(prepared, start, self._history)
-        return prepared
-
-
 class ChosenSteps(Steps):
     """Steps of a tabular model, which chooses its parts and their number first."""
-
-    task = ChosenRun
 
     def begin(self, training: Training, member: Member | None) -> Training:
         spec = training.train
@@ -184,6 +183,20 @@ def train_here(training: Training) -> History:
     with training_here(training) as here:
         trainer_of(training.model).train(here, training)
     return here.history
+
+
+def _write_alone(training: Training, member: Member) -> History:
+    """Let the chief write the model that it has chosen and trained, for which the other tasks are not needed."""
+    history, settings = History(), replace(training.settings, strategy=None, cluster=None)
+    if member.is_chief:
+        with changed_variable("TF_CONFIG", None):
+            history = train_here(replace(training, settings=settings))
+        for text in history.notes:
+            task_events.emit("note", text=text)
+        if not task_events.is_in_job():
+            time.sleep(_READ_S)
+    task_events.emit("finished", step=training.train.max_steps, stopped_by=None)
+    return history
 
 
 def _with_end(training: Training, member: Member | None) -> tuple[Tabular, Input, Start | None]:

@@ -149,10 +149,10 @@ class Tabular(Learned):
         raise NotImplementedError
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
-        parts: dict[str, Any] = self._parts()
+        parts = self._parts()
         return {"feature_columns": (*parts["numbers"], *parts["categories"])}
 
-    def _parts(self) -> dict[str, list[FeatureColumn]]:
+    def _parts(self) -> dict[str, list[Any]]:
         table, new = self.table, self.new_levels
         categories = () if table is None else table.categories
         return {

@@ -98,7 +98,7 @@ class Trials:
 
 @dataclass(frozen=True)
 class _Learned:
-    """Variables and fields that the model keeps of a part, and the losses of its steps with their numbers and seconds."""
+    """Variables and fields that the model keeps of a part, and for each step its number, loss and seconds."""
 
     variables: Mapping[str, Any]
     steps: list[tuple[int, float, float]]

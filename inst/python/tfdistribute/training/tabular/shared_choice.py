@@ -60,7 +60,9 @@ def chosen_by_chief(
     """
     file = _ChoiceFile(model.model_dir, member)
     if not member.is_chief:
-        return _with_learned(model, _wait_for(file, member, start_timeout_s(settings))), None
+        known = _wait_for(file, member, start_timeout_s(settings))
+        # The chief has the variables.
+        return _with_learned(model, known), Start(0, {}, ()) if known.get("begins") else None
     known, start = file.read().get("model") if task_events.is_in_job() else None, None
     if known is not None and known.get("begins") and newest_step(model.model_dir) == 0:
         # It was killed before it wrote the checkpoint.
