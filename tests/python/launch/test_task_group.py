@@ -27,6 +27,6 @@ def test_hosts_with_one_address_get_different_ports():
         SimpleNamespace(task=task, place=each, port=None)
         for task, each in zip((chief, worker, other), places, strict=True)
     ]
-    group._placement = SimpleNamespace(left_out=[])  # type: ignore[assignment]
+    group.placement = SimpleNamespace(left_out=[])  # type: ignore[assignment]
     group.assign_addresses()
     assert [group[task].port for task in (chief, worker, other)] == [5000, 5001, 5000]
