@@ -178,10 +178,10 @@ test_that("a metric that evaluations do not have is an error, not an endless tra
   expect_error(
     train_and_evaluate(
       model,
-      train_spec(mtcars_input(), max_steps = 500, hooks = hook_early_stopping("rmse")),
+      train_spec(mtcars_input(), max_steps = 500, hooks = hook_early_stopping("accuracy")),
       eval_spec(mtcars_input(epochs = 1), throttle_secs = 0)
     ),
-    "`monitor` \"rmse\" is not a metric",
+    "`monitor` \"accuracy\" is not a metric",
     class = "tfdistribute_argument_error"
   )
 })

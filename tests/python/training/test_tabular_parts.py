@@ -187,3 +187,9 @@ def test_the_linear_part_is_ridge_regression_with_weights() -> None:
     wanted = np.linalg.solve(normal, 2 * (matrix.T * shares) @ response)
     np.testing.assert_allclose(matrix @ found[:-1], matrix @ wanted, atol=0.01)
     assert found[-1] == 0
+
+
+def test_hooks_that_do_not_act_are_told(tensorflow: Any, tmp_path: Path) -> None:
+    hook = tensorflow.compat.v1.train.SessionRunHook()
+    found = train(regressor(tmp_path, parts=("linear",)), SEED, rows(), hooks=[hook])
+    assert any("Hooks do not act" in text for text in found.notes)

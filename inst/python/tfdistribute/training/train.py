@@ -148,8 +148,10 @@ class ChosenSteps(Steps):
             return super().begin(training, member)
         model, source, start = _with_end(training, member)
         assert model.table is not None
-        spec = replace(spec, input=source, max_steps=model.table.end)
         notes = (training_note(model, start is not None),)
+        if start is not None and (spec.hooks or training.saving_listeners):
+            notes += ("Hooks do not act on parts that are chosen. They act on a model with `epochs`.",)
+        spec = replace(spec, input=source, max_steps=model.table.end)
         completed = replace(training, model=model, train=spec, notes=notes, start=start)
         return super().begin(completed, member)
 
