@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,10 @@ def poisson(mean: float, value: float) -> float:
     return mean - value * math.log(mean)
 
 
+def with_loss(loss: str, shares: tuple[float, ...] | None = None) -> Any:
+    return SimpleNamespace(row_loss=(loss, shares))
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("loss", "of_row"), [("squared_error", squared), ("poisson", poisson)])
 def test_the_loss_of_the_mean_counts_rows_by_their_weights(
@@ -32,7 +37,7 @@ def test_the_loss_of_the_mean_counts_rows_by_their_weights(
     mean = float(np.repeat(LEARNED, times).mean())
     wanted = np.mean([of_row(mean, each) for each in np.repeat(JUDGED, judged_times)])
     weights = (TIMES.astype(float), JUDGED_TIMES.astype(float)) if weighted else (None, None)
-    found = constant_loss(loss, None, (LEARNED, weights[0]), (JUDGED, weights[1]))
+    found = constant_loss(with_loss(loss), (LEARNED, weights[0]), (JUDGED, weights[1]))
     assert found == pytest.approx(wanted)
 
 
@@ -42,15 +47,14 @@ def test_the_loss_of_quantiles_is_the_pinball_loss() -> None:
     for share in shares:
         at = np.quantile(LEARNED, share, method="averaged_inverted_cdf")
         wanted += [share * (y - at) if y > at else (1 - share) * (at - y) for y in JUDGED]
-    found = constant_loss("squared_error", shares, (LEARNED, None), (JUDGED, None))
+    found = constant_loss(with_loss("quantile", shares), (LEARNED, None), (JUDGED, None))
     assert found == pytest.approx(np.mean(wanted))
 
 
 def test_the_loss_of_classes_is_the_log_loss_of_their_shares() -> None:
-    learned = np.array(["a", "b", "b", "c"], object)
-    judged = np.array(["b", "a", "new"], object)
+    learned, judged = np.array([0, 1, 1, 2]), np.array([1, 0, 3])
     wanted = -(math.log(0.5) + math.log(0.25) + math.log(1 / 5)) / 3
-    found = constant_loss("log_loss", None, (learned, None), (judged, None))
+    found = constant_loss(with_loss("log_loss"), (learned, None), (judged, None))
     assert found == pytest.approx(wanted)
 
 
