@@ -150,7 +150,9 @@ class ChosenSteps(Steps):
         assert model.table is not None
         notes = (training_note(model, start is not None),)
         if start is not None and (spec.hooks or training.saving_listeners):
-            notes += ("Hooks do not act on parts that are chosen. They act on a model with `epochs`.",)
+            notes += (
+                "Hooks do not act on parts that are chosen. They act on a model with `epochs`.",
+            )
         spec = replace(spec, input=source, max_steps=model.table.end)
         completed = replace(training, model=model, train=spec, notes=notes, start=start)
         return super().begin(completed, member)
