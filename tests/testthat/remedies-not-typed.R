@@ -23,7 +23,8 @@ not_typed <- list(
     "Use predict(type = ",
     "Train a tabular_regressor() without `epochs`",
     "Leave it out, and give the model the number of its trees",
-    "Train a model for each column of the response"
+    "Train a model for each column of the response",
+    "Leave it out, or give parts = "
   ),
   "needs the internet" = c(
     "Install them into",
@@ -48,6 +49,7 @@ not_typed <- list(
     "Check the space for temporary files"
   ),
   "needs a cluster" = c(
+    "Use a directory on a network file system, or local_cluster()",
     "Correct the named field",
     "Give run_config(session_config",
     "Let launch() or write_manifest()",
