@@ -254,7 +254,8 @@ format.tfdistribute_spark_cluster <- function(x, ...) {
 #' `mirai::daemons(n)` started on this machine is started again. The session does so while it waits for the job, in
 #' every function for [jobs], and, if the package later is installed, while the console is idle.
 #'
-#' With `workers = c(2, 4)`, the training starts with four daemons. If no daemon is idle for a lost task within `lease_s`,
+#' With `workers = c(2, 4)`, the training starts with four daemons. If no daemon is idle for a lost task within
+#' `lease_s`,
 #' the others continue, and the training restarts with the task when a daemon has it, see [ssh_cluster()].
 #'
 #' @eval help_of("mirai_cluster")

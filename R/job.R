@@ -44,7 +44,8 @@
 #' * `rows_per_second`: rows of the steps that counted, for each second of the job. NA for inputs without a known batch.
 #' * `seconds`: seconds from the start of the job to the end of its training, or until now.
 #' * `lost`: seconds by cause. `"first start"` and `"restarts"` last until the first step of the chief, `"repeated
-#'   steps"` were computed after the checkpoint from which a restart continued, and `"waiting"` is the time until hosts are
+#'   steps"` were computed after the checkpoint from which a restart continued, and `"waiting"` is the time until hosts
+#'   are
 #'   connected, and the pause before a restart.
 #' * `restarts`: a tibble with a row for each restart: `why`, the `seconds` that it cost, and the `steps` that it repeated.
 #' @section Errors:

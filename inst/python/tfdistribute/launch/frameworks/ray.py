@@ -178,8 +178,9 @@ class RayFramework(Framework):
         return f"Ray has no room yet for {self.members} actors with {_show(self._bundle)} each: {free} are free"
 
     def leaving(self) -> list[int]:
-        # Old versions of Ray and its clients do not report it.
+        # Old versions of Ray and its clients do not report it, and one that is gone would be waited for.
         with contextlib.suppress(Exception):
+            self._reach()
             draining = importlib.import_module("ray._private.state").state.get_draining_nodes()
             if not draining:
                 return []
