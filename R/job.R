@@ -47,7 +47,8 @@
 #'   steps"` were computed after the checkpoint from which a restart continued, and `"waiting"` is the time until hosts
 #'   are
 #'   connected, and the pause before a restart.
-#' * `restarts`: a tibble with a row for each restart: `why`, the `seconds` that it cost, and the `steps` that it repeated.
+#' * `restarts`: a tibble with a row for each restart: `why`, the `seconds` that it cost, and the `steps` that it
+#'   repeated.
 #' @section Errors:
 #' * The errors of [launch()], from `job_wait()`, if the job fails.
 #' * `tfdistribute_argument_error` if `job` is not a handle, or does not have the task.

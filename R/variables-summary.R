@@ -1,8 +1,8 @@
 #' Summarize a model
 #'
-#' Returns what a model learned from: rows, columns and the response. Of a tabular model, it also returns the part weights
-#' of its parts, and its loss on the validation rows beside the losses of each part and of a constant. Sizes and
-#' results refer to the newest checkpoint. [variable_names()] lists the variables.
+#' Returns what a model learned from: rows, columns and the response. Of a tabular model, it also returns the weights of
+#' its parts, and its loss on the validation rows beside the losses of each part and of a constant. Sizes and results
+#' refer to the newest checkpoint. [variable_names()] lists the variables.
 #'
 #' @param object An estimator, such as a [dnn_regressor()].
 #' @param ... Not used.
@@ -16,7 +16,8 @@
 #'   known.
 #' * `range`: the least and the largest response of the last training, numbers. NULL if it was not in memory.
 #' * `scores`: of a tabular model that chose its end, losses on the validation rows, numbers: `model`, its parts alone
-#'   (`linear`, `layers`, `trees`), and `constant`, which is the loss of the mean, of the quantiles or of the shares of the classes. `loss` names them.
+#'   (`linear`, `layers`, `trees`), and `constant`, which is the loss of the mean, of the quantiles or of
+#'   the shares of the classes. `loss` names them.
 #' * `seconds`: duration of the training, a number, and `began`: its begin, a [POSIXct]. NULL if they are not known.
 #' * `length`: of a tabular model, a list with `end` (the last step), `batch_size`, `losses` of the validation part at
 #'   the ends of cycles of the layers, `temperature`, which divides the logits of classes, and `weights` of the parts.
