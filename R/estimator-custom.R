@@ -231,7 +231,7 @@ estimator_spec <- function(
     mode = check_choice(mode, unlist(unclass(mode_keys()), use.names = FALSE)),
     predictions = check_predictions(predictions),
     loss = check_value(loss, "python", "a tensor or NULL", TRUE, "loss"),
-    train_op = if (!is.null(train_op)) check_python_objects(train_op, "an operation"),
+    train_op = check_train_op(train_op),
     eval_metric_ops = check_metrics(eval_metric_ops),
     training_hooks = check_hooks(training_hooks),
     evaluation_hooks = check_hooks(evaluation_hooks),
@@ -239,6 +239,11 @@ estimator_spec <- function(
     training_chief_hooks = check_hooks(training_chief_hooks)
   )
   structure(c(spec, more), class = "tfdistribute_estimator_spec")
+}
+
+check_train_op <- function(train_op) {
+  check_python_objects(train_op, "an operation")
+  train_op
 }
 
 check_more_parts <- function(parts) {

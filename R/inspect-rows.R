@@ -28,7 +28,9 @@
 explain_rows <- function(object, rows, data, reference = 100, ...) {
   check_call(...)
   check_estimator(object)
-  found <- inspected(object, data, "explain_rows", check_count(reference))
+  check_count(reference)
+  check_table(rows)
+  found <- inspected(object, data, "explain_rows", reference)
   explained <- inspected(object, rows, "explain_rows")$data
   pool <- rbind(found$data, explained)
   # shap calculates with numbers. Equal values have one number, that of their first row.

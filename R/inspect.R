@@ -13,9 +13,7 @@ inspected <- function(object, data, verb, most = NULL, needs_response = FALSE) {
       argument = "object"
     )
   }
-  if (!is.data.frame(data) && !is.matrix(data)) {
-    abort_argument(data, "a data frame, or a matrix with column names", "data")
-  }
+  check_table(data)
   data <- as.data.frame(data)
   known <- columns_of_training(object, verb, needs_response)
   terms <- known$terms[setdiff(names(known$terms), names(data))]
@@ -175,4 +173,10 @@ residuals.tfdistribute_estimator <- function(object, data, ...) {
   truth <- if (length(classes) > 0) outer(found$truth, classes, "==") else found$truth
   residuals <- array(truth, dim(predicted), dimnames(predicted)) - predicted
   drop(shown_outputs(object, residuals))
+}
+
+check_table <- function(rows, argument = rlang::caller_arg(rows)) {
+  if (!is.data.frame(rows) && !is.matrix(rows)) {
+    abort_argument(rows, "a data frame, or a matrix with column names", argument)
+  }
 }

@@ -136,7 +136,8 @@ takes_anything <- c(
   "with_columns(expr)"
 )
 # Right values, of calls that fail for another reason.
-# TensorFlow checks what a model function returns, and `features` names the columns that a matrix lacks.
+# TensorFlow checks what a model function returns, `features` names the columns that a matrix lacks, and the error of a
+# version begins with its value.
 right_values <- c(
   "check_cluster(batch_size = null)",
   "check_cluster(devices_per_worker = two)",
@@ -148,6 +149,7 @@ right_values <- c(
   "launch(train_spec = input)",
   "launch(train_spec = spec)",
   "launch(wait = true)",
+  "write_dockerfile(version = long_text)",
   "write_manifest(eval_spec = null)",
   "write_manifest(path = line_break)",
   "write_manifest(path = text)"
