@@ -193,3 +193,8 @@ def test_hooks_that_do_not_act_are_told(tensorflow: Any, tmp_path: Path) -> None
     hook = tensorflow.compat.v1.train.SessionRunHook()
     found = train(regressor(tmp_path, parts=("linear",)), SEED, rows(), hooks=[hook])
     assert any("Hooks do not act" in text for text in found.notes)
+
+
+def test_trees_alone_are_refused_where_there_are_none(tensorflow: Any, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match='`parts` is "trees"'):
+        train(regressor(tmp_path, parts=("trees",), quantiles=(0.1, 0.9)), SEED, rows())

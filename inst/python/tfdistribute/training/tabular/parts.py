@@ -3,7 +3,7 @@
 import math
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from tfdistribute import engine
 from tfdistribute.checkpoints.newest import newest_checkpoint
-from tfdistribute.errors import InputError
+from tfdistribute.errors import ArgumentError, BackendError, InputError, TfdistributeError
 from tfdistribute.inputs import Input
 from tfdistribute.inputs.held_rows import split
 from tfdistribute.models import Tabular, row_weights
@@ -133,13 +133,7 @@ class Choice:
         self._losses: list[float] = []
 
     def choose(self) -> tuple[Tabular, Start]:
-        judges, parts = self._judges, dict[str, _Part]()
-        for name in self._model.parts:
-            if parts and not self._clock.allows(1, 1):
-                break
-            part = {"linear": self._linear, "layers": self._layers, "trees": self._trees}[name]()
-            if part is not None:
-                parts[name] = part
+        judges, parts = self._judges, self._learn()
         logits = {name: part.logits for name, part in parts.items()}
         # Logits of quantiles have no mean.
         loss_name, shares = self._model.row_loss
@@ -156,7 +150,7 @@ class Choice:
         learned = {name: parts[name].complete() for name in weights}
         # Layers have the steps of the model if they are a part of it.
         first = learned.get("layers") or next(iter(learned.values()))
-        fields = {name: value for each in learned.values() for name, value in each.fields.items()}
+        fields, variables = _joined(learned.values())
         end = {"steps": first.steps[-1][0], "end": first.steps[-1][0], **fields}
         validation = Validation(
             len(judges.truth),
@@ -171,10 +165,19 @@ class Choice:
             weights=weights,
             validation=validation,
         )
-        variables = {
-            name: each for part in learned.values() for name, each in part.variables.items()
-        }
         return chosen, Start(chosen.table.end, variables, first.steps)
+
+    def _learn(self) -> dict[str, _Part]:
+        found: dict[str, _Part] = {}
+        for name in self._model.parts:
+            if found and not self._clock.allows(1, 1):
+                break
+            part = {"linear": self._linear, "layers": self._layers, "trees": self._trees}[name]()
+            if part is not None:
+                found[name] = part
+        if not found:
+            raise _no_trees(self._model)
+        return found
 
     def _linear(self) -> _Part:
         self._trials.progress.report("linear model")
@@ -288,6 +291,30 @@ def _learned_trees(forest: trees.Forest, begin: int = 0) -> _Learned:
     return _Learned(forest.variables(), steps, {"trees": forest.shapes})
 
 
+def _joined(learned: Iterable[_Learned]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fields and the variables of parts."""
+    fields, variables = dict[str, Any](), dict[str, Any]()
+    for part in learned:
+        fields.update(part.fields)
+        variables.update(part.variables)
+    return fields, variables
+
+
+def _no_trees(model: Tabular) -> TfdistributeError:
+    """Return why a model with trees as its only part has none."""
+    if trees.can_grow(model):
+        try:
+            trees.library()
+        except BackendError as error:
+            return error
+    return ArgumentError(
+        '`parts` is "trees", which models of quantiles and of many classes lack.',
+        'Leave it out, or give parts = c("linear", "layers").',
+        argument="parts",
+        value="trees",
+    )
+
+
 def learned_again(model: Tabular, settings: RunSettings, source: Input) -> tuple[Tabular, Start]:
     """Let a model without layers learn again."""
     rows, table = _Rows.of(model, source), model.table
@@ -300,8 +327,7 @@ def learned_again(model: Tabular, settings: RunSettings, source: Input) -> tuple
         forest = trees.grow(model, settings, rows.for_trees(model), None, iterations)
         learned.append(_learned_trees(forest, table.end))
     end = learned[0].steps[-1][0]
-    fields = {name: each for part in learned for name, each in part.fields.items()}
-    variables = {name: each for part in learned for name, each in part.variables.items()}
+    fields, variables = _joined(learned)
     again = model.with_table(**fields, begin=table.end, end=end)
     return again, Start(end, variables, learned[0].steps)
 
