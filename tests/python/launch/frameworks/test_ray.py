@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -103,6 +104,12 @@ def test_members_on_nodes_that_ray_drains_are_leaving(monkeypatch: pytest.Monkey
     assert framework.leaving() == []
     draining["b"] = 1
     assert framework.leaving() == [1]
+    # Its client would wait for a head node that is gone.
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        framework._head = free.getsockname()
+    assert framework.watch() is None
+    assert framework.leaving() == []
+    framework._is_silent = False
     # An older Ray does not report it.
     monkeypatch.setitem(sys.modules, "ray._private.state", SimpleNamespace())
     assert framework.leaving() == []

@@ -37,7 +37,7 @@ class RayFramework(Framework):
         self._group: Any = None
         self._actors: list[Any] = []
         self._staying: list[Any] = []
-        self._answered_at = time.monotonic()
+        self._answered_at, self._is_silent = time.monotonic(), False
 
     def connect(self) -> str:
         ray = self._import()
@@ -82,7 +82,7 @@ class RayFramework(Framework):
         assert self._head is not None
         try:
             with socket.create_connection(self._head, _ANSWER_S) as connection:
-                self._answered_at = time.monotonic()
+                self._answered_at, self._is_silent = time.monotonic(), False
                 return str(connection.getsockname()[0])
         except OSError as error:
             raise self._error(
@@ -159,6 +159,7 @@ class RayFramework(Framework):
         try:
             self._reach()
         except ClusterError:
+            self._is_silent = True
             if time.monotonic() - self._answered_at > _GONE_S:
                 self._ray = None
                 raise
@@ -178,9 +179,11 @@ class RayFramework(Framework):
         return f"Ray has no room yet for {self.members} actors with {_show(self._bundle)} each: {free} are free"
 
     def leaving(self) -> list[int]:
-        # Old versions of Ray and its clients do not report it, and one that is gone would be waited for.
+        if self._is_silent:
+            # Ray's client would wait for it.
+            return []
+        # Old versions of Ray and its clients do not report it.
         with contextlib.suppress(Exception):
-            self._reach()
             draining = importlib.import_module("ray._private.state").state.get_draining_nodes()
             if not draining:
                 return []
