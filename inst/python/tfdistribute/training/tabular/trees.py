@@ -15,7 +15,7 @@ from tfdistribute.interrupts import keep_handler
 from tfdistribute.models import Tabular
 from tfdistribute.models.weights import Values
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.trees.forest import as_forest, leaf_values
+from tfdistribute.training.trees.forest import as_forest, logits_by_trees
 from tfdistribute.training.trees.losses import losses_by_trees
 from tfdistribute.training.trees.ydf import OBLIQUE, Growth, library
 
@@ -34,9 +34,7 @@ class Forest:
     losses: list[float]
 
     def logits(self, matrix: Any) -> Values:
-        logits = np.tile(self.arrays["initial"].astype(np.float64), (len(matrix), 1))
-        for values in leaf_values(self.arrays, matrix):
-            logits += values
+        *_, logits = logits_by_trees(self.arrays, matrix)
         return logits
 
     @property

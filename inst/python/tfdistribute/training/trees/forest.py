@@ -102,6 +102,14 @@ def leaf_values(forest: Arrays, rows: Values, settles: bool = False) -> Iterator
         forest["is_in"] = is_in
 
 
+def logits_by_trees(forest: Arrays, rows: Values, settles: bool = False) -> Iterator[Any]:
+    """Yield the logits of rows after each iteration, in one array that changes; ``settles`` as for ``leaf_values``."""
+    logits = np.tile(forest["initial"].astype(np.float64), (len(rows), 1))
+    for values in leaf_values(forest, rows, settles):
+        logits += values
+        yield logits
+
+
 def _middle(low: np.float32, high: np.float32) -> np.float32:
     middle = np.float32(low / 2 + high / 2)
     # The middle of neighbors is rounded to one of them.

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfdistribute.models.canned.validation import row_losses
-from tfdistribute.training.trees.forest import leaf_values
+from tfdistribute.training.trees.forest import logits_by_trees
 
 Values = npt.NDArray[np.float64]
 
@@ -21,9 +21,8 @@ def losses_by_trees(
     """
     count, truth = len(rows["rows"]), model.in_unit(rows["labels"])
     weights = rows.get("weights", np.ones(count)).astype(np.float64)
-    logits = np.tile(forest["initial"].astype(np.float64), (count, 1))
-    losses = list[float]()
-    for values in leaf_values(forest, rows["rows"], settles):
-        logits += values
-        losses.append(weights @ row_losses(model.row_loss[0], model.predicted(logits), truth))
+    losses = [
+        weights @ row_losses(model.row_loss[0], model.predicted(logits), truth)
+        for logits in logits_by_trees(forest, rows["rows"], settles)
+    ]
     return np.array(losses) / weights.sum()
