@@ -28,8 +28,8 @@
 #' the other processes wait. A message and the notes of the history report the choice.
 #'
 #' Trees need the Python package ydf, see [install_tfdistribute()]. Without it, the model has the other parts, and the
-#' message reports that. A model of `quantiles` has no trees, and one part. [export_keras()] and [export_onnx()] cannot
-#' convert trees.
+#' message reports that. A model of `quantiles` has no trees, and one part. [export_keras_model()] and the format
+#' `"onnx"` of [export_savedmodel()] cannot convert trees.
 #'
 #' A later [train()] of the model learns from its rows with the columns, levels and scales of the first training. Its
 #' layers take as many cycles of the learning rate, or the model's `epochs`, and the other parts and all weights stay;

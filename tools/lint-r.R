@@ -72,6 +72,10 @@ for (lint in lints) {
     lint$message
   ))
 }
-if (length(lints) > 0) {
+
+# Links of help pages to topics that are not there.
+missing_links <- format(tools:::.check_Rd_xrefs(dir = "."))
+writeLines(missing_links)
+if (length(lints) > 0 || length(missing_links) > 0) {
   quit(status = 1)
 }

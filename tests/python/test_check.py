@@ -98,6 +98,18 @@ def test_a_failed_part_prints_the_commands_that_repeat_its_failed_tests(project:
     assert set(lines[-1].partition("failed: ")[2].split()) == {"python", "testthat"}
 
 
+def test_the_summary_shows_why_a_part_without_tests_failed(project: Path) -> None:
+    answer(
+        project,
+        "check-package",
+        "* checking links ... WARNING\nMissing link: x\ncheck: found a warning\n",
+        1,
+    )
+    _, lines = check(project, "package")
+    summary = lines[lines.index("== What failed in package:") :]
+    assert {"Missing link: x", "check: found a warning"} <= set(summary)
+
+
 def test_a_promise_that_no_test_has_proved_is_a_failure(project: Path) -> None:
     answer(project, "test-r", "testthat: 7 passed, 0 failed\n", 0)
     status, lines = check(project, "--test")
