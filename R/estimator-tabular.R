@@ -24,8 +24,11 @@
 #' part chooses the best end of a cycle, the number of trees, and the weights of the parts, whose mean is the model
 #' (of logits for classes, and of logarithms for counts). A part that gains nothing beyond chance is left out. Of up to
 #' 5,000 rows, the chosen parts then learn again, from all rows. The temperature that divides the logits of classes has
-#' the least loss on the validation part, too. With a cluster, its chief reads all rows and trains such a model, while
-#' the other processes wait. A message and the notes of the history report the choice.
+#' the least loss on the validation part, too. A message and the notes of the history report the choice.
+#'
+#' With a cluster, each process reads all rows. The chief learns the linear model and the trees, and all processes train
+#' the layers together, as with `epochs`. The chief alone trains layers that learn again, which takes seconds, those of a
+#' cluster with parameter servers, and those of a `model_dir` in a bucket.
 #'
 #' Trees need the Python package ydf, see [install_tfdistribute()]. Without it, the model has the other parts, and the
 #' message reports that. A model of `quantiles` has no trees, and one part. [export_keras_model()] and the format

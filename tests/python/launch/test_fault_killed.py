@@ -6,6 +6,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 from support import cluster_task
 from support.checkpoints import assert_alike, break_newest_checkpoint, variables
@@ -13,6 +14,7 @@ from support.fault_jobs import FaultJob, fault_job
 from support.job_fakes import files_with, open_files, row
 from support.sampling import sampled
 
+from tfdistribute import engine
 from tfdistribute.launch.host import network
 
 # Private directories go to the test's own temporary directory.
@@ -135,6 +137,30 @@ def test_a_killed_tabular_training_ends_with_the_same_weights(
     found = variables(job.model_dir)
     assert found["global_step"] == expected["global_step"] == 40
     assert_alike(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_all_tasks_train_the_layers_that_the_chief_chooses(
+    tensorflow: ModuleType, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = cluster_task.TRAININGS["chosen"]
+    answer = cluster_task.train(tmp_path / "alone", "chosen", options)
+    assert "value" in answer, answer
+    expected = answer["value"]["training"]
+    second_cycle = f"chief-0 save-{engine.tabular.ends_of_cycles(512)[1]}"
+    options = {**options, "stops": [second_cycle], "config": MULTI_WORKER}
+    model_dir = str(tmp_path / "job" / "chosen" / "model")
+    with fault_job(tmp_path / "job", options, model_dir=model_dir) as job:
+        job.await_stop(0)
+        job.kill("worker 0")
+        job.go_on(0)
+        state = job.end()
+    assert (state["state"], state["restarts"], state["failure"]) == ("done", 1, None), job.logs()
+    assert row(state, "worker 0")["step"] == state["global_step"] == 512
+    # Rounding grows with the steps.
+    steps, losses = (state["history"]["training"][name][:6] for name in ("step", "loss"))
+    assert list(steps) == list(expected["step"][:6])
+    np.testing.assert_allclose(losses, expected["loss"][:6], rtol=1e-4)
+    assert not [each for each in Path(model_dir).iterdir() if "layers" in each.name]
 
 
 @pytest.mark.full

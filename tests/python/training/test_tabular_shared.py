@@ -17,6 +17,7 @@ from tfdistribute.errors import InputError, LostPeerError
 from tfdistribute.models import Tabular
 from tfdistribute.run_config import RunSettings
 from tfdistribute.strategies import MultiWorker
+from tfdistribute.training.specs import Training, TrainSpec
 from tfdistribute.training.tabular import choose_end, chosen_by_chief, forget_choice, shared_choice
 
 CLUSTER = {"chief": ("a:1",), "worker": ("b:1",)}
@@ -31,10 +32,14 @@ class Choices:
     def __init__(self, model: Tabular) -> None:
         self.model, self.settings, self.count = model, RunSettings(), 0
 
-    def __call__(self, settings: RunSettings, listener: Any) -> tuple[Tabular, Any]:
+    def __call__(self, settings: RunSettings, listener: Any, team: Any) -> tuple[Tabular, Any]:
         self.settings, self.count = settings, self.count + 1
         listener({"event": "step"})
         return choose_end(self.model, settings, rows(), _fail, _fail)
+
+
+def asked(choices: Choices, settings: RunSettings = SETTINGS) -> Training:
+    return Training("train", choices.model, settings, TrainSpec(rows()))
 
 
 def _fail(*_: Any) -> Any:
@@ -49,10 +54,10 @@ def choices(tmp_path: Path) -> Choices:
 def test_the_others_get_what_the_chief_has_learned(choices: Choices) -> None:
     found: list[Tabular] = []
     waiting = threading.Thread(
-        target=lambda: found.append(chosen_by_chief(choices.model, SETTINGS, WORKER, _fail)[0])
+        target=lambda: found.append(chosen_by_chief(asked(choices), WORKER, _fail)[0])
     )
     waiting.start()
-    own, _ = chosen_by_chief(choices.model, SETTINGS, CHIEF, choices)
+    own, _ = chosen_by_chief(asked(choices), CHIEF, choices)
     waiting.join(20)
     assert found == [own]
     assert own.table is not None
@@ -65,12 +70,12 @@ def test_a_chief_chooses_once_in_its_job_and_again_in_another(
 ) -> None:
     for job, count in (("one", 1), ("one", 1), ("two", 2)):
         monkeypatch.setenv(task_events.JOB, f"private/{job}")
-        assert chosen_by_chief(choices.model, SETTINGS, CHIEF, choices)[0].learned is not None
+        assert chosen_by_chief(asked(choices), CHIEF, choices)[0].learned is not None
         assert choices.count == count
     # Without a job, nothing tells a restart from the next training.
     monkeypatch.delenv(task_events.JOB)
     for count in (3, 4):
-        chosen_by_chief(choices.model, SETTINGS, CHIEF, choices)
+        chosen_by_chief(asked(choices), CHIEF, choices)
         assert choices.count == count
     forget_choice(choices.model.model_dir)
     forget_choice(choices.model.model_dir)
@@ -82,9 +87,9 @@ def test_a_chief_that_fails_ends_the_others(choices: Choices) -> None:
         raise InputError("The feature `x` is odd.", "Remove it.")
 
     with pytest.raises(InputError):
-        chosen_by_chief(choices.model, SETTINGS, CHIEF, choose)
+        chosen_by_chief(asked(choices), CHIEF, choose)
     with pytest.raises(LostPeerError, match="chief 0 has ended: The feature `x` is odd"):
-        chosen_by_chief(choices.model, SETTINGS, WORKER, choose)
+        chosen_by_chief(asked(choices), WORKER, choose)
 
 
 def test_a_chief_without_a_sign_of_life_is_not_waited_for(
@@ -95,7 +100,7 @@ def test_a_chief_without_a_sign_of_life_is_not_waited_for(
     other = {"job": "another", "model": {"learned": {}}}
     Path(choices.model.model_dir, shared_choice.FILE).write_text(json.dumps(other))
     with pytest.raises(LostPeerError, match=r"waited \d+ seconds for chief 0, which chooses"):
-        chosen_by_chief(choices.model, HASTY, WORKER, choices)
+        chosen_by_chief(asked(choices, HASTY), WORKER, choices)
 
 
 def test_the_supervisor_hears_of_the_choice(
@@ -103,8 +108,8 @@ def test_the_supervisor_hears_of_the_choice(
 ) -> None:
     events = tmp_path / "events"
     monkeypatch.setenv(task_events.EVENTS, str(events))
-    chosen_by_chief(choices.model, SETTINGS, CHIEF, choices)
-    chosen_by_chief(choices.model, SETTINGS, WORKER, choices)
+    chosen_by_chief(asked(choices), CHIEF, choices)
+    chosen_by_chief(asked(choices), WORKER, choices)
     seen = [json.loads(line) for line in events.read_text().splitlines()]
     assert [each["event"] for each in seen] == ["choosing", "waiting"]
     assert seen[1]["for"] == "the choice of chief 0"

@@ -23,6 +23,7 @@ from tfdistribute.training.predict import concatenate, predict
 from tfdistribute.training.preparation import TrainingHere, prepare_estimator, training_here
 from tfdistribute.training.specs import Start, Training, TrainSpec
 from tfdistribute.training.tabular import (
+    Team,
     check_trains,
     choose_end,
     chosen_by_chief,
@@ -208,8 +209,10 @@ def _with_end(training: Training, member: Member | None) -> tuple[Tabular, Input
     model, source = training.model, training.train.input
     assert isinstance(model, Tabular)
 
-    def choose(settings: RunSettings, listener: Listener | None) -> tuple[Tabular, Start | None]:
-        known = listener, training.validation
+    def choose(
+        settings: RunSettings, listener: Listener | None, team: Team | None = None
+    ) -> tuple[Tabular, Start | None]:
+        known = listener, training.validation, team
         return choose_end(model, settings, source, train_here, _logits, *known)
 
     if member is None:
@@ -218,7 +221,7 @@ def _with_end(training: Training, member: Member | None) -> tuple[Tabular, Input
         chosen, start = choose(training.settings, training.listener)
     else:
         # Each task reads its own part.
-        chosen, start = chosen_by_chief(model, training.settings, member, choose)
+        chosen, start = chosen_by_chief(training, member, choose)
         source = as_trained(chosen).learning(source, in_memory=False)
     assert chosen.table is not None
     return chosen, source.repeated(chosen.table.batch_size), start

@@ -45,7 +45,7 @@ class TaskAssignment(Training):
         """Also check that the job has locked the model directory."""
         model_dir = self.model.model_dir
         locked = os.environ.get(task_events.MODEL_DIR)
-        if locked and canonical_path(locked) != canonical_path(model_dir):
+        if locked and not f"{canonical_path(model_dir)}/".startswith(f"{canonical_path(locked)}/"):
             raise ModelDirectoryError(
                 f'`model_dir` "{model_dir}" is not the directory of this job, which has locked "{locked}".',
                 "Start the job again: its files name two directories.",

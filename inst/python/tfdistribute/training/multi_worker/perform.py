@@ -38,6 +38,15 @@ _SAVE_S = 15.0
 
 
 def perform(assignment: TaskAssignment, make_run: Callable[..., Any]) -> History:
+    """Perform a task's last training, and return what the task saw of it; raises as ``take_part``."""
+    history = take_part(assignment, make_run)
+    task_events.emit(
+        "finished", step=_last_step(assignment, history), stopped_by=history.stopped_by
+    )
+    return history
+
+
+def take_part(assignment: TaskAssignment, make_run: Callable[..., Any]) -> History:
     """Perform a task's part of a training, and return what the task saw of it.
 
     ``make_run`` makes the ``TaskRun`` of a task that trains from its assignment and its peers.
@@ -66,9 +75,6 @@ def perform(assignment: TaskAssignment, make_run: Callable[..., Any]) -> History
             with run.open():
                 run.meet()
                 history = run.train()
-    task_events.emit(
-        "finished", step=_last_step(assignment, history), stopped_by=history.stopped_by
-    )
     return history
 
 

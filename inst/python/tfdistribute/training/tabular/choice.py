@@ -14,7 +14,14 @@ from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import Listener
 from tfdistribute.training.model_directory import ModelDirectory, as_trained
 from tfdistribute.training.specs import Start
-from tfdistribute.training.tabular.parts import Choice, LogitsOf, Train, Trials, learned_again
+from tfdistribute.training.tabular.parts import (
+    Choice,
+    LogitsOf,
+    Team,
+    Train,
+    Trials,
+    learned_again,
+)
 from tfdistribute.training.tabular.progress import Progress
 from tfdistribute.training.tabular.trees import can_grow, has_library
 
@@ -32,6 +39,7 @@ def choose_end(
     logits_of: LogitsOf,
     listener: Listener | None = None,
     validation: Input | None = None,
+    team: Team | None = None,
 ) -> tuple[Tabular, Start | None]:
     """Complete a model from its directory or from the rows, with the step at which its training ends.
 
@@ -41,7 +49,8 @@ def choose_end(
     model, layers in a temporary directory, one cycle of the rate after the other until a cycle ends hardly better than
     one before, and trees. The other rows choose the weights of the parts, and a temperature of class probabilities. The
     model is then complete, and returned as the start of a training without steps. A training that chooses no end gets
-    fewer steps if its time limit allows no more. ``logits_of`` returns the logits of a trained model.
+    fewer steps if its time limit allows no more. ``logits_of`` returns the logits of a trained model. A ``team`` trains
+    the layers, if they need not learn again from all rows.
 
     Raises InputError if the rows are not in memory or have other columns than the model, and ArgumentError if the model
     does not choose its end by ``validation``.
@@ -54,7 +63,7 @@ def choose_end(
     completed: Any = known.complete_from_input(source.facts())
     completed.check(source.facts())
     source = completed.reading(source)
-    trials = Trials(_quiet(settings), train, logits_of, Progress(listener))
+    trials = Trials(quiet(settings), train, logits_of, Progress(listener), team)
     table = completed.table
     if table.end is None:
         directory = ModelDirectory(model.model_dir)
@@ -129,7 +138,8 @@ def _no_choice(of: str) -> ArgumentError:
     )
 
 
-def _quiet(settings: RunSettings) -> RunSettings:
+def quiet(settings: RunSettings) -> RunSettings:
+    """Return settings of a training in whose losses and checkpoints nobody looks."""
     return replace(
         settings,
         model_dir=None,

@@ -3,9 +3,10 @@
 import math
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from tfdistribute.models.canned.validation import (
 )
 from tfdistribute.models.weights import Values
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.history import History
+from tfdistribute.training.history import History, Listener
 from tfdistribute.training.specs import Start, Training, TrainSpec
 from tfdistribute.training.tabular import trees
 from tfdistribute.training.tabular.linear import PENALTIES, Design, Linear, fit, scores
@@ -41,6 +42,21 @@ _RETRAINED = 5_000
 
 Train = Callable[..., Any]
 LogitsOf = Callable[..., Any]
+Judge = Callable[[Tabular], bool]
+
+
+class Team(Protocol):
+    """The tasks of a cluster, which train the layers of a large table together."""
+
+    def directory(self, model: Tabular, ends: Sequence[int]) -> AbstractContextManager[str]:
+        """Tell the others which layers they train, and hold the directory of that training inside the block."""
+        ...
+
+    def train(self, training: Training) -> History: ...
+
+    def told(self, judge: Judge) -> Judge:
+        """Return a judge whose verdicts the others hear."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -75,25 +91,47 @@ class _Rows:
 
 @dataclass(frozen=True)
 class Trials:
-    """Trainings of layers in temporary directories."""
+    """Trainings of layers, in temporary directories or by a team."""
 
     settings: RunSettings
     train: Train
     logits_of: LogitsOf
     progress: Progress
+    team: Team | None = None
 
-    def run(
-        self, model: Tabular, source: Input, ends: list[int], judge: Callable[[Tabular], bool]
-    ) -> History:
+    def run(self, model: Tabular, source: Input, ends: list[int], judge: Judge) -> History:
         """Train a model, and call ``judge`` at the ``ends``, until it returns True."""
         with tempfile.TemporaryDirectory(prefix="tfdistribute-validation-") as directory:
-            candidate = replace(model, model_dir=directory)
-            hook = engine.hooks.SaveAtSteps(directory, ends, lambda: judge(candidate))
-            assert model.table is not None
-            spec = TrainSpec(source.repeated(model.table.batch_size), ends[-1], (hook,))
-            listener = self.progress.of_layers(ends)
-            of_trial = Training("train", candidate, self.settings, spec, listener=listener)
-            return self.train(of_trial)
+            return self.train(self._training(model, source, ends, judge, directory))
+
+    def run_by_team(self, model: Tabular, source: Input, ends: list[int], judge: Judge) -> History:
+        team = self.team
+        if team is None:
+            return self.run(model, source, ends, judge)
+        with team.directory(model, ends) as directory:
+            return team.train(self._training(model, source, ends, team.told(judge), directory))
+
+    def _training(
+        self, model: Tabular, source: Input, ends: list[int], judge: Judge, directory: str
+    ) -> Training:
+        candidate = replace(model, model_dir=directory)
+        hook = engine.hooks.SaveAtSteps(directory, ends, lambda: judge(candidate))
+        return training_of_layers(
+            candidate, self.settings, source, ends, hook, self.progress.of_layers(ends)
+        )
+
+
+def training_of_layers(
+    model: Tabular,
+    settings: RunSettings,
+    source: Input,
+    ends: Sequence[int],
+    hook: Any,
+    listener: Listener | None = None,
+) -> Training:
+    assert model.table is not None
+    spec = TrainSpec(source.repeated(model.table.batch_size), ends[-1], (hook,))
+    return Training("train", model, settings, spec, listener=listener)
 
 
 @dataclass(frozen=True)
@@ -121,7 +159,7 @@ class Choice:
     ) -> None:
         self._model, self._trials, self._source = model, trials, source
         rows = source.facts().rows or 1
-        self._part, self._held = _parts(model, trials.settings, source, validation)
+        self._part, self._held = split_rows(model, trials.settings, source, validation)
         self._held.accepting(model.accepted_values(self._held.facts(), needs_label=True))
         self._rows, self._judged = (_Rows.of(model, each) for each in (self._part, self._held))
         self._judges = Judges(model, self._judged.truth, self._judged.weights)
@@ -169,7 +207,8 @@ class Choice:
 
     def _learn(self) -> dict[str, _Part]:
         found: dict[str, _Part] = {}
-        for name in self._model.parts:
+        # A team waits for the chief's parts, and trains the layers with it.
+        for name in sorted(self._model.parts, key="layers".__eq__):
             if found and not self._clock.allows(1, 1):
                 break
             part = {"linear": self._linear, "layers": self._layers, "trees": self._trees}[name]()
@@ -177,7 +216,7 @@ class Choice:
                 found[name] = part
         if not found:
             raise _no_trees(self._model)
-        return found
+        return {name: found[name] for name in self._model.parts if name in found}
 
     def _linear(self) -> _Part:
         self._trials.progress.report("linear model")
@@ -230,7 +269,8 @@ class Choice:
             following = ends[len(cycles) - 1 : len(cycles) + 1]
             return is_enough or self._is_hardly_better(cycles) or not self._clock.allows(*following)
 
-        history = self._trials.run(model.with_table(steps=steps), self._part, ends, judge)
+        run = self._trials.run if self._again else self._trials.run_by_team
+        history = run(model.with_table(steps=steps), self._part, ends, judge)
         best = int(np.argmin(self._losses))
         end_of_all = engine.tabular.ends_of_cycles(table.steps)[best]
 
@@ -332,7 +372,7 @@ def learned_again(model: Tabular, settings: RunSettings, source: Input) -> tuple
     return again, Start(end, variables, learned[0].steps)
 
 
-def _parts(
+def split_rows(
     model: Tabular, settings: RunSettings, source: Input, validation: Input | None
 ) -> tuple[Input, Input]:
     """Return the rows that parts learn from, and the rows that judge them."""

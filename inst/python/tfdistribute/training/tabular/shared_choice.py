@@ -1,66 +1,152 @@
-"""The choice of a tabular model's end in a cluster: the chief chooses, and the other tasks read its choice."""
+"""The choice of a tabular model's end in a cluster: the chief chooses, and the other tasks help it and read its choice.
 
+The tasks train the layers of a large table together, because these are the model if it does not learn again from all
+rows. All other parts learn in the chief.
+"""
+
+import contextlib
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tfdistribute import storage, task_events
+from tfdistribute import engine, storage, task_events
 from tfdistribute.checkpoints.newest import newest_step
 from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import START_PATIENCE
 from tfdistribute.environment import changed_variable
 from tfdistribute.errors import LostPeerError, as_values
+from tfdistribute.files import is_remote
 from tfdistribute.models import Tabular
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.history import Listener
-from tfdistribute.training.model_directory import hold_model_dir
-from tfdistribute.training.multi_worker.assignment import holder_of, start_timeout_s
+from tfdistribute.training.history import History, Listener
+from tfdistribute.training.model_directory import as_trained, hold_model_dir
+from tfdistribute.training.multi_worker.assignment import (
+    TaskAssignment,
+    holder_of,
+    start_timeout_s,
+)
 from tfdistribute.training.multi_worker.handshake import poll_s
-from tfdistribute.training.specs import Start
+from tfdistribute.training.multi_worker.perform import TaskRun, take_part
+from tfdistribute.training.specs import Start, Training
+from tfdistribute.training.tabular.choice import quiet
+from tfdistribute.training.tabular.parts import Judge, Team, split_rows, training_of_layers
 
 FILE = "tfdistribute-choice.json"
+# Of the layers that all tasks train, in model_dir.
+_DIRECTORY = "tfdistribute-layers"
 
 # Interval between two signs of life of a chief that chooses.
 _BEAT_S = 2.0
 
-Choose = Callable[[RunSettings, Listener], tuple[Tabular, Start | None]]
+Choose = Callable[[RunSettings, Listener, Team | None], tuple[Tabular, Start | None]]
 
 
 class _ChoiceFile:
     """The choice of a job's chief, as it keeps it in model_dir.
 
     It has the fields ``job``, the name of the job or the cluster's addresses, ``beat``, a number that grows while the
-    chief chooses, ``model``, what the model has learned once it has chosen, and ``failure``, why it never will.
+    chief chooses, ``layers``, what the others train with it, ``verdicts``, whether each of their cycles was the last,
+    ``model``, what the model has learned once the chief has chosen, and ``failure``, why it never will.
     """
 
     def __init__(self, model_dir: str, member: Member) -> None:
         self._path = os.path.join(model_dir, FILE)
-        self._job = member.job_name
+        self._own: dict[str, Any] = {"job": member.job_name, "attempt": task_events.attempt()}
 
     def read(self) -> dict[str, Any]:
         """Return the fields; none if the file is of another job."""
         record = storage.read_object(self._path) or {}
-        return record if record.get("job") == self._job else {}
+        return record if record.get("job") == self._own["job"] else {}
+
+    def read_new(self) -> dict[str, Any]:
+        """Return the fields; without the layers of a chief that was restarted since."""
+        record = self.read()
+        if "model" in record or record.get("attempt") == self._own["attempt"]:
+            return record
+        return {name: each for name, each in record.items() if name in ("job", "beat", "failure")}
 
     def write(self, **fields: Any) -> None:
-        storage.write_object(self._path, {"job": self._job, **fields})
+        """Write fields to those that this task has written before."""
+        self._own.update(fields)
+        storage.write_object(self._path, self._own)
+
+
+class _Team:
+    """A ``Team`` of a chief with the other tasks, which read what they train in the file of the choice."""
+
+    def __init__(self, file: _ChoiceFile, model_dir: str, settings: RunSettings, member: Member):
+        self._file, self._settings, self._member = file, settings, member
+        self._directory = os.path.join(model_dir, _DIRECTORY)
+        self._variable = os.environ.get("TF_CONFIG")
+        self._verdicts: list[bool] = []
+
+    @contextlib.contextmanager
+    def directory(self, model: Tabular, ends: Sequence[int]) -> Iterator[str]:
+        of_directory = storage.of(self._directory)
+        of_directory.remove_directory(self._directory)
+        try:
+            self._file.write(layers={**_learned(model), "ends": ends}, verdicts=self._verdicts)
+            yield self._directory
+        finally:
+            of_directory.remove_directory(self._directory)
+
+    def train(self, training: Training) -> History:
+        with changed_variable("TF_CONFIG", self._variable):
+            return _take_part(training, self._settings, self._member)
+
+    def told(self, judge: Judge) -> Judge:
+        def tell(candidate: Tabular) -> bool:
+            with changed_variable("TF_CONFIG", None):
+                self._verdicts.append(judge(candidate))
+            self._file.write(verdicts=self._verdicts)
+            return self._verdicts[-1]
+
+        return tell
+
+
+class _Verdicts:
+    """The decisions of the chief at the ends of cycles, for a hook of another task."""
+
+    improved_at = None
+
+    def __init__(self, ends: Sequence[int], wait: Callable[[Callable[..., Any]], Any]) -> None:
+        self._ends, self._wait = list(ends), wait
+
+    def __call__(self, step: int, _loss: float) -> bool:
+        if step not in self._ends:
+            return False
+        place = self._ends.index(step)
+        return self._wait(lambda record: len(record.get("verdicts") or ()) > place)["verdicts"][
+            place
+        ]
+
+    def skippable_steps(self, step: int) -> float:
+        return min((each for each in self._ends if each > step), default=step + 1) - step - 1
+
+    def note(self, step: int, loss: float) -> None: ...
+
+
+def _take_part(training: Training, settings: RunSettings, member: Member) -> History:
+    training = replace(training, settings=quiet(settings))
+    return take_part(TaskAssignment(**vars(training), member=member), TaskRun)
 
 
 def chosen_by_chief(
-    model: Tabular, settings: RunSettings, member: Member, choose: Choose
+    training: Training, member: Member, choose: Choose
 ) -> tuple[Tabular, Start | None]:
-    """Return the model with what the chief of a cluster has learned from the rows, and where the chief begins.
+    """Return the model of a training with what the chief of a cluster has learned, and where the chief begins.
 
-    The chief calls ``choose`` with settings for one process and a listener. If its job restarts it, it does not choose
-    again, because the job may have trained by its choice. Raises the errors of ``choose``, and LostPeerError for a
-    chief that has ended, or gives no sign of life.
+    The chief calls ``choose`` with settings for one process, a listener and a team. If its job restarts it, it does not
+    choose again, because the job may have trained by its choice. Raises the errors of ``choose``, and LostPeerError for
+    a chief that has ended, or gives no sign of life.
     """
-    file = _ChoiceFile(model.model_dir, member)
+    model: Any = training.model
+    file, settings = _ChoiceFile(model.model_dir, member), training.settings
     if not member.is_chief:
-        known = _wait_for(file, member, start_timeout_s(settings))
+        known = _help_chief(file, training, member)
         # The chief has the variables.
         return _with_learned(model, known), Start(0, {}, ()) if known.get("begins") else None
     known, start = file.read().get("model") if task_events.is_in_job() else None, None
@@ -69,9 +155,13 @@ def chosen_by_chief(
         known = None
     if known is None:
         # The trials are of this process alone.
+        team = None
+        if member.in_step and not is_remote(model.model_dir):
+            team = _Team(file, model.model_dir, settings, member)
         alone = changed_variable("TF_CONFIG", None)
         with hold_model_dir(model.model_dir, holder_of(member)), alone:
-            known, start = _choose(file, replace(settings, strategy=None, cluster=None), choose)
+            of_chief = replace(settings, strategy=None, cluster=None)
+            known, start = _choose(file, of_chief, choose, team)
     return _with_learned(model, known), start
 
 
@@ -83,7 +173,7 @@ def forget_choice(model_dir: str) -> None:
 
 
 def _choose(
-    file: _ChoiceFile, settings: RunSettings, choose: Choose
+    file: _ChoiceFile, settings: RunSettings, choose: Choose, team: Team | None
 ) -> tuple[dict[str, Any], Start | None]:
     beats, beat_at = 0, 0.0
 
@@ -96,18 +186,42 @@ def _choose(
 
     try:
         beat({})
-        chosen, start = choose(settings, beat)
+        chosen, start = choose(settings, beat, team)
     except Exception as error:
         if not task_events.is_in_job():
             # The supervisor of a job ends the other tasks.
             file.write(failure=as_values(error)["problem"])
         raise
-    assert chosen.learned is not None
-    scale = getattr(chosen, "response_scale", None)
-    learned = {"learned": json.loads(chosen.learned), "response_scale": scale}
-    learned["begins"] = start is not None
+    learned = {**_learned(chosen), "begins": start is not None}
     file.write(model=learned)
     return learned, start
+
+
+def _help_chief(file: _ChoiceFile, training: Training, member: Member) -> dict[str, Any]:
+    """Train the layers with the chief if it asks for it, and return what it has chosen."""
+    settings: Any = training.settings
+
+    def wait(is_there: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+        return _wait_for(file, member, start_timeout_s(settings), is_there)
+
+    record = wait(lambda record: "model" in record or "layers" in record)
+    if "layers" in record and "model" not in record:
+        model: Any = training.model
+        layers, directory = record["layers"], os.path.join(model.model_dir, _DIRECTORY)
+        candidate: Any = _with_learned(replace(model, model_dir=directory), layers)
+        rows = candidate.reading(as_trained(model).learning(training.train.input))
+        part, _ = split_rows(candidate, settings, rows, training.validation)
+        hook = engine.hooks.StopOnDecision(_Verdicts(layers["ends"], wait))
+        of_layers = training_of_layers(candidate, settings, part, layers["ends"], hook)
+        _take_part(of_layers, settings, member)
+        record = wait(lambda record: "model" in record)
+    return record["model"]
+
+
+def _learned(model: Tabular) -> dict[str, Any]:
+    assert model.learned is not None
+    scale = getattr(model, "response_scale", None)
+    return {"learned": json.loads(model.learned), "response_scale": scale}
 
 
 def _with_learned(model: Tabular, learned: Mapping[str, Any]) -> Tabular:
@@ -115,15 +229,20 @@ def _with_learned(model: Tabular, learned: Mapping[str, Any]) -> Tabular:
     return completed
 
 
-def _wait_for(file: _ChoiceFile, member: Member, timeout_s: float) -> dict[str, Any]:
+def _wait_for(
+    file: _ChoiceFile,
+    member: Member,
+    timeout_s: float,
+    is_there: Callable[[dict[str, Any]], Any],
+) -> dict[str, Any]:
     chief = "the chief" if member.chief is None else str(member.chief[0])
     task_events.emit("waiting", **{"for": f"the choice of {chief}"})
     began = changed = time.monotonic()
     last: dict[str, Any] = {}
     while True:
-        record, now = file.read(), time.monotonic()
-        if record.get("model") is not None:
-            return record["model"]
+        record, now = file.read_new(), time.monotonic()
+        if is_there(record):
+            return record
         if record != last:
             last, changed = record, now
         if "failure" in record:
