@@ -13,6 +13,7 @@ from support.buckets import SECRET, Store
 from support.checkpoints import assert_alike, assert_identical, variables
 from support.fault_jobs import fault_job
 from support.gcs_store import BUCKET, REFUSED
+from support.job_fakes import row
 
 from tfdistribute import storage
 from tfdistribute.bridge import jobs
@@ -90,6 +91,17 @@ def test_workers_grow_the_trees_of_one_process_into_a_bucket(bucket: Store, tmp_
     cluster_task.train(tmp_path / "alone", "trees", options)
     assert_identical(variables(model), variables(tmp_path / "alone" / "trees" / "model"))
     assert not [name for name in bucket.names("trees/") if "tmp_" in name]
+
+
+def test_workers_train_chosen_layers_into_a_bucket(bucket: Store, tmp_path: Path) -> None:
+    model, options = f"{bucket.root}/layers", cluster_task.TRAININGS["chosen"]
+    options = {**options, "remote": model, "config": {"strategy": {"kind": "multi_worker"}}}
+    with fault_job(tmp_path / "job", options, model_dir=model) as job:
+        state = job.end()
+    assert state["state"] == "done", job.logs()
+    assert row(state, "worker 0")["step"] == state["global_step"] == 512
+    assert variables(model)["global_step"] == 512
+    assert not [name for name in bucket.names("layers/") if "tfdistribute-layers" in name]
 
 
 def assert_healed(state: dict[str, Any], model: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tfdistribute import engine
+from tfdistribute.checkpoints import mirror
 from tfdistribute.checkpoints.newest import newest_checkpoint
 from tfdistribute.errors import ArgumentError, BackendError, InputError, TfdistributeError
 from tfdistribute.inputs import Input
@@ -115,7 +116,9 @@ class Trials:
         self, model: Tabular, source: Input, ends: list[int], judge: Judge, directory: str
     ) -> Training:
         candidate = replace(model, model_dir=directory)
-        hook = engine.hooks.SaveAtSteps(directory, ends, lambda: judge(candidate))
+        # A checkpoint is judged before it is uploaded.
+        here = replace(model, model_dir=mirror.local_directory(directory))
+        hook = engine.hooks.SaveAtSteps(here.model_dir, ends, lambda: judge(here))
         return training_of_layers(
             candidate, self.settings, source, ends, hook, self.progress.of_layers(ends)
         )

@@ -18,7 +18,6 @@ from tfdistribute.cluster.member import Member
 from tfdistribute.cluster.spec import START_PATIENCE
 from tfdistribute.environment import changed_variable
 from tfdistribute.errors import LostPeerError, as_values
-from tfdistribute.files import is_remote
 from tfdistribute.models import Tabular
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import History, Listener
@@ -155,9 +154,7 @@ def chosen_by_chief(
         known = None
     if known is None:
         # The trials are of this process alone.
-        team = None
-        if member.in_step and not is_remote(model.model_dir):
-            team = _Team(file, model.model_dir, settings, member)
+        team = _Team(file, model.model_dir, settings, member) if member.in_step else None
         alone = changed_variable("TF_CONFIG", None)
         with hold_model_dir(model.model_dir, holder_of(member)), alone:
             of_chief = replace(settings, strategy=None, cluster=None)
