@@ -27,8 +27,8 @@
 #' the least loss on the validation part, too. A message and the notes of the history report the choice.
 #'
 #' With a cluster, each process reads all rows. The chief learns the linear model and the trees, and all processes train
-#' the layers together, as with `epochs`. The chief alone trains layers that learn again, which takes seconds, and those of
-#' a cluster with parameter servers.
+#' the layers together, as with `epochs`. The chief alone trains layers that learn again, which takes seconds, and all
+#' layers of a cluster with parameter servers.
 #'
 #' Trees need the Python package ydf, see [install_tfdistribute()]. Without it, the model has the other parts, and the
 #' message reports that. A model of `quantiles` has no trees, and one part. [export_keras_model()] and the format
