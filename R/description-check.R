@@ -103,12 +103,12 @@ fit_list <- function(value, field, argument) {
   fit_items(if (is_list) unname(as.list(value)) else list(value), field, argument)
 }
 
-# A named list, which is a dictionary in Python. One of text can be given as a vector.
+# A named list, which is a dictionary in Python. It can be given as a vector.
 fit_named <- function(value, field, argument) {
   if (length(value) == 0 && !is.object(value)) {
     return(list())
   }
-  values <- if (is.character(value)) as.list(value) else value
+  values <- if (is.atomic(value)) as.list(value) else value
   if (is.list(values) && has_own_names(values)) fit_items(values, field, argument) else misfit
 }
 

@@ -1,7 +1,7 @@
 #' Boosted trees
 #'
 #' Gradient boosted decision trees, which Google's library Yggdrasil Decision Forests (ydf) grows. A formula and a data
-#' frame are enough. All cores of this machine grow the trees, or the processes of a cluster, which get the same trees.
+#' frame are enough. The cores of this machine grow the trees, or the processes of a cluster, which get the same trees.
 #' TensorFlow evaluates the trees and predicts with them, so this needs no ydf.
 #'
 #' `install_tfdistribute(trees = TRUE)` installs ydf.
@@ -17,8 +17,9 @@
 #' contains it as an evaluation. The global step is the number of trees for each output. A later [train()] begins anew
 #' with the columns and levels of the first one.
 #'
-#' `session_config$intra_op_parallelism_threads` of [run_config()] sets the number of threads. A strategy of devices is
-#' an error, because trees need no devices of TensorFlow.
+#' There is one thread for each 20,000 rows, and at most one per core, because more threads take longer for few rows.
+#' `session_config$intra_op_parallelism_threads` of [run_config()] sets another number. A strategy of devices is an
+#' error, because trees need no devices of TensorFlow.
 #' @section Clusters:
 #' With a cluster, workers of ydf run in the processes of the job, and share the columns. The chief writes the rows once
 #' as files below `model_dir`, which all processes must see. Therefore, it may be in a bucket only if they are on one
@@ -113,9 +114,6 @@ describe_trees <- function(kind, arguments) {
     )
   }
   left_out <- c("n_batches_per_layer", if (is.null(arguments$feature_columns)) "feature_columns")
-  if (!is.null(arguments$class_weights)) {
-    arguments$class_weights <- as.list(arguments$class_weights)
-  }
   describe_estimator(kind, arguments[setdiff(names(arguments), left_out)])
 }
 

@@ -62,12 +62,22 @@ def grown(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
     found: list[tuple[Any, Any]] = []
     grow = growths.Growth.grow
 
-    def keep(self: Any, table: Any, *arguments: Any) -> Any:
-        found.append((grow(self, table, *arguments), self._table(table)))
+    def keep(self: Any, table: Any, directory: str, threads: int, *arguments: Any) -> Any:
+        # Few rows.
+        assert threads == 1
+        found.append((grow(self, table, directory, threads, *arguments), self._table(table)))
         return found[-1][0]
 
     monkeypatch.setattr(growths.Growth, "grow", keep)
     return found
+
+
+def test_rows_decide_on_threads_unless_the_settings_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growths, "core_count", lambda: 4)
+    counts = [growths.thread_count(SEED, rows) for rows in (150, 50_000, 1_000_000)]
+    assert counts == [1, 2, 4]
+    own = RunSettings(session_config={"intra_op_parallelism_threads": 3})
+    assert [growths.thread_count(own, rows) for rows in (150, 1_000_000)] == [3, 3]
 
 
 @pytest.mark.parametrize("name", RESPONSES)

@@ -43,18 +43,11 @@ class Columns:
         numbers: Numeric columns, in the order of their names.
         categories: Categorical columns, each with one category per row. A missing one is a category of its own.
         incomplete: Positions of numbers that have an indicator. A missing number counts as 0.
-        is_oblique: Whether nodes may compare weighted sums of columns.
     """
 
     numbers: Sequence[Any]
     categories: Sequence[Any]
     incomplete: Sequence[int]
-    is_oblique: bool
-
-    @property
-    def sizes(self) -> list[int]:
-        """Numbers of categories of the columns that hold categories, which come last."""
-        return [column.num_buckets + 1 for column in self.categories]
 
     def matrix(self, features: Any) -> Any:
         parts: list[Any] = []
@@ -89,15 +82,16 @@ def make_model_fn(columns: Columns, head: Any, weights: str | None) -> Callable[
 
 
 def _rows_to_learn(rows: Any, features: Any, labels: Any, head: Any, weights: str | None) -> Any:
-    outputs = {"rows": rows}
     logits = tf.zeros([tf.shape(rows)[0], head.logits_dimension])
     learned = getattr(head, "standardized_labels", head._processed_labels)(logits, labels)
-    outputs["labels"] = tf.reshape(learned, [-1])
-    if weights is not None:
-        outputs["weights"] = tf.reshape(tf.cast(features[weights], tf.float32), [-1])
-    loss = tf.constant(0.0)
+    weight = tf.ones_like(rows[:, 0]) if weights is None else features[weights]
+    outputs = {
+        "rows": rows,
+        "labels": tf.reshape(learned, [-1]),
+        "weights": tf.reshape(tf.cast(weight, tf.float32), [-1]),
+    }
     mode = tf.estimator.ModeKeys.TRAIN
-    return tf.estimator.EstimatorSpec(mode, outputs, loss, tf.no_op())
+    return tf.estimator.EstimatorSpec(mode, outputs, tf.constant(0.0), tf.no_op())
 
 
 def _variables() -> dict[str, Any]:
@@ -132,13 +126,10 @@ def logits_of(forest: Mapping[str, Any], rows: Any, columns: Columns, outputs: i
 def _children(forest: Mapping[str, Any], rows: Any, nodes: Any, columns: Columns) -> Any:
     """Return the next node of each row in each tree."""
     read = tf.gather(forest["column"], nodes)
-    if columns.is_oblique:
-        shape = tf.shape(read)
-        terms = tf.gather(rows, tf.reshape(read, [shape[0], -1]), axis=1, batch_dims=1)
-        weights = tf.gather(forest["weight"], nodes)
-        values = tf.reduce_sum(tf.reshape(terms, shape) * weights, -1)
-    else:
-        values = tf.gather(rows, read[:, :, 0], axis=1, batch_dims=1)
+    shape = tf.shape(read)
+    terms = tf.gather(rows, tf.reshape(read, [shape[0], -1]), axis=1, batch_dims=1)
+    weights = tf.gather(forest["weight"], nodes)
+    values = tf.reduce_sum(tf.reshape(terms, shape) * weights, -1)
     is_positive = values >= tf.gather(forest["threshold"], nodes)
     if columns.categories:
         first = tf.gather(forest["first_category"], nodes)

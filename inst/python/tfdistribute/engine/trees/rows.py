@@ -8,8 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from tfdistribute.engine.trees.forest import ARRAYS
-
 v1 = tf.compat.v1
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -25,12 +23,6 @@ def read_rows(estimator: Any, input_fn: Any) -> Arrays:
             while not session.should_stop():
                 parts.append(session.run(spec.predictions))
     return {name: np.concatenate([each[name] for each in parts]) for name in spec.predictions}
-
-
-def write_checkpoint(model_dir: str, forest: Mapping[str, npt.NDArray[Any]], step: int) -> None:
-    """Write the arrays of a forest as the newest checkpoint of a directory on this machine."""
-    variables = {f"trees/{name}": np.asarray(forest[name], ARRAYS[name][0]) for name in ARRAYS}
-    write_variables(model_dir, variables, step)
 
 
 def write_variables(model_dir: str, variables: Mapping[str, npt.NDArray[Any]], step: int) -> None:

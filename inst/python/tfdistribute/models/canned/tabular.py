@@ -177,7 +177,7 @@ class Tabular(Learned):
         assert table is not None
         constants, codes = table.constants(), arguments.pop("codes")
         columns = {name: arguments.pop(name) for name in ("numbers", "categories", "linear")}
-        read = engine.trees.Columns(columns["numbers"], codes, constants["incomplete"], True)
+        read = engine.trees.Columns(columns["numbers"], codes, constants["incomplete"])
         network = engine.tabular.Network(
             **columns,
             **constants,

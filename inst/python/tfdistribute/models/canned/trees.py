@@ -168,16 +168,11 @@ class Trees(Learned):
         return [column for part in arguments.values() for column in part]
 
     def new_estimator(self, head: Mapping[str, Any], **arguments: Any) -> Any:
-        columns = self.read_columns(arguments.pop("numbers"), arguments.pop("categories"))
-        weights = head["weight_column"]
-        model_fn = engine.trees.make_model_fn(columns, self.head(head), weights)
+        incomplete = () if self.table is None else self.table.constants()["incomplete"]
+        read = (arguments.pop(name) for name in ("numbers", "categories"))
+        columns = engine.trees.Columns(*read, incomplete)
+        model_fn = engine.trees.make_model_fn(columns, self.head(head), head["weight_column"])
         return engine.tf.estimator.Estimator(model_fn, **arguments)
-
-    def read_columns(self, numbers: Any, categories: Any) -> Any:
-        table = self.table
-        incomplete = () if table is None else table.constants()["incomplete"]
-        is_oblique = self.splits == "oblique"
-        return engine.trees.Columns(numbers, categories, incomplete, is_oblique)
 
 
 @dataclass(frozen=True)

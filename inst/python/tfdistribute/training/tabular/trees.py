@@ -9,20 +9,16 @@ from typing import Any
 import numpy as np
 
 from tfdistribute import engine
-from tfdistribute.environment import core_count
 from tfdistribute.errors import BackendError
 from tfdistribute.interrupts import keep_handler
 from tfdistribute.models import Tabular
 from tfdistribute.models.weights import Values
 from tfdistribute.run_config import RunSettings
-from tfdistribute.training.trees.forest import as_forest, logits_by_trees
-from tfdistribute.training.trees.losses import losses_by_trees
-from tfdistribute.training.trees.ydf import OBLIQUE, Growth, library
+from tfdistribute.training.trees.forest import as_forest, logits_by_trees, losses_by_trees
+from tfdistribute.training.trees.ydf import OBLIQUE, Growth, library, thread_count
 
 # Most iterations, and most trees of all classes, of which fewer than the least iterations are not worth their time.
 _ITERATIONS, _MOST_TREES, _LEAST_ITERATIONS = 300, 900, 50
-# With fewer rows, threads of ydf take three times the processor time, and no less time.
-_ROWS_OF_THREAD = 20_000
 _LOSSES = {"squared_error": "SQUARED_ERROR", "poisson": "POISSON"}
 
 
@@ -79,8 +75,7 @@ def grow(
     assert table is not None
     classes: int = getattr(model, "n_classes", 0)
     sizes = tuple(len(each.levels) + 1 for each in table.categories)
-    given = (settings.session_config or {}).get("intra_op_parallelism_threads")
-    threads = min(int(given or core_count()), max(1, len(matrix) // _ROWS_OF_THREAD))
+    threads = thread_count(settings, len(matrix))
     loss = "BINOMIAL_LOG_LIKELIHOOD" if classes == 2 else "MULTINOMIAL_LOG_LIKELIHOOD"
     settings_of_ydf = {
         "loss": loss if classes else _LOSSES[model.row_loss[0]],

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tfdistribute import engine
+from tfdistribute.models.canned.validation import Judges
+
 Arrays = dict[str, npt.NDArray[Any]]
-Values = npt.NDArray[np.float32]
 
 _NODE = ("column", "weight", "threshold", "first_category", "positive", "negative", "value")
 
@@ -34,17 +36,16 @@ def as_forest(model: Any, sizes: Mapping[int, int]) -> Arrays:
     for node in nodes:
         missing = terms - len(node[0])
         node[:2] = [*node[0], *[0] * missing], [*node[1], *[0.0] * missing]
-    initial = np.asarray(model.initial_predictions(), np.float32).reshape(-1)
-    return {
-        **{
-            name: np.array(each) for name, each in zip(_NODE, zip(*nodes, strict=True), strict=True)
-        },
-        "weight": np.array([node[1] for node in nodes], np.float32),
-        "roots": np.asarray(roots, np.int32).reshape(-1, len(initial)),
+    initial = np.reshape(model.initial_predictions(), -1)
+    arrays: dict[str, Any] = {
+        **dict(zip(_NODE, zip(*nodes, strict=True), strict=True)),
+        "roots": np.reshape(roots, (-1, len(initial))),
         "initial": initial,
-        "depth": np.asarray(deepest),
-        "is_in": np.array(is_in),
+        "depth": deepest,
+        "is_in": is_in,
     }
+    types = engine.trees.ARRAYS
+    return {name: np.array(arrays[name], types[name][0]) for name in types}
 
 
 def _read(
@@ -63,22 +64,22 @@ def _read(
     return [[column], [1.0], 0.0, first]
 
 
-def leaf_values(forest: Arrays, rows: Values, settles: bool = False) -> Iterator[Values]:
-    """Yield the values of the leaves by row and output, for one iteration after the other.
+def logits_by_trees(forest: Arrays, rows: Any, settles: bool = False) -> Iterator[Any]:
+    """Yield the logits of rows after each iteration, in one array that changes.
 
     With ``settles``, thresholds and sets of categories then follow from the rows alone, which go the same ways. Each
     learner of ydf chooses its own threshold between the rows of two children, and for categories without rows.
     """
     columns, is_in = np.asfortranarray(rows), np.zeros_like(forest["is_in"])
+    logits = np.tile(forest["initial"].astype(np.float64), (len(rows), 1))
     for roots in forest["roots"]:
-        values = np.empty((len(rows), len(roots)), np.float32)
         for output, root in enumerate(roots):
             waiting = [(root, np.arange(len(rows)))]
             while waiting:
                 node, chosen = waiting.pop()
                 positive, first = forest["positive"][node], forest["first_category"][node]
                 if positive == node or len(chosen) == 0:
-                    values[chosen, output] = forest["value"][node]
+                    logits[chosen, output] += forest["value"][node]
                     continue
                 terms = zip(forest["column"][node], forest["weight"][node], strict=True)
                 compared: Any = sum(
@@ -97,20 +98,24 @@ def leaf_values(forest: Arrays, rows: Values, settles: bool = False) -> Iterator
                     (positive, chosen[is_positive]),
                     (forest["negative"][node], chosen[~is_positive]),
                 ]
-        yield values
+        yield logits
     if settles:
         forest["is_in"] = is_in
-
-
-def logits_by_trees(forest: Arrays, rows: Values, settles: bool = False) -> Iterator[Any]:
-    """Yield the logits of rows after each iteration, in one array that changes; ``settles`` as for ``leaf_values``."""
-    logits = np.tile(forest["initial"].astype(np.float64), (len(rows), 1))
-    for values in leaf_values(forest, rows, settles):
-        logits += values
-        yield logits
 
 
 def _middle(low: np.float32, high: np.float32) -> np.float32:
     middle = np.float32(low / 2 + high / 2)
     # The middle of neighbors is rounded to one of them.
     return middle if middle > low else high
+
+
+def losses_by_trees(
+    model: Any, forest: Arrays, rows: Mapping[str, Any], settles: bool = False
+) -> npt.NDArray[np.float64]:
+    """Return the mean loss of the first iteration, of the first two, and so on, as ``evaluate`` reports them.
+
+    ``rows`` are as ``engine.trees.read_rows`` returns them, and ``settles`` as for ``logits_by_trees``.
+    """
+    judges = Judges(model, model.in_unit(rows["labels"]), rows["weights"].astype(np.float64))
+    found = logits_by_trees(forest, rows["rows"], settles)
+    return np.array([judges.mean(judges.losses(logits)) for logits in found])

@@ -6,7 +6,9 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,81 +16,119 @@ import numpy as np
 
 from tfdistribute import engine
 from tfdistribute.checkpoints.mirror import local_directory
+from tfdistribute.cluster.member import Member
+from tfdistribute.errors import ArgumentError, RunConfigError
 from tfdistribute.inputs.held_rows import hashes, split
 from tfdistribute.interrupts import keep_handler
 from tfdistribute.models.canned.trees import BoostedTreesClassifier
-from tfdistribute.training.history import History
+from tfdistribute.training.model_directory import as_trained
 from tfdistribute.training.preparation import Prepared, TrainingHere
 from tfdistribute.training.specs import Training
-from tfdistribute.training.trees.begin import BATCH
-from tfdistribute.training.trees.forest import Arrays, as_forest
-from tfdistribute.training.trees.losses import losses_by_trees
-from tfdistribute.training.trees.ydf import STOPPED, Growth, trees_grown
+from tfdistribute.training.trees.forest import Arrays, as_forest, losses_by_trees
+from tfdistribute.training.trees.ydf import STOPPED, Growth, library, thread_count, trees_grown
 
 # Files of a growth in model_dir, which are not uploaded.
 _DIRECTORY = "tmp_trees_"
+# Rows that TensorFlow reads at a time.
+_BATCH = 4096
 _POLL_S = 0.2
 _ANEW = "The trees are grown anew: the training does not continue the trees that `model_dir` holds."
+_NO_STEPS = "`steps` and `max_steps` have no meaning for boosted trees, whose number is `n_trees`."
 # Most by which the weights of rows differ to break ties.
 _TIE = 2**-10
 
 
+def begin_growth(training: Training, member: Member | None) -> Training:
+    """Check a training, and complete its model with the columns and classes of its rows; workers need neither."""
+    spec = training.train
+    _check(training)
+    if member is not None and not member.is_chief:
+        return training
+    library()
+    known: Any = as_trained(training.model)
+    source = known.learning(spec.input)
+    if known.table is not None and known.learns_columns():
+        known.table.check_columns(source.facts(), known.weight_column)
+    completed = known.complete_from_input(source.facts())
+    rows = completed.reading(source).repeated(_BATCH, epochs=1)
+    is_limited = training.steps is not None or spec.max_steps is not None
+    return replace(
+        training,
+        model=completed,
+        train=replace(spec, input=rows, max_steps=None),
+        steps=None,
+        notes=(_NO_STEPS,) if is_limited else (),
+    )
+
+
+def _check(training: Training) -> None:
+    strategy = training.settings.strategy
+    if strategy is not None:
+        raise RunConfigError(
+            f"`strategy` is {strategy.kind}, and boosted trees use no devices of TensorFlow.",
+            "Leave it out: all cores grow the trees. Use `cluster` for more machines.",
+            argument="strategy",
+            value=strategy.kind,
+        )
+    if training.train.hooks or training.saving_listeners:
+        name = "hooks" if training.train.hooks else "saving_listeners"
+        raise ArgumentError(
+            f"`{name}` act on steps of TensorFlow, and boosted trees take none.",
+            "Leave them out. `validation` of the model chooses the number of trees.",
+            argument=name,
+        )
+
+
 def grow_here(here: TrainingHere, training: Training, workers: Sequence[str] = ()) -> None:
     """Grow trees of the rows of a training, and write the checkpoint; ``workers`` are addresses of a cluster."""
-    history = here.history
+    history, settings = here.history, training.settings
     model: Any = here.prepared.model
     if here.prepared.first_step > 0:
         history.note(_ANEW)
     part, held = _parts(here.prepared, training)
-    count = part["rows"].shape[1]
-    history.global_batch_size, history.last_step = len(part["rows"]), model.n_trees
-    sizes = model.read_columns(**model.arguments()).sizes
-    growth = Growth.of(model, training.settings, sizes)
-    model_dir = local_directory(model.model_dir)
-    learned = _weighted(model, part)
+    rows, count = part["rows"].shape
+    history.global_batch_size, history.last_step = rows, model.n_trees
+    sizes = [column.num_buckets + 1 for column in model.arguments()["categories"]]
+    growth, learned = Growth.of(model, settings, sizes), _weighted(model, part)
+    model_dir, threads = local_directory(model.model_dir), thread_count(settings, rows)
     directory, began = _directory(model_dir, growth, learned), time.monotonic()
-    threads = (training.settings.session_config or {}).get("intra_op_parallelism_threads")
 
     def grow() -> Any:
-        return growth.grow(learned, directory, threads and int(threads), workers)
+        return growth.grow(learned, directory, threads, workers)
 
-    trained = _grow_in_background(here, grow, directory, is_manager=bool(workers))
-    forest = as_forest(trained, dict(enumerate(sizes, count - len(sizes))))
-    losses = losses_by_trees(model, forest, part, settles=model.splits == "axis")
-    _note_losses(history, losses.tolist(), began)
+    grown = _grow_in_background(here, grow, directory, is_manager=bool(workers))
+    forest = as_forest(grown, dict(enumerate(sizes, count - len(sizes))))
+    losses = losses_by_trees(model, forest, part, settles=model.splits == "axis").tolist()
+    # Each iteration has lasted equally long.
+    each_s = (time.monotonic() - began) / len(losses)
+    for step, loss in enumerate(losses, 1):
+        history.note_step(step, loss, in_record=True, at=began + step * each_s)
     if held is not None:
-        _keep_best(forest, losses_by_trees(model, forest, held), held, here.history, training)
-    engine.trees.write_checkpoint(model_dir, forest, len(forest["roots"]))
+        _keep_best(forest, losses_by_trees(model, forest, held), len(held["rows"]), here, training)
+    variables = {f"trees/{name}": each for name, each in forest.items()}
+    engine.trees.write_variables(model_dir, variables, len(forest["roots"]))
     shutil.rmtree(directory, ignore_errors=True)
 
 
 def _keep_best(
-    forest: Arrays, losses: Any, held: Arrays, history: History, training: Training
+    forest: Arrays, losses: Any, rows: int, here: TrainingHere, training: Training
 ) -> None:
     """Keep the trees with the least loss of the validation rows."""
-    kept = int(np.argmin(losses)) + 1
+    history, kept = here.history, int(np.argmin(losses)) + 1
     forest["roots"] = forest["roots"][:kept]
     if training.evaluation is None:
         history.note_losses(losses.tolist(), kept)
     history.note(
-        f"{kept} of {len(losses)} trees are kept, because of their loss on {len(held['rows']):,} validation rows: "
+        f"{kept} of {len(losses)} trees are kept, because of their loss on {rows:,} validation rows: "
         f"{losses.min():.4g}."
     )
-
-
-def _note_losses(history: History, losses: Sequence[float], began: float) -> None:
-    """Note the losses of iterations that lasted equally long, from a time until now."""
-    each_s = (time.monotonic() - began) / len(losses)
-    for step, loss in enumerate(losses, 1):
-        history.note_step(step, loss, in_record=True, at=began + step * each_s)
 
 
 def _read(prepared: Prepared, source: Any) -> Arrays:
     source.facts().check_rows()
     with source.serving():
         rows = engine.trees.read_rows(prepared.estimator, prepared.input_fn(source, "evaluate"))
-    counts = rows["weights"] > 0 if "weights" in rows else slice(None)
-    return {name: each[counts] for name, each in rows.items()}
+    return {name: each[rows["weights"] > 0] for name, each in rows.items()}
 
 
 def _parts(prepared: Prepared, training: Training) -> tuple[Arrays, Arrays | None]:
@@ -96,7 +136,7 @@ def _parts(prepared: Prepared, training: Training) -> tuple[Arrays, Arrays | Non
     model: Any = prepared.model
     rows = _read(prepared, training.train.input)
     if training.validation is not None:
-        return rows, _read(prepared, model.learning(training.validation).repeated(BATCH, 1))
+        return rows, _read(prepared, model.learning(training.validation).repeated(_BATCH, 1))
     if model.validation == 0 or len(rows["rows"]) < 2:
         return rows, None
     classes = rows["labels"] if isinstance(model, BoostedTreesClassifier) else None
@@ -110,14 +150,12 @@ def _weighted(model: Any, rows: Arrays) -> Arrays:
 
     ydf's learners for one process and for clusters would break ties in different ways.
     """
-    weights = rows.get("weights", np.ones(len(rows["rows"]), np.float32))
-    of_classes = getattr(model, "weights_of_classes", lambda: None)()
-    if of_classes is not None:
-        weights = weights * np.asarray(of_classes, np.float32)[rows["labels"].astype(np.int64)]
-        rows, weights = (
-            {name: each[weights > 0] for name, each in rows.items()},
-            weights[weights > 0],
-        )
+    weights = rows["weights"]
+    if isinstance(model, BoostedTreesClassifier) and model.class_weights is not None:
+        of_classes = np.asarray(model.weights_of_classes(), np.float32)
+        weights = weights * of_classes[rows["labels"].astype(np.int64)]
+        rows = {name: each[weights > 0] for name, each in rows.items()}
+        weights = weights[weights > 0]
     factors = 1 + _TIE * hashes(len(weights), 0).astype(np.float64) / 2**64
     return {**rows, "weights": (weights * factors).astype(np.float32)}
 
@@ -139,19 +177,24 @@ def _grow_in_background(
     here: TrainingHere, grow: Callable[[], Any], directory: str, is_manager: bool
 ) -> Any:
     """Grow on another thread, because progress is shown and stops are noticed on this one."""
-    answers: list[Any] = []
+    answer, known = Future[Any](), 0
 
-    def answer() -> None:
+    def run() -> None:
         try:
-            answers.append(grow())
+            answer.set_result(grow())
         except BaseException as error:  # noqa: BLE001 - raised on the other thread
-            answers.append(error)
+            answer.set_exception(error)
 
-    thread = threading.Thread(target=answer, name="tfdistribute-trees", daemon=True)
+    thread = threading.Thread(target=run, name="tfdistribute-trees", daemon=True)
     put_handler_back = keep_handler()
     thread.start()
     try:
-        for _ in _follow(here, thread, directory):
+        while thread.is_alive():
+            thread.join(_POLL_S)
+            if (grown := trees_grown(directory)) > known:
+                here.history.note_progress(known := grown)
+            if here.stop():
+                raise KeyboardInterrupt(STOPPED)
             if is_manager:
                 # It has a handler of ydf, too, but does not stop.
                 put_handler_back()
@@ -159,21 +202,4 @@ def _grow_in_background(
         if not is_manager and thread.is_alive():
             os.kill(os.getpid(), signal.SIGINT)
             thread.join()
-    (found,) = answers
-    if isinstance(found, BaseException):
-        raise found
-    return found
-
-
-def _follow(here: TrainingHere, thread: threading.Thread, directory: str) -> Iterator[None]:
-    """Report the trees that a thread has grown, and yield in between, until it ends; KeyboardInterrupt for a stop."""
-    known = 0
-    while thread.is_alive():
-        thread.join(_POLL_S)
-        grown = trees_grown(directory)
-        if grown > known:
-            known = grown
-            here.history.note_progress(grown)
-        if here.stop():
-            raise KeyboardInterrupt(STOPPED)
-        yield
+    return answer.result()

@@ -56,16 +56,21 @@ class GrowingTask(TaskRun):
 
     def meet(self) -> None:
         """Wait for the tasks that this one needs. A worker listens once it sees the directory of the chief."""
-        missing, timeout_s = self._silent(), self._assignment.start_timeout_s
-        if missing:
+        if missing := self._silent():
             task_events.emit("waiting", **{"for": ", ".join(str(task) for task, _ in missing)})
-        if not self._await(lambda: not self._silent(), timeout_s):
+        if not self._await(lambda: not self._silent(), self._assignment.start_timeout_s):
             raise self._lost(self._silent(), "did not start in time")
         if self._member.is_chief:
             return
-        progress = ProgressFile(self._assignment.model.model_dir, self._member)
+        model_dir = self._assignment.model.model_dir
+        progress = ProgressFile(model_dir, self._member)
         if not self._await(lambda: (record := progress.read()) and not record.is_finished, SHARE_S):
-            raise self._unshared()
+            raise ModelDirectoryError(
+                f'{self._member.task} does not see in `model_dir` "{model_dir}" what the chief wrote there.',
+                "Use a directory that all hosts share under one path.",
+                argument="model_dir",
+                value=model_dir,
+            )
         self._listen()
         # The supervisor then no longer waits for its start.
         task_events.emit_step(0)
@@ -120,15 +125,6 @@ class GrowingTask(TaskRun):
             "grown are kept.",
             argument="cluster",
             value=format_tasks(tasks),
-        )
-
-    def _unshared(self) -> ModelDirectoryError:
-        model_dir = self._assignment.model.model_dir
-        return ModelDirectoryError(
-            f'{self._member.task} does not see in `model_dir` "{model_dir}" what the chief wrote there.',
-            "Use a directory that all hosts share under one path.",
-            argument="model_dir",
-            value=model_dir,
         )
 
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ _LABEL, _WEIGHT = "label", "weight"
 _SHARDS_PER_WORKER = 4
 # Interval of snapshots, from which an interrupted training continues.
 _SNAPSHOT_S = 2
+# With fewer rows, threads of ydf take three times the processor time, and no less time.
+_ROWS_OF_THREAD = 20_000
 STOPPED = (
     "Stopped. train() of the same model with the same rows continues from the trees that are grown."
 )
@@ -81,7 +84,7 @@ class Growth:
         self,
         rows: Mapping[str, Any],
         directory: str,
-        threads: int | None = None,
+        threads: int,
         workers: Sequence[str] = (),
         judged: Mapping[str, Any] | None = None,
     ) -> Any:
@@ -93,40 +96,29 @@ class Growth:
         addresses, must see it.
         """
         ydf, table = library(), self._table(rows)
+        columns = self._columns(ydf, rows["rows"].shape[1])
         common = {
             **self.settings,
             "label": _LABEL,
             "task": ydf.Task.CLASSIFICATION if self.classes else ydf.Task.REGRESSION,
             "weights": _WEIGHT,
-            "num_threads": threads or core_count(),
+            # From files, ydf would learn it from some rows only.
+            "data_spec": ydf.create_vertical_dataset(table, columns=columns).data_spec(),
+            "num_threads": threads,
             "working_dir": os.path.join(directory, "work"),
             "resume_training": True,
             "resume_training_snapshot_interval_seconds": _SNAPSHOT_S,
         }
-        names = [str(each) for each in range(self.classes)] or None
-        columns = self._columns(ydf, rows["rows"].shape[1])
-        if not workers:
-            learner = ydf.GradientBoostedTreesLearner(
-                **common,
-                **self.alone,
-                early_stopping="NONE" if judged is None else "LOSS_INCREASE",
-                features=columns,
-                label_classes=names,
-            )
-        else:
-            kind = ydf.Semantic.CATEGORICAL if names else ydf.Semantic.NUMERICAL
-            columns += [
-                ydf.Column(_LABEL, kind, vocabulary=names),
-                ydf.Column(_WEIGHT, ydf.Semantic.NUMERICAL),
-            ]
+        if workers:
             learner = ydf.DistributedGradientBoostedTreesLearner(
-                **common,
-                # From files, ydf would learn it from some rows only.
-                data_spec=ydf.create_vertical_dataset(table, columns=columns).data_spec(),
-                workers=list(workers),
-                extra_training_config=_with_snapshots(),
+                **common, workers=list(workers), extra_training_config=_with_snapshots()
             )
             table = _write(table, directory, len(workers) * _SHARDS_PER_WORKER)
+        else:
+            stopping = "NONE" if judged is None else "LOSS_INCREASE"
+            learner = ydf.GradientBoostedTreesLearner(
+                **common, **self.alone, features=columns, early_stopping=stopping
+            )
         try:
             valid = None if judged is None else self._table(judged)
             return learner.train(table, valid=valid, verbose=0)
@@ -151,14 +143,24 @@ class Growth:
 
     def _columns(self, ydf: Any, count: int) -> list[Any]:
         kinds, signs = ydf.Semantic, {"increasing": 1, "decreasing": -1, None: None}
-        numbers = [
+        classes, numbers = [str(each) for each in range(self.classes)], count - len(self.sizes)
+        return [
             ydf.Column(f"c{column}", kinds.NUMERICAL, monotonic=signs[self.directions.get(column)])
-            for column in range(count - len(self.sizes))
+            if column < numbers
+            else ydf.Column(f"c{column}", kinds.CATEGORICAL, is_already_integerized=True)
+            for column in range(count)
+        ] + [
+            ydf.Column(_LABEL, kinds.CATEGORICAL, vocabulary=classes)
+            if classes
+            else ydf.Column(_LABEL, kinds.NUMERICAL),
+            ydf.Column(_WEIGHT, kinds.NUMERICAL),
         ]
-        return numbers + [
-            ydf.Column(f"c{column}", kinds.CATEGORICAL, is_already_integerized=True)
-            for column in range(len(numbers), count)
-        ]
+
+
+def thread_count(settings: RunSettings, rows: int) -> int:
+    """Return the number of threads that grow trees of a number of rows, unless the settings have one."""
+    given = (settings.session_config or {}).get("intra_op_parallelism_threads")
+    return int(given or min(core_count(), max(1, rows // _ROWS_OF_THREAD)))
 
 
 def library() -> Any:
@@ -197,11 +199,10 @@ def _write(table: Mapping[str, Any], directory: str, most: int) -> str:
     rows = arrow_module("pyarrow").table(dict(table))
     shards = min(most, rows.num_rows)
     bounds = np.linspace(0, rows.num_rows, shards + 1).astype(int).tolist()
-    done = os.path.join(directory, "rows.done")
-    if not os.path.exists(done):
+    done = Path(directory, "rows.done")
+    if not done.exists():
         for shard, (first, end) in enumerate(pairwise(bounds)):
             path = os.path.join(directory, f"rows-{shard:05d}-of-{shards:05d}.csv")
             arrow_module("pyarrow.csv").write_csv(rows.slice(first, end - first), path)
-        with open(done, "wb"):
-            pass
+        done.touch()
     return f"csv:{directory}/rows@{shards}.csv"
