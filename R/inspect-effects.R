@@ -8,9 +8,10 @@
 #' @param method `"partial"`, `"accumulated"` or `"auto"`:
 #'   * `"partial"`: partial dependence, the mean prediction if all rows have a value. If the column depends on others,
 #'     this includes rows that do not occur, such as a diamond of 4 carats that is 4 mm long.
-#'   * `"accumulated"`: accumulated local effects of one column of numbers, dates or times. Each row moves only between
-#'     the two values around its own, and the sum of the mean differences is shifted to the mean prediction.
-#'   * `"auto"`: `"accumulated"` for a column that depends on another column with a rank correlation above 0.5, and
+#'   * `"accumulated"`: accumulated local effects of columns of numbers, dates or times. Each row moves only between the
+#'     two values around its own, and the sum of the mean differences is shifted to the mean prediction. The effects of
+#'     two columns include their interaction.
+#'   * `"auto"`: `"accumulated"` for columns that depend on another column with a rank correlation above 0.5, and
 #'     otherwise `"partial"`. `print()` names the other column.
 #' @param points The largest number of values of each column, a count. They are quantiles of the data, for `"partial"`
 #'   from the first to the last hundredth, or the most frequent labels.
@@ -51,12 +52,15 @@ effects.tfdistribute_estimator <- function(
   if (length(variables) > 2) {
     abort_argument(variables, "names of one or two columns")
   }
-  values <- found$data[[variables[[1]]]]
-  can_accumulate <- length(variables) == 1 && is_measured(values) && sum(!duplicated(values)) > 2
+  can_accumulate <- all(vapply(
+    found$data[variables],
+    function(values) is_measured(values) && sum(!duplicated(values)) > 2,
+    TRUE
+  ))
   if (method == "accumulated" && !can_accumulate) {
     abort_argument(
       method,
-      "\"partial\" or \"auto\" for columns other than one of numbers, dates or times"
+      "\"partial\" or \"auto\" for columns other than numbers, dates or times"
     )
   }
   reason <- if (method == "auto" && can_accumulate) strongest_dependence(found, variables)
@@ -99,28 +103,72 @@ partial_effects <- function(object, found, variables, points, individual) {
 
 # Source: Apley and Zhu (2020), equations 15 and 16.
 accumulated_effects <- function(object, found, variables, points, ...) {
-  values <- found$data[[variables]]
-  edges <- grid_rows(values, points, seq(0, 1, length.out = points))
-  rows <- which(!is.na(values))
-  numbers <- as.double(values)
+  known <- !Reduce(`|`, lapply(found$data[variables], is.na))
+  data <- found$data[known, , drop = FALSE]
+  edges <- lapply(data[variables], grid_rows, points, seq(0, 1, length.out = points))
   # A bin contains its right edge, and the first contains its left edge, too.
-  bin <- findInterval(numbers[rows], numbers[edges], left.open = TRUE, rightmost.closed = TRUE)
-  ends <- list(edges[bin], edges[bin + 1], rows)
-  predicted <- predict_copies(
-    object,
-    found$data,
-    length(ends),
-    function(place) rlang::set_names(ends[place], variables),
-    function(predicted) shown_outputs(object, predicted),
-    rows
+  bins <- Map(
+    function(values, edges) {
+      numbers <- as.double(values)
+      findInterval(numbers, numbers[edges], left.open = TRUE, rightmost.closed = TRUE)
+    },
+    data[variables],
+    edges
   )
-  counts <- tabulate(bin)
-  steps <- rowsum(predicted[[2]] - predicted[[1]], bin) / counts
-  curve <- rbind(0, apply(steps, 2, cumsum))
-  middles <- (curve[-1, , drop = FALSE] + curve[-nrow(curve), , drop = FALSE]) / 2
-  shift <- colMeans(predicted[[3]]) - colSums(middles * counts) / sum(counts)
-  values <- rlang::set_names(list(rows_at(values, edges)), variables)
-  list(effects = long_outputs(object, values, sweep(curve, 2, shift, "+"), "effect"))
+  # Each column has the value at the left or right edge of its bin, or its own.
+  sides <- expand.grid(rep(list(c(0, 1, NA)), length(variables)))
+  copy <- function(place) {
+    own <- seq_len(nrow(data))
+    Map(
+      function(edges, bin, side) if (is.na(side)) own else edges[bin + side],
+      edges,
+      bins,
+      sides[place, ]
+    )
+  }
+  predicted <- predict_copies(object, data, nrow(sides), copy, function(predicted) {
+    shown_outputs(object, predicted)
+  })
+  outputs <- lapply(seq_len(ncol(predicted[[1]])), function(output) {
+    accumulated(lapply(predicted, function(each) each[, output]), bins)
+  })
+  numbers <- matrix(unlist(outputs), ncol = length(outputs))
+  colnames(numbers) <- colnames(predicted[[1]])
+  values <- Map(rows_at, data[variables], expand.grid(edges))
+  list(effects = long_outputs(object, values, numbers, "effect"))
+}
+
+# The effect of one column, or the sum of the effects of two and of their interaction, at the edges of bins. `p` are
+# predictions for the rows at the edges: left, right and own of the first column, by those of the second.
+accumulated <- function(p, bins) {
+  i <- bins[[1]]
+  if (length(bins) == 1) {
+    curve <- accumulate(p[[2]] - p[[1]], i)
+    return(curve + mean(p[[3]] - (curve[i] + curve[i + 1]) / 2))
+  }
+  j <- bins[[2]]
+  steps <- mean_by_cell(p[[5]] - p[[4]] - p[[2]] + p[[1]], i, j)
+  sums <- rbind(0, cbind(0, t(apply(apply(steps, 2, cumsum), 1, cumsum))))
+  at <- function(right, above) sums[cbind(i + right, j + above)]
+  # These sums also change along one axis alone, by other steps than the predictions.
+  along_i <- p[[8]] - p[[7]] - (at(1, 0) + at(1, 1) - at(0, 0) - at(0, 1)) / 2
+  along_j <- p[[6]] - p[[3]] - (at(0, 1) + at(1, 1) - at(0, 0) - at(1, 0)) / 2
+  sums <- sums + outer(accumulate(along_i, i), accumulate(along_j, j), "+")
+  as.vector(sums) + mean(p[[9]] - (at(0, 0) + at(1, 0) + at(0, 1) + at(1, 1)) / 4)
+}
+
+accumulate <- function(steps, bin) c(0, cumsum(rowsum(steps, bin) / tabulate(bin)))
+
+# Means by the cells of two bins. A cell without rows has the mean of the nearest one with rows.
+mean_by_cell <- function(steps, i, j) {
+  means <- tapply(steps, list(i, j), mean)
+  cells <- which(!is.na(means), arr.ind = TRUE)
+  for (empty in which(is.na(means))) {
+    place <- arrayInd(empty, dim(means))
+    nearest <- which.min((cells[, 1] - place[1])^2 + (cells[, 2] - place[2])^2)
+    means[empty] <- means[cells[nearest, , drop = FALSE]]
+  }
+  means
 }
 
 # Rows with the values of a grid, in their order: quantiles of numbers at `shares`, or the most frequent labels.
@@ -142,18 +190,24 @@ is_measured <- function(values) {
   inherits(values, c("Date", "POSIXct")) || (is.numeric(values) && is.null(dim(values)))
 }
 
-# A text about the number on which one depends most; NULL if no number matters.
-strongest_dependence <- function(found, variable) {
-  others <- Filter(is_measured, found$data[setdiff(found$variables, variable)])
+# A text about the number on which one of the columns depends most; NULL if no number matters.
+strongest_dependence <- function(found, variables) {
+  others <- Filter(is_measured, found$data[setdiff(found$variables, variables)])
   if (length(others) > 0) {
-    others <- vapply(others, as.double, double(nrow(found$data)))
-    own <- as.double(found$data[[variable]])
-    strengths <- abs(suppressWarnings(stats::cor(own, others, "pairwise.complete.obs", "spearman")))
+    numbers <- lapply(list(found$data[variables], others), function(columns) {
+      vapply(columns, as.double, double(nrow(found$data)))
+    })
+    all <- suppressWarnings(stats::cor(
+      numbers[[1]],
+      numbers[[2]],
+      "pairwise.complete.obs",
+      "spearman"
+    ))
+    strengths <- apply(abs(all), 2, max)
     strongest <- which.max(strengths)
     if (isTRUE(strengths[strongest] > 0.5)) {
-      name <- colnames(strengths)[[strongest]]
       strength <- format_number(strengths[[strongest]])
-      paste0(", because its rank correlation with ", name, " is ", strength)
+      paste0(", because its rank correlation with ", names(strongest), " is ", strength)
     }
   }
 }

@@ -92,10 +92,40 @@ test_that("importance is the increase of the loss by permuted columns, and effec
     tolerance = 1e-5
   )
   expect_identical(attr(effects(model, data, "day"), "method"), "partial")
+  # Of two columns, the terms of both.
+  both <- effects(model, data, c("day", "size"), points = 5)
+  expect_identical(attr(both, "method"), "accumulated")
+  terms <- mapply(
+    function(of_day, of_size) fit(transform(data[1, ], day = as.Date(of_day), size = of_size)),
+    both$day,
+    both$size
+  )
+  expect_equal(both$effect - terms, rep(both$effect[[1]] - terms[[1]], 25), tolerance = 1e-5)
   expect_equal(residuals(model, data), data$price - fit(data), tolerance = 1e-6)
   for (each in list(found, partial, two, of_size, effects(model, data, "kind"))) {
     expect_s3_class(ggplot2::ggplot_build(plot(each)), "ggplot_built")
   }
+})
+
+test_that("accumulated effects of two columns have their interaction, and nothing of a column that follows both", {
+  data <- withr::with_seed(1, data.frame(a = rnorm(4000)))
+  data$b <- withr::with_seed(2, data$a + rnorm(4000))
+  data$c <- data$a + data$b
+  truth <- function(rows) rows$a * rows$b + sin(rows$a)
+  local_answers(
+    trained_columns = function(arguments) list(features = c("a", "b", "c"), terms = list()),
+    learned = function(arguments) list()
+  )
+  model <- tabular_regressor()
+  class(model) <- c("truth", class(model))
+  registerS3method("predict", "truth", function(object, newdata, ...) {
+    truth(newdata) + 5 * newdata$c
+  })
+  found <- effects(model, data, c("a", "b"), points = 40, rows = NULL)
+  expect_identical(attr(found, "method"), "accumulated")
+  inner <- abs(found$a) < 2 & abs(found$b - found$a) < 1.5
+  error <- found$effect - truth(found)
+  expect_lt(sd(error[inner]), 0.05)
 })
 
 test_that("the effects of a classifier are probabilities, and its calibration compares them with shares", {
@@ -177,7 +207,7 @@ test_that("inspections name the columns, the model or the response that they lac
     importance(model, mtcars, groups = list(size = "wd"))
     importance(model, mtcars, groups = "wt")
     effects(model, mtcars, "hpp")
-    effects(model, mtcars, c("wt", "hp"), method = "accumulated")
+    effects(model, transform(mtcars, wt = "heavy"), "wt", method = "accumulated")
     importance("model", mtcars)
     importance(estimator(function(features, labels, mode) NULL), mtcars)
     importance(model, transform(mtcars, mpg = NA_real_))
@@ -251,7 +281,7 @@ test_that("print() of a trained model tells what it learned from, and what was c
 simulated_rows <- function(table, rows) {
   withr::local_seed(table)
   data <- data.frame(a = rnorm(rows), b = runif(rows), c = sample(letters[1:4], rows, TRUE))
-  noise <- list(rnorm(rows), rt(rows, 3), rexp(rows), runif(rows, -2, 2), rcauchy(rows))
+  noise <- list(rnorm(rows), rt(rows, 3), rexp(rows), runif(rows, -2, 2), rt(rows, 2))
   data$y <- 2 * sin(2 * data$a) + data$b * match(data$c, letters) + noise[[table %% 5 + 1]]
   data
 }
