@@ -180,3 +180,15 @@ check_table <- function(rows, argument = rlang::caller_arg(rows)) {
     abort_argument(rows, "a data frame, or a matrix with column names", argument)
   }
 }
+
+# Methods for explain() of DALEX: predictions in the form of its other methods, and the kind of the model.
+yhat.tfdistribute_estimator <- function(model, newdata, ...) {
+  drop(shown_outputs(model, output_matrix(model, newdata)))
+}
+
+model_info.tfdistribute_estimator <- function(model, is_multiclass = FALSE, ...) {
+  kinds <- if (is_multiclass) "multiclass" else "classification"
+  kind <- if (kind_of_outputs(model) == "classes") kinds else "regression"
+  version <- as.character(utils::packageVersion("tfdistribute"))
+  structure(list(package = "tfdistribute", ver = version, type = kind), class = "model_info")
+}

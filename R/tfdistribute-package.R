@@ -79,7 +79,7 @@
 #' | `starts_with()` and other helpers, `%>%`, `glimpse()` | tidyselect, dplyr, magrittr | the same functions |
 #' | `use_python()`, `use_virtualenv()`, `use_condaenv()` | reticulate, tensorflow, keras3 | the same functions |
 #' | `matches()` | testthat | use `::` |
-#' | `importance()`, `calibration()` | randomForest, ranger, caret | use `::` |
+#' | `importance()`, `calibration()` | randomForest, ranger, caret, rsample | use `::` |
 #'
 #' tfestimators has almost all names of this package. See `vignette("coming-from-tfestimators")`. `predict()`, `plot()`,
 #' `summary()` and `coef()` are R's own generic functions and never clash.

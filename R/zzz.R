@@ -15,6 +15,9 @@
   for (verb in c("model_dir", "latest_checkpoint")) {
     register_when_loaded("tfestimators", verb)
   }
+  for (generic in c("yhat", "model_info")) {
+    register_when_loaded("DALEX", generic)
+  }
   register_tensor_methods()
   when_loaded("tensorflow", join_tensorflow)
   prepare_tensorflow_of_others()

@@ -138,6 +138,9 @@ test_that("the effects of a classifier are probabilities, and its calibration co
   expected <- vapply(found$day, function(value) mean(yes(replace(data, "day", as.Date(value)))), 0)
   expect_equal(found$effect, expected, tolerance = 1e-5)
   expect_equal(residuals(model, data), (data$state == "high") - yes(data), tolerance = 1e-6)
+  # As explain() of DALEX calls them.
+  expect_identical(yhat.tfdistribute_estimator(model, data), yes(data))
+  expect_identical(model_info.tfdistribute_estimator(model)$type, "classification")
   curve <- calibration(model, data, bins = 4)
   bin <- cut(yes(data), seq(0, 1, 0.25), include.lowest = TRUE, right = FALSE)
   happened <- tapply(data$state == "high", droplevels(bin), sum)
