@@ -41,7 +41,9 @@ plot.tfdistribute_effects <- function(x, y = NULL, ...) {
   is_line <- is_measured(values)
   curve <- if (length(names) == 2) ggplot2::aes(colour = second, group = second)
   scale <- if (is_measured(drawn$second)) {
-    ggplot2::scale_colour_viridis_c(end = 0.9)
+    # Long enough for numbers of several digits.
+    bar <- ggplot2::guide_colourbar(barwidth = 12, barheight = 0.6)
+    ggplot2::scale_colour_viridis_c(end = 0.9, guide = bar)
   } else {
     ggplot2::scale_colour_viridis_d(end = 0.9, labels = short_labels)
   }

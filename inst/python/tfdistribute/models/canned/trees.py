@@ -105,12 +105,11 @@ class Trees(Learned):
         return not self.feature_columns
 
     def columns(self) -> dict[str, tuple[FeatureColumn, ...]]:
-        columns = (_read_by_trees(each) for each in self.feature_columns)
-        table, new = self.table, self.new_levels
-        if table is not None and not self.feature_columns:
-            categories = (each.column(new, linear=True) for each in table.categories)
-            columns = (*(each.column() for each in table.numbers), *map(_read_by_trees, categories))
-        by_name = {safe_key(each.name): each for each in columns}
+        columns, table = self.feature_columns, self.table
+        if table is not None and not columns:
+            categories = (each.column(self.new_levels, linear=True) for each in table.categories)
+            columns = (*(each.column() for each in table.numbers), *categories)
+        by_name = {safe_key(each.name): each for each in map(_read_by_trees, columns)}
         return {"feature_columns": tuple(by_name[name] for name in sorted(by_name))}
 
     @property
@@ -177,15 +176,15 @@ class Trees(Learned):
 
 @dataclass(frozen=True)
 class BoostedTreesRegressor(Trees, LearnedRegressor, kind="boosted_trees_regressor"):
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.label_dimension != 1:
-            raise ModelError(
-                f"`label_dimension` is {self.label_dimension}, and boosted trees predict one number per row.",
-                "Train a model for each column of the response, or a dnn_regressor().",
-                argument="label_dimension",
-                value=str(self.label_dimension),
-            )
+    rules = (
+        *Trees.rules,
+        Never(
+            {"label_dimension": Annotated[int, Gt(1)]},
+            "`label_dimension` is {label_dimension}, and boosted trees predict one number per row.",
+            "Train a model for each column of the response, or a dnn_regressor().",
+            "model",
+        ),
+    )
 
     def complete_from_input(self, facts: InputFacts) -> Model:
         # Without the mean of rows that are not in memory, trees learn the response as it is.
