@@ -82,8 +82,8 @@ MODELS: dict[str, Callable[[float], dict[str, Any]]] = {
     "dnn_linear_combined_classifier": _wide_and_deep,
     "tabular_classifier": lambda _: {**SMALL, "epochs": 8},
 }
-# Of tabular models; one chooses its parts, and one has fill values among its numbers. Over hundreds of steps, layers turn
-# a difference of 1e-7 into 1e-3, so layers here take few.
+# Of tabular models; one chooses its parts, and one has fill values among its numbers. Over hundreds of steps, layers
+# turn a difference of 1e-7 into 1e-3, so layers here take few.
 FURTHER: dict[str, dict[str, Any]] = {
     "filled": {},
     "quantiles": {"quantiles": [0.1, 0.9]},
