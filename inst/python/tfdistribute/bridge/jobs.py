@@ -133,9 +133,13 @@ def start_job(
     return start.start_job(job)
 
 
-def _pack(inputs: dict[str, InMemory], directory: str, estimator: dict[str, Any]) -> None:
+def _pack(
+    inputs: dict[str, InMemory], directory: str, estimator: dict[str, Any], offline: bool = False
+) -> None:
     if inputs:
-        model = as_trained(read_estimator(estimator)[0])
+        model: Any = read_estimator(estimator)[0]
+        if not (offline and is_remote(model.model_dir)):
+            model = as_trained(model)
         for name, source in inputs.items():
             columns = model.reading(source).columns
             write_packed(columns, os.path.join(directory, name), source.response)
@@ -171,7 +175,7 @@ def write_manifest(
         sent; both None if the manifest holds everything.
     """
     del task_file
-    _pack(inputs, directory, estimator)
+    _pack(inputs, directory, estimator, offline=True)
     job = _describe(directory, cluster, fields)
     try:
         text, archive = managed_job.describe(job)

@@ -9,10 +9,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
+from support.inputs import in_memory
 from support.platform_jobs import as_handle, kubernetes, platform_job
 
+from tfdistribute.bridge import jobs
 from tfdistribute.errors import BackendError
+from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.platforms import managed_job
 from tfdistribute.launch.platforms.platform import PlatformState
 from tfdistribute.storage import buckets
@@ -75,3 +79,28 @@ def test_a_history_in_a_bucket_without_an_answer_is_an_error(
     assert (error.value.argument, error.value.value) == ("model_dir", "gs://bucket/model")
     assert "Check the connection to its storage" in str(error.value)
     assert silent_bucket
+
+
+def test_a_manifest_of_a_job_with_data_is_written_without_contacting_storage(
+    tmp_path: Path, silent_bucket: list[str]
+) -> None:
+    directory = private_directory.new_directory()
+    task_file = Path(directory, "task.rds")
+    task_file.touch()
+    model_dir = "gs://bucket/model"
+    model = {"kind": "linear_regressor", "feature_columns": [{"kind": "numeric", "key": "x"}]}
+    path = tmp_path / "job.json"
+    jobs.write_manifest(
+        directory,
+        str(task_file),
+        str(path),
+        kubernetes(),
+        {**model, "model_dir": model_dir},
+        {"data-1": in_memory({"x": np.arange(4.0), "y": np.arange(4.0)})},
+        verb="train",
+        command=["true"],
+        working_directory="/",
+        model_dir=model_dir,
+    )
+    assert path.stat().st_size > 0
+    assert silent_bucket == []
