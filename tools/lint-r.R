@@ -3,8 +3,6 @@ suppressMessages(pkgload::load_all(".", quiet = TRUE))
 
 # The linters of .lintr hold everywhere. These hold in the package's own code only.
 package_linters <- list(
-  # In tests, it takes longer than all other linters together.
-  complexity = lintr::cyclocomp_linter(20),
   calls = lintr::undesirable_function_linter(c(
     stop = "use one of the abort functions in R/errors.R",
     sapply = "use vapply(): its result has one type",
@@ -27,19 +25,26 @@ from_source <- function(name, xpath, message) {
   })
 }
 
+# lintr's own linter of complexity takes as long as all others together.
+package_linters$branches <- from_source(
+  "branches_linter",
+  "//expr[FUNCTION and count(.//IF | .//FOR | .//WHILE | .//REPEAT) > 15]",
+  "a function has at most 15 branches and loops"
+)
+
 package_linters$reticulate <- from_source(
   "reticulate_linter",
   "//SYMBOL_PACKAGE[text() = 'reticulate']",
   "only R/python-backend.R speaks to reticulate"
 )
 
+everywhere <- eval(str2lang(read.dcf(".lintr")[[1, "linters"]]), asNamespace("lintr"))
+lint_folder <- function(folder) {
+  linters <- c(everywhere, if (folder == "R") package_linters)
+  as.list(lintr::lint_dir(folder, linters = linters, relative_path = FALSE))
+}
 folders <- Filter(dir.exists, c("R", "tests", "inst/examples", "bench", "vignettes"))
-lints <- lapply(folders, lintr::lint_dir, relative_path = FALSE)
-lints <- c(
-  lints,
-  list(lintr::lint_dir("R", linters = package_linters, relative_path = FALSE))
-)
-lints <- unlist(lapply(lints, as.list), recursive = FALSE)
+lints <- unlist(lapply(folders, lint_folder), recursive = FALSE)
 
 # lintr knows the generics of other packages and of NAMESPACE, but not those that the package keeps to itself, and not
 # base's `$<-`.

@@ -140,7 +140,7 @@ expect_same_weights <- function(far, near) {
 }
 
 test_that("a model trained by Slurm has the weights of one trained on this machine", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("check-all")
   local_slurm()
   make_model <- function(config) {
     linear_regressor(

@@ -52,7 +52,7 @@ reference_code <- function() {
 
 # The least of several rounds, because a round may be interrupted, by other processes or by R's garbage collection. A
 # busy machine needs more rounds: they end as soon as the time is below `enough`.
-relative_time <- function(code, enough, rounds = 7, most_rounds = 70, calls = 100) {
+relative_time <- function(code, enough, rounds = 3, most_rounds = 70, calls = 30) {
   seconds <- function(code) {
     sum(system.time(
       for (call in seq_len(calls)) {

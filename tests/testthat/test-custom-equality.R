@@ -1,15 +1,20 @@
 test_that("models of R give the variables of the same models in Python to the bit", {
   skip_if_no_tensorflow()
   cases <- list(
-    c("batch_norm_with_adam", "mirrored over 2"),
-    c("keras_layers", "mirrored over 3"),
+    c("batch_norm_with_adam", "mirrored over 3"),
     c("two_optimizers", "central storage")
   )
   if (checks_all()) {
-    others <- c("dense_with_sgd", "keras_layers", "clipped_momentum", "all_reduce_in_model")
+    others <- c(
+      "batch_norm_with_adam",
+      "dense_with_sgd",
+      "keras_layers",
+      "clipped_momentum",
+      "all_reduce_in_model"
+    )
     others <- c(others, "embedding_with_adagrad", "two_optimizers", "loss_scale")
     others <- lapply(others, c, "mirrored over 2")
-    cases <- c(cases, others, list(c("dense_with_sgd", "mirrored over 3")))
+    cases <- c(cases, others, list(c("keras_layers", "mirrored over 3")))
   }
   values <- in_child_r(
     function(cases, tests, python_tests) {

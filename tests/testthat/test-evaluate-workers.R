@@ -67,6 +67,8 @@ test_that("two workers evaluate and predict as one process, and a lost one repea
   expect_equal(two, one, tolerance = 1e-6)
   expect_equal(training_history(model)$evaluations$loss, two$loss)
 
-  predicted <- predict(model, newdata = rows["x"], batch_size = 4, cluster = local_cluster(2))
-  expect_equal(predicted, predict(model, newdata = rows["x"], batch_size = 4), tolerance = 1e-6)
+  if (checks_all()) {
+    predicted <- predict(model, newdata = rows["x"], batch_size = 4, cluster = local_cluster(2))
+    expect_equal(predicted, predict(model, newdata = rows["x"], batch_size = 4), tolerance = 1e-6)
+  }
 })

@@ -112,7 +112,7 @@ test_that("evaluations of a training get its replacements, and so do exported mo
 })
 
 test_that("a job's tasks get the replacements", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("check-all")
   config <- run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2))
   alone <- linear_regressor(feature_columns(column_numeric("x")))
   model <- linear_regressor(feature_columns(column_numeric("x")), config = config)

@@ -54,8 +54,10 @@ test_that("a sparse matrix trains the weights of the dense matrix, on devices an
   expect_gt(max(abs(weights_of(dense)[-1])), 0.1)
   two <- trained_on(rows$x, rows$y, strategy = strategy_mirrored(devices = 2))
   expect_equal(weights_of(two), weights_of(dense), tolerance = 1e-6)
-  several <- trained_on(rows$x, rows$y, cluster = local_cluster(workers = 2))
-  expect_equal(weights_of(several), weights_of(dense), tolerance = 1e-6)
+  if (checks_all()) {
+    several <- trained_on(rows$x, rows$y, cluster = local_cluster(workers = 2))
+    expect_equal(weights_of(several), weights_of(dense), tolerance = 1e-6)
+  }
   # Other rows have other numbers of values.
   expected <- predict(dense, list(x = as.matrix(rows$x)))$predictions
   expect_equal(predict(sparse, list(x = rows$x))$predictions, expected, tolerance = 1e-5)

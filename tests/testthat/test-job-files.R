@@ -87,7 +87,7 @@ test_that("a damaged result is shown without escape sequences, or is one error",
   values <- ended_job(model_dir)
   places <- paths_of(values)
   withr::local_seed(20261127)
-  for (try in seq_len(60)) {
+  for (try in seq_len(if (checks_all()) 60 else 20)) {
     damaged <- with_value(values, sample(places, 1)[[1]], sample(wrong, 1))
     jsonlite::write_json(damaged, result, auto_unbox = TRUE, null = "null", digits = NA)
     text <- tryCatch(
