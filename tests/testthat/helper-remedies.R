@@ -1,8 +1,9 @@
 # The code in remedies of errors, and the remedies in the sources.
 
 # Raise the error of `fails`, and type the code of its remedy: `typed` must contain it, and run. Both are evaluated in
-# one environment of their own, which sees only what is exported, and the values in `...`. Python reads descriptions.
-tries <- function(fails, typed, ...) {
+# one environment of their own, which sees only what is exported, and the values in `...`. Python reads descriptions. Code
+# that has worked before is not run again, unless it `is_new`.
+tries <- function(fails, typed, ..., is_new = TRUE) {
   env <- list2env(list(...), parent = globalenv())
   failing <- substitute(fails)
   error <- tryCatch(
@@ -28,15 +29,20 @@ tries <- function(fails, typed, ...) {
     all(contained),
     paste0("Not typed after ", shown, ": ", toString(code[!contained]), "\n", remedy)
   )
+  typing <- substitute(typed)
+  is_new <- is_new || !deparse1(typing) %in% tried_remedies$typed
   result <- tryCatch(
     {
-      read_by_python(eval(substitute(typed), env))
+      if (is_new) {
+        read_by_python(eval(typing, env))
+      }
       NULL
     },
     error = conditionMessage
   )
   expect(is.null(result), paste0("Failed as typed after ", shown, "\n", remedy, "\n", result))
   tried_remedies$texts <- c(tried_remedies$texts, remedy)
+  tried_remedies$typed <- c(tried_remedies$typed, deparse1(typing))
 }
 
 tried_remedies <- new.env()
@@ -81,7 +87,9 @@ description_readers <- list(
 # An environment in which tries() also sees `values`.
 with_values <- function(values) {
   with <- function(fails, typed, ...) {
-    rlang::inject(tries(!!rlang::enexpr(fails), !!rlang::enexpr(typed), ..., !!!values))
+    fails <- rlang::enexpr(fails)
+    typed <- rlang::enexpr(typed)
+    rlang::inject(tries(!!fails, !!typed, ..., !!!values, is_new = ...length() > 0))
   }
   list2env(list(tries = with), parent = environment(tries))
 }

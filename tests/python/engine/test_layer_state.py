@@ -11,6 +11,7 @@ import pytest
 from support import models
 from support.inputs import in_memory
 from support.keras_models import settings
+from support.sampling import diagonal
 
 from tfdistribute.engine import tf
 from tfdistribute.errors import ModelError
@@ -133,8 +134,7 @@ def assert_trained_as_in_keras(directory: Path, layer: Callable[[], Any]) -> Non
 
 
 @pytest.mark.versions
-@pytest.mark.parametrize("returns", ["optimizer", "train_op"])
-@pytest.mark.parametrize("name", LAYERS)
+@diagonal(("name", "returns"), LAYERS, ["optimizer", "train_op"])
 def test_a_layer_in_a_model_function_keeps_its_state_as_in_fit(
     tmp_path: Path, name: str, returns: str
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from support.inputs import Factor, in_memory
 from support.models import line, model
+from support.sampling import diagonal, sampled
 from support.tabular import judged
 
 from tfdistribute.columns import ColumnFacts
@@ -165,8 +167,7 @@ LENGTHS: dict[str, Callable[[Any], Any]] = {
 WAYS = ["weight_column", "weights"]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("learned", STATISTICS)
+@diagonal(("learned", "way"), STATISTICS, WAYS)
 def test_rows_of_weight_0_do_not_change_what_is_learned(learned: str, way: str) -> None:
     kind, response, fields, of = STATISTICS[learned]
     found, _ = learn(kind, rows(MIXED, response, way), way, **fields)
@@ -177,8 +178,7 @@ def test_rows_of_weight_0_do_not_change_what_is_learned(learned: str, way: str) 
     assert of(wild) != of(expected)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("learned", STATISTICS)
+@diagonal(("learned", "way"), STATISTICS, WAYS[::-1])
 def test_whole_weights_are_repeated_rows_in_what_is_learned(learned: str, way: str) -> None:
     kind, response, fields, of = STATISTICS[learned]
     found, _ = learn(kind, rows(MIXED, response, way), way, **fields)
@@ -303,10 +303,11 @@ def small_model(kind: str, way: str, directory: Path) -> Any:
     return model(kind, directory, epochs=1, hidden_units=[4], **weighing(way))
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("source", ["in_memory", "parquet", "csv"])
-@pytest.mark.parametrize("kind", ["linear_regressor", "tabular_regressor"])
-@pytest.mark.parametrize("wrong", WRONG)
+KINDS = ("linear_regressor", "tabular_regressor")
+CASES = list(itertools.product(WRONG, KINDS, ("in_memory", "parquet", "csv"), WAYS))
+
+
+@sampled(("wrong", "kind", "source", "way"), CASES, check=CASES[::5])
 def test_a_weight_that_cannot_be_used_is_an_error_with_its_row(
     tensorflow: Any, tmp_path: Path, wrong: str, kind: str, source: str, way: str
 ) -> None:

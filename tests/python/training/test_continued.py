@@ -12,6 +12,7 @@ import pytest
 from support.hooks import hook
 from support.inputs import in_memory
 from support.models import line, sgd
+from support.sampling import diagonal
 
 from tfdistribute.checkpoints.lock import NAME, ModelDirectoryLock
 from tfdistribute.descriptions import read
@@ -45,21 +46,15 @@ def weights(tf: Any, model_dir: Path) -> list[float]:
     return [float(reader.get_tensor(name).ravel()[0]) for name in sorted(names)]
 
 
-@pytest.mark.parametrize("kind", ["memory", "csv"])
-@pytest.mark.parametrize(
-    ("calls", "epochs", "steps", "once_epochs", "once_steps"),
-    [(5, None, 4, None, 20), (3, 1, None, 3, None), (4, 1, 4, None, 16)],
-)
+# The calls of train() with their epochs and steps, and the epochs and steps of the one call that equals them.
+CALLS = [(5, None, 4, None, 20), (3, 1, None, 3, None), (4, 1, 4, None, 16)]
+
+
+@diagonal(("kind", "case"), ["csv", "memory"], CALLS)
 def test_several_trainings_read_the_rows_of_one(
-    tensorflow: Any,
-    tmp_path: Path,
-    kind: str,
-    calls: int,
-    epochs: int | None,
-    steps: int | None,
-    once_epochs: int | None,
-    once_steps: int | None,
+    tensorflow: Any, tmp_path: Path, kind: str, case: tuple[Any, ...]
 ):
+    calls, epochs, steps, once_epochs, once_steps = case
     several, once = (line(tmp_path / name, optimizer=sgd(0.05)) for name in ("several", "once"))
     for _ in range(calls):
         train(several, SETTINGS, rows(kind, tmp_path, epochs), steps=steps)
@@ -91,12 +86,11 @@ def test_pipelines_of_a_continued_stream_share_its_rows(first: int, pipelines: i
     assert len({sum(each) for each in batches}) == 1
 
 
-@pytest.mark.parametrize("kind", ["memory", "csv"])
-@pytest.mark.parametrize(("pipelines", "replicas"), [(1, 1), (1, 2), (3, 3), (2, 1)])
+@diagonal(("kind", "shares"), ["memory", "csv"], [(1, 1), (1, 2), (3, 3), (2, 1)])
 def test_a_restarted_task_reads_the_batches_that_it_had_left(
-    tensorflow: Any, tmp_path: Path, kind: str, pipelines: int, replicas: int
+    tensorflow: Any, tmp_path: Path, kind: str, shares: tuple[int, int]
 ):
-    tf = tensorflow
+    tf, (pipelines, replicas) = tensorflow, shares
     # 73 rows are left, so the last step has one row, and pipelines of files repeat one.
     source, left = rows(kind, tmp_path, 2, 12), 73
     for pipeline in range(pipelines):

@@ -261,7 +261,7 @@ def canned_models(tf: Any, folder: Path, optimizer: str = "SGD", rate: float = 0
 @pytest.mark.parametrize(
     ("optimizer", "strategy"),
     [
-        ("SGD", None),
+        pytest.param("SGD", None, marks=pytest.mark.full),
         pytest.param("Adam", None, marks=pytest.mark.versions),
         ("Ftrl", MIRRORED),
     ],

@@ -13,6 +13,7 @@ tf = pytest.importorskip("tensorflow")
 from support import many_steps
 from support.checkpoints import assert_identical
 from support.inputs import Factor, in_memory
+from support.sampling import diagonal
 
 from tfdistribute import engine
 from tfdistribute.engine.estimator import category_codes
@@ -104,8 +105,7 @@ def without_codes(
 
 
 @pytest.mark.versions
-@pytest.mark.parametrize("model", [linear, deep])
-@pytest.mark.parametrize("name", COMPLETE)
+@diagonal(("name", "model"), COMPLETE, [linear, deep])
 def test_a_step_neither_computes_nor_searches_for_categories(
     monkeypatch: pytest.MonkeyPatch, types: set[str], tmp_path: Path, name: str, model: Any
 ) -> None:
@@ -116,8 +116,7 @@ def test_a_step_neither_computes_nor_searches_for_categories(
     assert_identical(found, expected)
 
 
-@pytest.mark.parametrize("model", [linear, deep])
-@pytest.mark.parametrize("name", INCOMPLETE)
+@diagonal(("name", "model"), INCOMPLETE, [deep, linear])
 def test_rows_without_a_category_are_searched_for_and_not_computed(
     monkeypatch: pytest.MonkeyPatch, types: set[str], tmp_path: Path, name: str, model: Any
 ) -> None:
@@ -194,8 +193,7 @@ CLASSES = {
 
 
 @pytest.mark.versions
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("name", CLASSES)
+@diagonal(("name", "n_classes"), CLASSES, [2, 3])
 def test_classes_that_were_checked_for_all_rows_are_not_checked_again(
     monkeypatch: pytest.MonkeyPatch, types: set[str], tmp_path: Path, name: str, n_classes: int
 ) -> None:
