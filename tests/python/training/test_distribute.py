@@ -243,6 +243,9 @@ def test_losses_of_a_copy_are_means_over_devices(tensorflow: Any, tmp_path: Path
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
 
 
+NAMES = ["linear", "deep", "combined"]
+
+
 def canned_models(tf: Any, folder: Path, optimizer: str = "SGD", rate: float = 0.1) -> list[Any]:
     def new() -> Any:
         return getattr(tf.keras.optimizers.legacy, optimizer)(rate)
@@ -258,30 +261,31 @@ def canned_models(tf: Any, folder: Path, optimizer: str = "SGD", rate: float = 0
     ]
 
 
-@pytest.mark.parametrize(
-    ("optimizer", "strategy"),
-    [
-        pytest.param("SGD", None, marks=pytest.mark.full),
-        pytest.param("Adam", None, marks=pytest.mark.versions),
-        ("Ftrl", MIRRORED),
-    ],
+WITH = {"SGD": None, "Adam": None, "Ftrl": MIRRORED}
+
+
+@sampled(
+    ("name", "optimizer"),
+    itertools.product(NAMES, WITH),
+    check=[("linear", "SGD"), ("deep", "Ftrl"), ("combined", "Adam")],
+    versions=[("combined", "Adam")],
 )
 def test_tensorflow_continues_from_the_checkpoints_of_a_copy(
-    tensorflow: Any, tmp_path: Path, optimizer: str, strategy: Any
+    tensorflow: Any, tmp_path: Path, name: str, optimizer: str
 ) -> None:
-    input_fn = source().input_fn("train", 1)
-    rounds = [canned_models(tensorflow, tmp_path / "both", optimizer) for _ in range(3)]
-    for first, second, third in zip(*rounds, strict=True):
-        distribute(first, settings(strategy)).train(input_fn, steps=STEPS)
-        second.train(input_fn, steps=STEPS)
-        distribute(third, settings(strategy)).train(input_fn, steps=STEPS)
-    originals = [canned_models(tensorflow, tmp_path / "alone", optimizer) for _ in range(3)]
-    for each in itertools.chain(*originals):
-        distribute(each, settings()).train(input_fn, steps=STEPS)
-    for folder in ("linear", "deep", "combined"):
-        found, expected = (variables(tmp_path / which / folder) for which in ("both", "alone"))
-        assert found["global_step"] == 3 * STEPS
-        assert_alike(found, expected, rtol=1e-5, atol=1e-6)
+    input_fn, chosen = source().input_fn("train", 1), settings(WITH[optimizer])
+
+    def made(folder: str) -> Any:
+        return canned_models(tensorflow, tmp_path / folder, optimizer)[NAMES.index(name)]
+
+    distribute(made("both"), chosen).train(input_fn, steps=STEPS)
+    made("both").train(input_fn, steps=STEPS)
+    distribute(made("both"), chosen).train(input_fn, steps=STEPS)
+    for _ in range(3):
+        distribute(made("alone"), settings()).train(input_fn, steps=STEPS)
+    found, expected = (variables(tmp_path / which / name) for which in ("both", "alone"))
+    assert found["global_step"] == 3 * STEPS
+    assert_alike(found, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_a_copy_trains_with_its_own_learning_rate(tensorflow: Any, tmp_path: Path) -> None:

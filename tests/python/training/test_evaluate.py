@@ -14,6 +14,7 @@ import pytest
 from support.callbacks import as_model_fn
 from support.inputs import Factor, in_memory
 from support.models import line, model, sgd
+from support.sampling import diagonal
 
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ArgumentError, ModelDirectoryError, ModelError, ShardingError
@@ -112,8 +113,7 @@ def test_metrics_are_those_of_all_rows(
         evaluate(model, ON_TWO, csv(tmp_path, 13))
 
 
-@pytest.mark.parametrize("settings", [RunSettings(), ON_TWO], ids=["one device", "two devices"])
-@pytest.mark.parametrize("label", [0.0, 1.0])
+@diagonal(("settings", "label"), [RunSettings(), ON_TWO], [0.0, 1.0])
 def test_areas_under_curves_are_not_defined_for_one_class(
     tmp_path: Path, tensorflow: Any, label: float, settings: RunSettings
 ):

@@ -86,7 +86,9 @@ def is_training(state: dict[str, Any]) -> bool:
     return all(each["step"] == 3 for each in state["tasks"])
 
 
-@pytest.mark.parametrize("model", ["custom", pytest.param("trees", marks=needs_ydf)])
+@pytest.mark.parametrize(
+    "model", ["custom", pytest.param("trees", marks=[needs_ydf, pytest.mark.full])]
+)
 def test_two_actors_train_the_weights_of_one_process(
     tensorflow: ModuleType, tmp_path: Path, nodes: RayNodes, model: str
 ):
@@ -162,6 +164,7 @@ def is_head(raylet: int) -> bool:
     return "--head" in Path(f"/proc/{raylet}/cmdline").read_text(encoding="utf-8")
 
 
+@pytest.mark.full
 def test_stopping_a_job_ends_its_actors(mark: Path, nodes: RayNodes):
     acts = {"chief": (("save_on_interrupt", 3), *LONG), "worker": (("child", True), *LONG)}
     job = start(mark, nodes, acts)
@@ -173,6 +176,7 @@ def test_stopping_a_job_ends_its_actors(mark: Path, nodes: RayNodes):
     assert_nothing_is_left(nodes, job)
 
 
+@pytest.mark.full
 def test_a_killed_supervisor_leaves_no_actor(mark: Path, nodes: RayNodes):
     job = start(mark, nodes, HEALS)
     state_when(job, is_training, 60)
@@ -265,6 +269,7 @@ def test_a_job_without_a_session_ends_with_nothing_left(
     assert_nothing_is_left(nodes, job)
 
 
+@pytest.mark.full
 def test_a_framework_that_is_gone_is_named(mark: Path):
     with ray_nodes() as own:
         job = start(mark, own, HEALS, cluster={"restarts": 1})

@@ -77,7 +77,7 @@ def is_training(state: dict[str, Any]) -> bool:
     [
         ("address", "custom"),
         pytest.param("connect", "custom", marks=pytest.mark.full),
-        pytest.param("connect", "trees", marks=needs_ydf),
+        pytest.param("connect", "trees", marks=[needs_ydf, pytest.mark.full]),
     ],
 )
 def test_two_barrier_tasks_train_the_weights_of_one_process(

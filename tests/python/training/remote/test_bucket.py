@@ -17,6 +17,7 @@ from support import hooks, strategies
 from support.buckets import Store
 from support.checkpoints import assert_alike, assert_identical, variables
 from support.gcs_store import BUCKET, REFUSED
+from support.sampling import sampled
 
 from tfdistribute import history_file, storage
 from tfdistribute.bridge import model_files
@@ -68,8 +69,14 @@ def uploads(store: Store, prefix: str) -> list[str]:
     return [name for name in names if name.startswith(prefix)]
 
 
-@pytest.mark.versions
-@pytest.mark.parametrize("served", ["s3", "gs", "az"], indirect=True, scope="module")
+@sampled(
+    "served",
+    ["s3", "gs", "az"],
+    check=["gs", "az"],
+    versions=["gs"],
+    indirect=True,
+    scope="module",
+)
 def test_every_verb_works_in_a_bucket_and_nothing_is_left_on_this_machine(
     bucket: Store, tmp_path: Path
 ) -> None:
@@ -120,7 +127,7 @@ print(json.dumps([metrics["global_step"], metrics["loss"], rows.ravel().tolist()
 """
 
 
-@pytest.mark.parametrize("served", ["s3", "az"], indirect=True, scope="module")
+@sampled("served", ["s3", "az"], check=["s3"], indirect=True, scope="module")
 def test_rows_in_a_bucket_are_trained_and_another_process_evaluates_and_predicts(
     bucket: Store, tmp_path: Path
 ) -> None:
