@@ -124,28 +124,6 @@ test_that("an error in a formatter stops training and stays the parent", {
   expect_s3_class(error$parent, "tfdistribute_argument_error")
 })
 
-test_that("early stopping ends training where nothing improves, under every strategy", {
-  skip_if_no_tensorflow("check-all")
-  strategies <- list(
-    NULL,
-    strategy_one_device("CPU:0"),
-    strategy_mirrored(2),
-    strategy_central_storage(2)
-  )
-  for (strategy in strategies) {
-    model <- model_of_mtcars(strategy, learning_rate = 0)
-    history <- train(
-      model,
-      mtcars_input(),
-      hooks = hook_early_stopping(patience_steps = 8, every_n_steps = 4)
-    )
-    expect_identical(history$global_step, 12L)
-    expect_match(history$stopped_by, "hook_early_stopping(): loss (training)", fixed = TRUE)
-    expect_output(print(history), "stopped by hook_early_stopping()", fixed = TRUE)
-    expect_identical(sum(grepl("early|stop", variable_names(model), ignore.case = TRUE)), 0L)
-  }
-})
-
 test_that("early stopping goes by the metrics of evaluations", {
   skip_if_no_tensorflow()
   model <- model_of_mtcars(

@@ -182,21 +182,6 @@ expect_agreement <- function(model, data, workers) {
   invisible(verification)
 }
 
-test_that("a Keras model trains in two processes as on one device", {
-  skip_if_no_tensorflow("check-all")
-  rate <- 0.01
-  network <- function() {
-    keras <- reticulate::import("tensorflow")$keras
-    model <- keras$Sequential(list(keras$layers$Dense(1L, input_shape = list(2L), name = "mpg")))
-    model$compile(optimizer = keras$optimizers$legacy$SGD(rate), loss = "mse")
-    model
-  }
-  model <- keras_model_to_estimator(network, model_dir = "unused")
-  verification <- expect_agreement(model, as.data.frame(scale(mtcars)), workers = 2)
-  expect_identical(nrow(verification$losses), 8L)
-  expect_true(all(c("mpg/kernel", "mpg/bias", "loss") %in% verification$differences$name))
-})
-
 if (checks_all()) {
   test_that("a model of R trains in three processes as on one device", {
     skip_if_no_tensorflow()

@@ -183,32 +183,6 @@ if (checks_all()) {
   })
 }
 
-test_that("an engine with a cluster of two workers fits as one process does", {
-  skip_if_no_tensorflow("check-all")
-  local_parsnip()
-  fit <- function(...) {
-    fitted <- fit_engine(
-      "linear_reg",
-      "regression",
-      list(),
-      list(epochs = 40, batch_size = 16, seed = 1, ...),
-      mtcars[c("wt", "hp")],
-      mtcars$mpg
-    )
-    predict_engine(fitted, mtcars, "numeric")
-  }
-  two <- suppressMessages(fit(
-    strategy = strategy_multi_worker(),
-    cluster = local_cluster(workers = 2)
-  ))
-  expected <- stats::predict(stats::lm(mpg ~ wt + hp, mtcars))
-  expect_equal(
-    sqrt(mean((two - mtcars$mpg)^2)),
-    sqrt(mean((expected - mtcars$mpg)^2)),
-    tolerance = 0.05
-  )
-})
-
 test_that("set.seed() decides the weights, and each fit has a directory of its own", {
   skip_if_no_tensorflow()
   folder <- withr::local_tempdir()
