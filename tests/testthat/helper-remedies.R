@@ -2,7 +2,7 @@
 
 # Raise the error of `fails`, and type the code of its remedy: `typed` must contain it, and run. Both are evaluated in
 # one environment of their own, which sees only what is exported, and the values in `...`. Python reads descriptions. Code
-# that has worked before is not run again, unless it `is_new`.
+# that has worked before is not run again, unless it `is_new`. Of several codes, one in `tried_remedies$every` is run.
 tries <- function(fails, typed, ..., is_new = TRUE) {
   env <- list2env(list(...), parent = globalenv())
   failing <- substitute(fails)
@@ -30,10 +30,11 @@ tries <- function(fails, typed, ..., is_new = TRUE) {
     paste0("Not typed after ", shown, ": ", toString(code[!contained]), "\n", remedy)
   )
   typing <- substitute(typed)
-  is_new <- is_new || !deparse1(typing) %in% tried_remedies$typed
+  turn <- length(tried_remedies$texts) %% (tried_remedies$every %||% 1) == 0
+  is_run <- turn && (is_new || !deparse1(typing) %in% tried_remedies$typed)
   result <- tryCatch(
     {
-      if (is_new) {
+      if (is_run) {
         read_by_python(eval(typing, env))
       }
       NULL
@@ -42,7 +43,7 @@ tries <- function(fails, typed, ..., is_new = TRUE) {
   )
   expect(is.null(result), paste0("Failed as typed after ", shown, "\n", remedy, "\n", result))
   tried_remedies$texts <- c(tried_remedies$texts, remedy)
-  tried_remedies$typed <- c(tried_remedies$typed, deparse1(typing))
+  tried_remedies$typed <- c(tried_remedies$typed, if (is_run) deparse1(typing))
 }
 
 tried_remedies <- new.env()

@@ -170,7 +170,7 @@ local_ssh_servers <- function(frame = parent.frame()) {
 }
 
 test_that("a model trained over ssh has the weights of one trained on this machine", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("check-all")
   ssh <- local_ssh_servers()
   train_with <- function(config) {
     model <- linear_regressor(

@@ -38,7 +38,7 @@ def job(directory: Path, **fields: Any) -> Any:
     return fault_job(directory, OPTIONS, model_dir=str(directory / "trees" / "model"), **fields)
 
 
-@pytest.mark.parametrize("workers", [2, 3])
+@pytest.mark.parametrize("workers", [pytest.param(2, marks=pytest.mark.full), 3])
 def test_workers_grow_the_trees_of_one_process(
     tensorflow: Any, tmp_path: Path, workers: int
 ) -> None:
@@ -55,7 +55,7 @@ def await_trees(running: FaultJob, least: int) -> None:
     running.await_state(lambda state: (row(state, "chief 0")["step"] or 0) >= least)
 
 
-@pytest.mark.parametrize("task", ["worker 0", "chief 0"])
+@pytest.mark.parametrize("task", [pytest.param("worker 0", marks=pytest.mark.full), "chief 0"])
 def test_a_killed_task_leaves_the_trees_as_they_are(
     tensorflow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str
 ) -> None:

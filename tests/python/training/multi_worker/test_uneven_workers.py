@@ -27,7 +27,6 @@ pytestmark = pytest.mark.jobs
         (87, "-resident_rows", 2),
     ],
     check=[(85, "", 1)],
-    versions=[(85, "", 1)],
 )
 def test_every_row_counts_alike(
     tensorflow: Any, tmp_path: Path, rows: int, passes: str, micro_batches: int
