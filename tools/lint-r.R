@@ -39,8 +39,14 @@ package_linters$reticulate <- from_source(
 )
 
 everywhere <- eval(str2lang(read.dcf(".lintr")[[1, "linters"]]), asNamespace("lintr"))
+# What air lays out, everywhere but in vignettes.
+layout <- c("brace", "commas", "infix_spaces", "no_tab", "spaces_left_parentheses")
+layout <- paste0(c(layout, "trailing_blank_lines", "trailing_whitespace"), "_linter")
 lint_folder <- function(folder) {
   linters <- c(everywhere, if (folder == "R") package_linters)
+  if (folder != "vignettes") {
+    linters <- linters[setdiff(names(linters), layout)]
+  }
   as.list(lintr::lint_dir(folder, linters = linters, relative_path = FALSE))
 }
 folders <- Filter(dir.exists, c("R", "tests", "inst/examples", "bench", "vignettes"))

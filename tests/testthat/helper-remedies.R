@@ -1,8 +1,9 @@
 # The code in remedies of errors, and the remedies in the sources.
 
 # Raise the error of `fails`, and type the code of its remedy: `typed` must contain it, and run. Both are evaluated in
-# one environment of their own, which sees only what is exported, and the values in `...`. Python reads descriptions. Code
-# that has worked before is not run again, unless it `is_new`. Of several codes, one in `tried_remedies$every` is run.
+# one environment of their own, which sees only what is exported, and the values in `...`. Python reads descriptions.
+# Code that has worked before is not run again, unless it `is_new`. Of several codes, one in `tried_remedies$every` is
+# run.
 tries <- function(fails, typed, ..., is_new = TRUE) {
   env <- list2env(list(...), parent = globalenv())
   failing <- substitute(fails)
