@@ -25,6 +25,8 @@ EVENTS = "TFDISTRIBUTE_EVENTS"
 ATTEMPT = "TFDISTRIBUTE_ATTEMPT"
 DIGEST = "TFDISTRIBUTE_DIGEST"
 MODEL_DIR = "TFDISTRIBUTE_MODEL_DIR"
+# The open socket through which a process gets another task, if its supervisor restarts tasks.
+CHANNEL = "TFDISTRIBUTE_CHANNEL"
 # Set in containers, which no supervisor watches: the file into which the first failure of the task is written.
 FAILURE = "TFDISTRIBUTE_FAILURE"
 
@@ -115,8 +117,19 @@ def emit_step(
 
 
 def emit_failure(error: BaseException) -> None:
-    _emitted["failed"] = time.monotonic()
-    emit("failed", **errors.as_values(error))
+    values = errors.as_values(error)
+    _emitted["failed"] = float(values["transient"])
+    emit("failed", **values)
+
+
+def has_lost_task() -> bool:
+    """Return whether this task has failed because of another one."""
+    return _emitted.get("failed") == 1.0
+
+
+def forget() -> None:
+    """Forget the task of which this process has emitted events."""
+    _emitted.clear()
 
 
 def has_emitted_failure() -> bool:

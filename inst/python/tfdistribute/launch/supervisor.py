@@ -28,6 +28,9 @@ TERM_S = 2.0
 # How long the chief may take to save a checkpoint before the training continues on other hosts.
 LEAVE_S = 20.0
 
+# How long a task may take to give up a step that lost a peer, so that its process can have the next one.
+RETURN_S = 3.0
+
 # How long Python may take to write its stacks, R to write its calls, and a failed task to write its log.
 STACKS_S = 0.5
 CALLS_S = 1.0
@@ -125,6 +128,8 @@ class Supervisor:
         if trains and not self._due:
             self._lost.clear()
         if self.state.state in ("starting", "restarting") and trains and not self._due:
+            if 0 < self.state.restarts < self.policy.restarts:
+                self.tasks.prepare_restart()
             activity = self.job.activity
             self.state.state, self.state.message = activity, f"The tasks are {activity}."
         if self._chief_done_at is not None and self.state.state in ("starting", "training"):
@@ -204,6 +209,11 @@ class Supervisor:
         self.tasks.assign_addresses()
 
     def _schedule(self, tasks: list[TaskProcess], pause: float, why: str) -> None:
+        if self.tasks.reuses:
+            trained = [task for task in tasks if task.view.stepped_at is not None]
+            for task in trained:
+                task.request_end(signal.SIGINT, whole_group=False)
+            self._wait(lambda: not any(task.view.is_running for task in trained), RETURN_S)
         self.tasks.kill(tasks)
         if self.tasks[self.policy.chief] in tasks:
             self.progress.mark("begin", time.time(), why=why)

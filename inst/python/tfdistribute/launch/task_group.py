@@ -57,6 +57,11 @@ class TaskGroup:
         self._cores: dict[Task, tuple[int, ...]] = {}
         self._gpus: dict[Task, dict[str, str]] = {}
         self._cluster = ClusterSpec()
+        # A task of parameter servers is restarted alone, and a process listens on the port of each of its tasks.
+        given = isinstance(self.job.cluster, ClusterSpec)
+        is_together = self.job.trains and not self.job.cluster.has_servers
+        has_restarts = self.job.cluster.supervision.restarts > 0
+        self.reuses = bool(self.job.digest) and is_together and has_restarts and not given
 
     def prepare(self, is_over: Callable[[], bool]) -> list[str] | None:
         """Open the places, and assign cores, GPUs and addresses to the tasks; result as of ``open_places``."""
@@ -147,15 +152,14 @@ class TaskGroup:
         together = {task for task in self.used if task.task.type != EVALUATOR}
         places = dict.fromkeys(task.place for task in together)
         has_changed = bool(lost) or self.hosts != before
-        if (
-            has_changed
-            and together <= set(starting or ())
-            and not any(each.is_lost for each in places)
-        ):
+        if together <= set(starting or ()) and not any(each.is_lost for each in places):
             # Other machines may have taken the place of lost ones.
             try:
-                learn_addresses(places, self.job)
-                self._share_hosts()
+                if has_changed:
+                    learn_addresses(places, self.job)
+                    self._share_hosts()
+                elif self.reuses:
+                    self.assign_addresses()
             except ClusterError:
                 if not any(each.is_lost for each in places):
                     raise
@@ -174,6 +178,12 @@ class TaskGroup:
                     argument="command",
                     value=self.job.command[0],
                 ) from error
+
+    def prepare_restart(self) -> None:
+        """Let a process of each host wait for a task of the next start."""
+        for task in {task.place: task for task in self.used if task.task.trains}.values():
+            if self.reuses:
+                task.place.prepare(self._start_options(task, 0))
 
     def _start_options(self, task: TaskProcess, restarts: int) -> StartOptions:
         place, home = task.place, self.job.directory
@@ -202,6 +212,7 @@ class TaskGroup:
             task.log,
             task.events_path,
             self._cores.get(task.task, ()),
+            waits=self.reuses and task.task.trains,
         )
 
     def poll(self, stops: StopRequests) -> None:

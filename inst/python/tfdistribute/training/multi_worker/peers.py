@@ -7,6 +7,7 @@ import secrets
 import socket
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
@@ -27,7 +28,7 @@ _LOOK_S = 1.0
 _TELL_S = 3.0
 
 # Trainings of this process. All tasks of a cluster call the same verbs, so they count alike.
-_trainings = itertools.count(1)
+_trainings = defaultdict[str, Iterator[int]](lambda: itertools.count(1))
 _process = secrets.token_hex(8)
 
 # Keys of the texts.
@@ -53,7 +54,7 @@ class Peers:
         self, member: Member, connect: Callable[[str, float], Store] | None = None
     ) -> None:
         self.member = member
-        self.training = next(_trainings)
+        self.training = next(_trainings[str(member.cluster)])
         self.process = _process
         self._connect = connect
         self._stores: dict[str, Store] = {}
