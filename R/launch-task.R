@@ -201,8 +201,7 @@ run_task <- function() {
     # A process that was prepared for a restart has no task yet.
     has_task <- nzchar(Sys.getenv("TFDISTRIBUTE_EVENTS"))
     status <- if (has_task) exit_status(perform_task(directory, digest))
-    can_wait <- nzchar(Sys.getenv("TFDISTRIBUTE_CHANNEL")) && !identical(status, 0L)
-    if (!can_wait || !call_backend("await_task", status = status)) {
+    if (identical(status, 0L) || !call_backend("await_task", status = status)) {
       break
     }
     forget_interrupt()

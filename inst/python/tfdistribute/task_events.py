@@ -66,6 +66,7 @@ def attempt() -> int:
 
 def emit_started() -> None:
     """Emit "started", and make SIGUSR1 write the stacks of all threads to standard error."""
+    _emitted.clear()
     dump_stacks_on_signal()
     emit("started", pid=os.getpid())
 
@@ -125,11 +126,6 @@ def emit_failure(error: BaseException) -> None:
 def has_lost_task() -> bool:
     """Return whether this task has failed because of another one."""
     return _emitted.get("failed") == 1.0
-
-
-def forget() -> None:
-    """Forget the task of which this process has emitted events."""
-    _emitted.clear()
 
 
 def has_emitted_failure() -> bool:

@@ -34,11 +34,6 @@ def tf_config_at_start() -> str:
     return _noted.get("TF_CONFIG", _first_tf_config()).strip()
 
 
-def note_tf_config() -> None:
-    """Count the current TF_CONFIG as the one at the start, in a process that has waited for its task."""
-    _noted["TF_CONFIG"] = os.environ.get("TF_CONFIG", "")
-
-
 def when_started(function: Callable[[], None]) -> None:
     _when_started.append(function)
 
@@ -83,7 +78,7 @@ def _import_tensorflow() -> Any:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     _noted["begun"] = "1"
     if not is_started():
-        note_tf_config()
+        _noted["TF_CONFIG"] = os.environ.get("TF_CONFIG", "")
     # Newer versions of TensorFlow need a choice before they are imported, and additions afterwards.
     newer = importlib.import_module("tfdistribute.engine.newer_tensorflow")
     try:

@@ -57,11 +57,10 @@ class TaskGroup:
         self._cores: dict[Task, tuple[int, ...]] = {}
         self._gpus: dict[Task, dict[str, str]] = {}
         self._cluster = ClusterSpec()
-        # A task of parameter servers is restarted alone, and a process listens on the port of each of its tasks.
-        given = isinstance(self.job.cluster, ClusterSpec)
-        is_together = self.job.trains and not self.job.cluster.has_servers
-        has_restarts = self.job.cluster.supervision.restarts > 0
-        self.reuses = bool(self.job.digest) and is_together and has_restarts and not given
+        # A process still listens on the ports of its former tasks, so a restart needs other ports.
+        keeps_ports = self.job.cluster.has_servers or isinstance(self.job.cluster, ClusterSpec)
+        may_restart = self.job.trains and self.job.cluster.supervision.restarts > 0
+        self.reuses = bool(self.job.digest) and may_restart and not keeps_ports
 
     def prepare(self, is_over: Callable[[], bool]) -> list[str] | None:
         """Open the places, and assign cores, GPUs and addresses to the tasks; result as of ``open_places``."""

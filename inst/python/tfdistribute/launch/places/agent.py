@@ -21,7 +21,7 @@ from typing import Any
 from tfdistribute.launch.host import private_directory, processes
 from tfdistribute.launch.places import probe
 from tfdistribute.launch.places.connection import BLOCK_BYTES, MARK, FrameReader, encode
-from tfdistribute.launch.places.local import LocalProcess, LocalProcesses
+from tfdistribute.launch.places.local import LocalPlace, LocalProcess
 from tfdistribute.launch.places.place import StartOptions
 from tfdistribute.task_events import EventFile
 
@@ -83,7 +83,7 @@ class Agent:
     def __init__(self, directory: str, lease_s: float) -> None:
         self.directory, self.lease_s, self.heard = directory, lease_s, time.monotonic()
         self.tasks: dict[int, _Task] = {}
-        self.processes = LocalProcesses()
+        self.place = LocalPlace(directory, is_private=False)
         self.questions: dict[int, _Question] = {}
         self.digests: dict[str, Any] = {}
         # Nothing else may write into the protocol.
@@ -171,17 +171,16 @@ class Agent:
             self._send({"op": "answer", "id": message["id"], "digest": digest})
 
     def _do_start(self, message: Any, data: bytes) -> None:
-        options, answer = self._options(message), {"op": "answer", "id": message["id"]}
+        answer = {"op": "answer", "id": message["id"]}
         try:
-            process = self.processes.start(options)
+            options = self._options(message)
+            task = self.tasks[message["id"]] = _Task(self.place.start(options), options)
+            self._send({**answer, "pid": task.process.pid})
         except OSError as error:
             self._send({**answer, "error": error.errno})
-            return
-        self.tasks[message["id"]] = _Task(process, options)
-        self._send({**answer, "pid": process.pid})
 
     def _do_prepare(self, message: Any, data: bytes) -> None:
-        self.processes.prepare(self._options(message))
+        self.place.prepare(self._options(message))
 
     def _options(self, message: Any) -> StartOptions:
         options = message["options"]

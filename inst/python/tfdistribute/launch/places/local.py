@@ -77,38 +77,6 @@ class LocalProcess(StartedProcess):
                 self._process.wait(seconds)
 
 
-class LocalProcesses:
-    """Processes of this machine, of which some wait for a task."""
-
-    def __init__(self) -> None:
-        self._processes: list[LocalProcess] = []
-
-    def start(self, options: StartOptions) -> LocalProcess:
-        """Let a process that waits take the task, or start one; raise OSError if the program cannot be run."""
-        process = None
-        for each in self._waiting() if options.waits else ():
-            self._processes.remove(each)
-            with contextlib.suppress(OSError):
-                process = LocalProcess(options, each)
-                break
-        self._processes.append(process or LocalProcess(options))
-        return self._processes[-1]
-
-    def prepare(self, options: StartOptions) -> None:
-        """Let one process wait for a task of a later start."""
-        if not self._waiting():
-            environment = {**options.environment, task_events.EVENTS: ""}
-            with contextlib.suppress(OSError):
-                process = LocalProcess(dataclasses.replace(options, environment=environment))
-                process.code = 0
-                self._processes.append(process)
-
-    def _waiting(self) -> list[LocalProcess]:
-        known = self._processes
-        self._processes = [each for each in known if each.exit_code() is None or each.is_waiting]
-        return [each for each in self._processes if each.is_waiting]
-
-
 def _start(options: StartOptions, output: int) -> tuple[subprocess.Popen[bytes], socket.socket]:
     parent, cores = os.getpid(), set(options.cores)
 
@@ -141,7 +109,7 @@ class LocalPlace(Place):
     def __init__(self, directory: str, is_private: bool) -> None:
         self.directory = directory
         self.is_private = is_private
-        self._processes = LocalProcesses()
+        self._processes: list[LocalProcess] = []
         self._next_port = _FIRST_PRIVATE_PORT
 
     @property
@@ -170,8 +138,25 @@ class LocalPlace(Place):
         owner = ports.listener(port)
         return None if owner is None else str(owner)
 
-    def start(self, options: StartOptions) -> StartedProcess:
-        return self._processes.start(options)
+    def start(self, options: StartOptions) -> LocalProcess:
+        process = None
+        for each in self._waiting() if options.waits else ():
+            self._processes.remove(each)
+            with contextlib.suppress(OSError):
+                process = LocalProcess(options, each)
+                break
+        self._processes.append(process or LocalProcess(options))
+        return self._processes[-1]
 
     def prepare(self, options: StartOptions) -> None:
-        self._processes.prepare(options)
+        if not self._waiting():
+            environment = {**options.environment, task_events.EVENTS: ""}
+            with contextlib.suppress(OSError):
+                process = LocalProcess(dataclasses.replace(options, environment=environment))
+                process.code = 0
+                self._processes.append(process)
+
+    def _waiting(self) -> list[LocalProcess]:
+        known = self._processes
+        self._processes = [each for each in known if each.exit_code() is None or each.is_waiting]
+        return [each for each in self._processes if each.is_waiting]

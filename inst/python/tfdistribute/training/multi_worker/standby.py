@@ -4,13 +4,13 @@ import contextlib
 import json
 import os
 import socket
+import sys
 from pathlib import Path
 
 from tfdistribute import engine, task_events
 from tfdistribute.interrupts import defer_interrupt
 
-_INTERRUPTED = 130
-_MOST_TASK_BYTES = 1 << 20
+_INTERRUPTED, _MOST_TASK_BYTES = 130, 1 << 20
 # TensorFlow's servers keep the variables of former tasks.
 _MOST_BYTES = 2 << 30
 
@@ -24,7 +24,7 @@ def await_task(status: int | None = None) -> bool:
         # The task reports what is wrong with TensorFlow.
         with contextlib.suppress(Exception):
             _ = (engine.tf, engine.estimator, engine.multi_worker)
-    elif not _can_continue(status):
+    elif task_events.CHANNEL not in os.environ or not _can_continue(status):
         return False
     # The supervisor may have interrupted a task that had ended.
     with contextlib.suppress(KeyboardInterrupt), defer_interrupt():
@@ -40,16 +40,19 @@ def await_task(status: int | None = None) -> bool:
             os.dup2(logs[0], descriptor)
         os.close(logs[0])
         for thread in os.listdir("/proc/self/task") if task["cores"] else ():
-            os.sched_setaffinity(int(thread), task["cores"])
+            # A thread may just have ended.
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(int(thread), task["cores"])
         os.environ.update(task["environment"])
-        task_events.forget()
-        engine.note_tf_config()
     return True
 
 
 def _can_continue(status: int) -> bool:
-    """Return whether only a lost task or an interrupt has ended this one, and it has left nothing behind."""
-    if not (status == _INTERRUPTED or task_events.has_lost_task()) or engine.devices.gpu_count():
+    """Return whether only a lost task or an interrupt has ended this one, and it has left little behind."""
+    if status != _INTERRUPTED and not task_events.has_lost_task():
+        return False
+    # The library that grows trees, and memory of GPUs, cannot be released.
+    if "ydf" in sys.modules or engine.devices.gpu_count():
         return False
     children = (path.read_text() for path in Path("/proc/self/task").glob("*/children"))
     pages = int(Path("/proc/self/statm").read_text().split()[1])
