@@ -24,6 +24,9 @@ from tfdistribute.launch.task_view import TaskView
 # How long all places together may take to end what is left of a job.
 CLOSE_S = 3.0
 
+# How long a task may take to give up a step that lost another task.
+RETURN_S = 3.0
+
 # Interval between two attempts to reach a host that may come back.
 AGAIN_S = 1.0
 
@@ -178,11 +181,19 @@ class TaskGroup:
                     value=self.job.command[0],
                 ) from error
 
-    def prepare_restart(self) -> None:
-        """Let a process of each host wait for a task of the next start."""
-        for task in {task.place: task for task in self.used if task.task.trains}.values():
-            if self.reuses:
-                task.place.prepare(self._start_options(task, 0))
+    def prepare_restart(self, restarts: int) -> None:
+        """After the first restart and before the last one, let a process of each host wait for a task of the next."""
+        if self.reuses and 0 < restarts < self.job.cluster.supervision.restarts:
+            for task in {task.place: task for task in self.used if task.task.trains}.values():
+                task.place.prepare(self._start_options(task, restarts))
+
+    def release(self, tasks: Sequence[TaskProcess], wait: Callable[..., None]) -> None:
+        """Interrupt tasks that have trained, so that their processes wait for other tasks, and kill what does not."""
+        trained = [task for task in tasks if self.reuses and task.view.stepped_at is not None]
+        for task in trained:
+            task.request_end(signal.SIGINT, whole_group=False)
+        wait(lambda: not any(task.view.is_running for task in trained), RETURN_S)
+        self.kill(tasks)
 
     def _start_options(self, task: TaskProcess, restarts: int) -> StartOptions:
         place, home = task.place, self.job.directory

@@ -145,3 +145,15 @@ def test_a_task_that_does_not_give_up_its_step_gets_a_new_process(mark: Path):
     assert pids(trained(job, 1))["chief 0"] != pids(first)["chief 0"]
     stop_job(job)
     result(job, 30)
+
+
+def test_a_start_that_hangs_in_used_processes_is_tried_again_in_new_ones(mark: Path):
+    hangs = (("session", 3), ("sleep", 60))
+    acts = {"chief-0@1": hangs, "worker-0@1": hangs}
+    job = start(mark, "local", acts, start_timeout_s=5)
+    first = trained(job)
+    lose(first, "worker 0")
+    third = trained(job, 2)
+    assert not set(pids(first).values()) & set(pids(third).values())
+    stop_job(job)
+    result(job, 30)
