@@ -70,9 +70,9 @@ class Supervisor:
         except TfdistributeError as error:
             self._fail(failures.error_failure(error))
         except Exception as error:  # noqa: BLE001 - no task may outlive an error of the supervisor
-            text = traceback.format_exc()
             problem = f"The supervisor failed: {type(error).__name__}: {error}"
-            self._fail({**failures.error_failure(TrainingError(problem)), "traceback": text})
+            failure = failures.error_failure(TrainingError(problem))
+            self._fail({**failure, "traceback": traceback.format_exc()})
         self.tasks.kill()
         self._poll()
         self.tasks.close()
@@ -121,8 +121,8 @@ class Supervisor:
             self._lost.clear()
         if self.state.state in ("starting", "restarting") and trains and not self._due:
             self.tasks.prepare_restart(self.state.restarts)
-            activity = self.job.activity
-            self.state.state, self.state.message = activity, f"The tasks are {activity}."
+            self.state.state = self.job.activity
+            self.state.message = f"The tasks are {self.job.activity}."
         if self._chief_done_at is not None and self.state.state in ("starting", "training"):
             self.state.state = "evaluating"
             self.state.message = "The chief has finished; other tasks complete their work."
@@ -270,9 +270,8 @@ class Supervisor:
         self._dump_stacks(late, failure["problem"])
         if self.tasks.reuses and 0 < self.state.restarts < self.policy.restarts:
             # Processes that had a task before may be the reason. All without a step get new ones.
-            self._restart(
-                [each for each in self.tasks.used if each.task.trains], failure["problem"]
-            )
+            training = [each for each in self.tasks.used if each.task.trains]
+            self._restart(training, failure["problem"])
         else:
             self._fail(diagnosis.with_log(failure, tasks[0]))
 
@@ -330,9 +329,8 @@ class Supervisor:
         if again is not None:
             self._queue(again)
             return
-        why = "The session that started the job is gone."
-        if is_requested:
-            why = self._allocation.why_stopped(self._stops)
+        gone = "The session that started the job is gone."
+        why = self._allocation.why_stopped(self._stops) if is_requested else gone
         self.state.state = "stopped"
         self.state.message = f"{why}{self.progress.checkpoint_in_words}"
 
