@@ -197,7 +197,16 @@ run_task <- function() {
     )
   }
   options(keep.source = TRUE, rlang_backtrace_on_error = "full", width = 120)
-  quit(save = "no", status = exit_status(perform_task(directory, digest)))
+  repeat {
+    # A process that was prepared for a restart has no task yet.
+    has_task <- nzchar(Sys.getenv("TFDISTRIBUTE_EVENTS"))
+    status <- if (has_task) exit_status(perform_task(directory, digest))
+    if (identical(status, 0L) || !call_backend("await_task", status = status)) {
+      break
+    }
+    forget_interrupt()
+  }
+  quit(save = "no", status = status)
 }
 
 # The command of a task. Profiles are not read because they may print, load packages or prompt. With initial memory for

@@ -25,6 +25,8 @@ EVENTS = "TFDISTRIBUTE_EVENTS"
 ATTEMPT = "TFDISTRIBUTE_ATTEMPT"
 DIGEST = "TFDISTRIBUTE_DIGEST"
 MODEL_DIR = "TFDISTRIBUTE_MODEL_DIR"
+# The open socket through which a process gets another task, if its supervisor restarts tasks.
+CHANNEL = "TFDISTRIBUTE_CHANNEL"
 # Set in containers, which no supervisor watches: the file into which the first failure of the task is written.
 FAILURE = "TFDISTRIBUTE_FAILURE"
 
@@ -64,6 +66,7 @@ def attempt() -> int:
 
 def emit_started() -> None:
     """Emit "started", and make SIGUSR1 write the stacks of all threads to standard error."""
+    _emitted.clear()
     dump_stacks_on_signal()
     emit("started", pid=os.getpid())
 
@@ -115,8 +118,14 @@ def emit_step(
 
 
 def emit_failure(error: BaseException) -> None:
-    _emitted["failed"] = time.monotonic()
-    emit("failed", **errors.as_values(error))
+    values = errors.as_values(error)
+    _emitted["failed"] = float(values["transient"])
+    emit("failed", **values)
+
+
+def has_lost_task() -> bool:
+    """Return whether this task has failed because of another one."""
+    return _emitted.get("failed") == 1.0
 
 
 def has_emitted_failure() -> bool:

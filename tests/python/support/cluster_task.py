@@ -390,8 +390,15 @@ def main(directory: Path, options: Mapping[str, Any]) -> None:
     text = json.dumps(answers, default=plain)
     (directory / f"answer-{task_name()}.json").write_text(text)
     time.sleep(float(os.environ.get("TEST_STAY_S", "0")))
+    from tfdistribute import task_events
+    from tfdistribute.training.multi_worker import standby
+
+    codes = {"error": 1, "interrupt": 130}
+    code = max(code for answer in answers.values() for code in [codes.get(next(iter(answer)), 0)])
+    if code and os.environ.get(task_events.CHANNEL) and standby.await_task(code):
+        return
     # TensorFlow's servers never exit by themselves.
-    os._exit(1 if any("error" in answer for answer in answers.values()) else 0)
+    os._exit(code)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ and restarted does not stop there again.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -107,4 +108,10 @@ def main(directory: Path, options: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), json.loads(sys.argv[2]))
+    from tfdistribute import task_events
+    from tfdistribute.training.multi_worker import standby
+
+    if os.environ.get(task_events.EVENTS) == "":
+        standby.await_task()
+    while True:
+        main(Path(sys.argv[1]), json.loads(sys.argv[2]))

@@ -116,6 +116,20 @@ def save_on_interrupt(number):
         sys.exit(130)
     signal.signal(signal.SIGINT, save)
 
+def next_task(code=None):
+    channel = socket.socket(fileno=os.dup(int(os.environ["TFDISTRIBUTE_CHANNEL"])))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if code is not None:
+        channel.send(bytes([code]))
+    text, logs, *_ = socket.recv_fds(channel, 1 << 20, 1)
+    if not text:
+        os._exit(0)
+    for descriptor in (1, 2):
+        os.dup2(logs[0], descriptor)
+    os.environ.update(json.loads(text)["environment"])
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.execv(sys.executable, sys.orig_argv)
+
 def shows_stacks():
     signal.signal(signal.SIGUSR1, lambda *_: print("the stacks of", name, flush=True))
 
@@ -144,9 +158,12 @@ acts = {
     "fill": fill, "work": work, "starve": starve, "read": read, "touch": lambda path: open(path, "w").close(),
     "leave": lambda: open(os.path.join(os.environ["TMPDIR"], name), "w").close(),
     "result": result, "print_files": print_files, "exit": sys.exit, "print": lambda text: print(text, flush=True),
+    "waits_on_interrupt": lambda: signal.signal(signal.SIGINT, lambda *_: next_task(130)),
     "stubborn": stubborn, "save_on_interrupt": save_on_interrupt, "shows_stacks": shows_stacks,
     "garbage": lambda: open(os.environ["TFDISTRIBUTE_EVENTS"], "ab").write(b"\xff{]\n[1]\n{\"event\": 3}\n"),
 }
+if not os.environ["TFDISTRIBUTE_EVENTS"]:
+    next_task()
 plan = json.loads(sys.argv[1])
 if not plan.get("silent", False):
     tell("started", pid=os.getpid())

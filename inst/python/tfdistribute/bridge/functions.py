@@ -28,6 +28,7 @@ from tfdistribute.run_config import RunSettings, build_run_config
 from tfdistribute.storage import buckets
 from tfdistribute.training import verification
 from tfdistribute.training.hooks import HookContext, as_hooks, read_hooks
+from tfdistribute.training.multi_worker.standby import await_task
 from tfdistribute.training.preparation import prepare_estimator
 from tfdistribute.training.specs import read_estimator
 
@@ -247,6 +248,7 @@ engine.when_started(lambda: engine.tensorflow_1.explain_missing_names())
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "await_task": await_task,
     "as_keras_model": _of_model(training.as_keras_model),
     "build_run_config": build_run_config,
     "check_cluster": clusters.check_cluster,

@@ -35,7 +35,8 @@ class HostsCluster(StartedCluster):
             computing has up to five times as long. After that, the job fails and names the processes that never
             started.
         stall_timeout_s: Seconds without a step of any process after which the job counts as stalled, a number.
-        restarts: Maximum number of restarts of processes, a count.
+        restarts: Maximum number of restarts of processes, a count. After the first restart of all training tasks, each
+            host keeps an idle process of 420 MB that has loaded TensorFlow, so that the next restart takes less time.
         devices_per_worker: Devices of each training process, a count. On a machine with NVIDIA GPUs, each process sees
             that many GPUs of its own (`CUDA_VISIBLE_DEVICES`), or shares them if there are too few. The evaluator sees
             a remaining GPU, and parameter servers see none. Without GPUs, the count must be 1.

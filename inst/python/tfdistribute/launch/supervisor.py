@@ -24,14 +24,10 @@ from tfdistribute.launch.task_view import TaskView
 
 # How long a task may take to end after SIGTERM.
 TERM_S = 2.0
-
 # How long the chief may take to save a checkpoint before the training continues on other hosts.
 LEAVE_S = 20.0
-
 # How long Python may take to write its stacks, R to write its calls, and a failed task to write its log.
-STACKS_S = 0.5
-CALLS_S = 1.0
-LAST_LOG_S = 1.0
+STACKS_S, CALLS_S, LAST_LOG_S = 0.5, 1.0, 1.0
 
 
 class Supervisor:
@@ -53,9 +49,8 @@ class Supervisor:
         self._resizing = Resizing(job, self.tasks.placement, self.progress)
         self._due: dict[TaskProcess, float] = {}
         self._lost: set[Task] = set()
-        self._port_attempts = self._moves = 0
+        self._port_attempts, self._moves, self._patience = 0, 0, 1
         self._pauses = restart_policy.Pauses(self.progress.checkpoint)
-        self._patience = 1
         self._chief_done_at: float | None = None
         self._stops = stops
         self._parent = processes.Watch(job.parent_pid)
@@ -75,9 +70,9 @@ class Supervisor:
         except TfdistributeError as error:
             self._fail(failures.error_failure(error))
         except Exception as error:  # noqa: BLE001 - no task may outlive an error of the supervisor
-            text = traceback.format_exc()
             problem = f"The supervisor failed: {type(error).__name__}: {error}"
-            self._fail({**failures.error_failure(TrainingError(problem)), "traceback": text})
+            failure = failures.error_failure(TrainingError(problem))
+            self._fail({**failure, "traceback": traceback.format_exc()})
         self.tasks.kill()
         self._poll()
         self.tasks.close()
@@ -125,8 +120,9 @@ class Supervisor:
         if trains and not self._due:
             self._lost.clear()
         if self.state.state in ("starting", "restarting") and trains and not self._due:
-            activity = self.job.activity
-            self.state.state, self.state.message = activity, f"The tasks are {activity}."
+            self.tasks.prepare_restart(self.state.restarts)
+            self.state.state = self.job.activity
+            self.state.message = f"The tasks are {self.job.activity}."
         if self._chief_done_at is not None and self.state.state in ("starting", "training"):
             self.state.state = "evaluating"
             self.state.message = "The chief has finished; other tasks complete their work."
@@ -204,7 +200,7 @@ class Supervisor:
         self.tasks.assign_addresses()
 
     def _schedule(self, tasks: list[TaskProcess], pause: float, why: str) -> None:
-        self.tasks.kill(tasks)
+        self.tasks.release(tasks, self._wait)
         if self.tasks[self.policy.chief] in tasks:
             self.progress.mark("begin", time.time(), why=why)
         self._due.update(dict.fromkeys(tasks, time.monotonic() + pause))
@@ -272,7 +268,12 @@ class Supervisor:
         obstacles = diagnosis.describe_obstacles(self.tasks.tasks)
         failure = diagnosis.diagnose_late_start(late, tasks, obstacles)
         self._dump_stacks(late, failure["problem"])
-        self._fail(diagnosis.with_log(failure, tasks[0]))
+        if self.tasks.reuses and 0 < self.state.restarts < self.policy.restarts:
+            # Processes that had a task before may be the reason. All without a step get new ones.
+            training = [each for each in self.tasks.used if each.task.trains]
+            self._restart(training, failure["problem"])
+        else:
+            self._fail(diagnosis.with_log(failure, tasks[0]))
 
     def _handle_stall(self, problem: str, late: Overdue, tasks: list[TaskProcess]) -> None:
         obstacles = diagnosis.describe_obstacles(self.tasks.tasks)
@@ -328,9 +329,8 @@ class Supervisor:
         if again is not None:
             self._queue(again)
             return
-        why = "The session that started the job is gone."
-        if is_requested:
-            why = self._allocation.why_stopped(self._stops)
+        gone = "The session that started the job is gone."
+        why = self._allocation.why_stopped(self._stops) if is_requested else gone
         self.state.state = "stopped"
         self.state.message = f"{why}{self.progress.checkpoint_in_words}"
 

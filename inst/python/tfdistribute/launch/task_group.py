@@ -24,6 +24,9 @@ from tfdistribute.launch.task_view import TaskView
 # How long all places together may take to end what is left of a job.
 CLOSE_S = 3.0
 
+# How long a task may take to give up a step that lost another task.
+RETURN_S = 3.0
+
 # Interval between two attempts to reach a host that may come back.
 AGAIN_S = 1.0
 
@@ -57,6 +60,10 @@ class TaskGroup:
         self._cores: dict[Task, tuple[int, ...]] = {}
         self._gpus: dict[Task, dict[str, str]] = {}
         self._cluster = ClusterSpec()
+        # A process still listens on the ports of its former tasks, so a restart needs other ports.
+        keeps_ports = self.job.cluster.has_servers or isinstance(self.job.cluster, ClusterSpec)
+        may_restart = self.job.trains and self.job.cluster.supervision.restarts > 0
+        self.reuses = bool(self.job.digest) and may_restart and not keeps_ports
 
     def prepare(self, is_over: Callable[[], bool]) -> list[str] | None:
         """Open the places, and assign cores, GPUs and addresses to the tasks; result as of ``open_places``."""
@@ -147,15 +154,14 @@ class TaskGroup:
         together = {task for task in self.used if task.task.type != EVALUATOR}
         places = dict.fromkeys(task.place for task in together)
         has_changed = bool(lost) or self.hosts != before
-        if (
-            has_changed
-            and together <= set(starting or ())
-            and not any(each.is_lost for each in places)
-        ):
+        if together <= set(starting or ()) and not any(each.is_lost for each in places):
             # Other machines may have taken the place of lost ones.
             try:
-                learn_addresses(places, self.job)
-                self._share_hosts()
+                if has_changed:
+                    learn_addresses(places, self.job)
+                    self._share_hosts()
+                elif self.reuses:
+                    self.assign_addresses()
             except ClusterError:
                 if not any(each.is_lost for each in places):
                     raise
@@ -174,6 +180,20 @@ class TaskGroup:
                     argument="command",
                     value=self.job.command[0],
                 ) from error
+
+    def prepare_restart(self, restarts: int) -> None:
+        """After the first restart and before the last one, let a process of each host wait for a task of the next."""
+        if self.reuses and 0 < restarts < self.job.cluster.supervision.restarts:
+            for task in {task.place: task for task in self.used if task.task.trains}.values():
+                task.place.prepare(self._start_options(task, restarts))
+
+    def release(self, tasks: Sequence[TaskProcess], wait: Callable[..., None]) -> None:
+        """Interrupt tasks that have trained, so that their processes wait for other tasks, and kill what does not."""
+        trained = [task for task in tasks if self.reuses and task.view.stepped_at is not None]
+        for task in trained:
+            task.request_end(signal.SIGINT, whole_group=False)
+        wait(lambda: not any(task.view.is_running for task in trained), RETURN_S)
+        self.kill(tasks)
 
     def _start_options(self, task: TaskProcess, restarts: int) -> StartOptions:
         place, home = task.place, self.job.directory
@@ -202,6 +222,7 @@ class TaskGroup:
             task.log,
             task.events_path,
             self._cores.get(task.task, ()),
+            waits=self.reuses and task.task.trains,
         )
 
     def poll(self, stops: StopRequests) -> None:

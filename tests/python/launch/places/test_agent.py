@@ -20,7 +20,8 @@ from tfdistribute import __version__
 from tfdistribute.errors import ClusterError
 from tfdistribute.launch.places import finder, transport
 from tfdistribute.launch.places.channel import CommandChannel
-from tfdistribute.launch.places.remote import RemotePlace
+from tfdistribute.launch.places.place import StartOptions
+from tfdistribute.launch.places.remote import RemotePlace, RemoteProcess
 from tfdistribute.launch.places.transport import Transport
 
 __all__ = ["mark"]
@@ -51,18 +52,24 @@ def python(code: str, *arguments: str) -> list[str]:
     return [sys.executable, "-I", "-S", "-c", code, *arguments]
 
 
+def start(place: RemotePlace, command: list[str], output: Output, **options: Any) -> RemoteProcess:
+    events = os.path.join(place._home, options.pop("events", "events/task"))
+    fields = {"environment": {}, "directory": "", "log": "", "events": events, **options}
+    return place.start_process(StartOptions(command, **fields), output)
+
+
 def run(
     place: RemotePlace, code: str, *arguments: str, **options: Any
 ) -> tuple[int | None, Output]:
     output = Output()
-    process = place.start_process(python(code, *arguments), output, **options)
+    process = start(place, python(code, *arguments), output, **options)
     process.wait(20)
     return process.exit_code(), output
 
 
 def with_family(place: RemotePlace, mark: Path) -> None:
     output = Output()
-    place.start_process(python(FAMILY), output)
+    start(place, python(FAMILY), output)
     assert place.wait(lambda: "ready" in output.log, 20)
     # The guard, the agent, the task and its two children.
     assert len(marked(mark)) == 5
@@ -74,7 +81,7 @@ def test_a_process_runs_in_a_session_of_its_own_and_its_output_and_end_are_told(
         exit_code, output = run(place, code)
         assert (exit_code, output.log) == (7, "True\nlate")
         with pytest.raises(OSError, match=r"No such file") as caught:
-            place.start_process(["/no/such/program"], Output())
+            start(place, ["/no/such/program"], Output())
         assert caught.value.errno == errno.ENOENT
 
 
@@ -190,7 +197,7 @@ print(os.path.exists(sys.argv[1] + ".old"))
 def test_a_scheduler_that_tells_only_the_processes_of_tasks_to_end_is_heard(tmp_path: Path):
     with remote_place(tmp_path) as place:
         place.transport = dataclasses.replace(place.transport, ends_job=True)
-        process = place.start_process(python("import time; time.sleep(30)"), Output())
+        process = start(place, python("import time; time.sleep(30)"), Output())
         for pid in (process.pid, place.hello["pid"]):
             os.kill(pid, signal.SIGTERM)
         assert place.wait(lambda: place.is_ending, 5)
@@ -202,7 +209,7 @@ def test_a_host_that_is_told_to_end_leaves_its_tasks_to_the_supervisor(tmp_path:
     with remote_place(tmp_path) as place:
         code = "import time\nprint(1, flush=True)\ntry:\n    time.sleep(30)\nexcept KeyboardInterrupt:\n    print(2)"
         output = Output()
-        process = place.start_process(python(code), output)
+        process = start(place, python(code), output)
         assert place.wait(lambda: output.log == "1\n", 20)
         for pid in (process.pid, place.hello["pid"]):
             os.kill(pid, signal.SIGTERM)
@@ -221,7 +228,8 @@ def test_only_a_process_that_catches_a_signal_gets_it(tmp_path: Path):
             ("import signal; signal.signal(10, lambda *_: print('caught'))", "caught\nquiet\n"),
         ):
             output = Output()
-            process = place.start_process(
+            process = start(
+                place,
                 python(
                     f"{code}\nimport pathlib, time\nprint('up', flush=True)\n"
                     f"while not pathlib.Path({str(end)!r}).exists():\n    time.sleep(0.02)\nprint('quiet')"

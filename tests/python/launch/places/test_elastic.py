@@ -243,6 +243,44 @@ def test_a_host_that_is_lost_while_the_training_moves_is_left_out(mark: Path):
     assert soon(lambda: not marked(mark), 12), marked(mark)
 
 
+def test_a_host_that_comes_and_goes_within_a_start_costs_nothing(mark: Path):
+    acts = {
+        "chief-0@0": LONG,
+        "worker": (("sleep", 60),),
+        "worker-0@0": LONG,
+        "worker-1@0": LONG,
+        "chief-0@1": (("session", 2), ("save_on_interrupt", 8), ("train", 8, 3), ("sleep", 60)),
+        "chief-0@2": (("session", 8), ("sleep", 60)),
+        "chief-0@3": (("session", 8), ("train", 12, 9), ("finish", 12)),
+        "worker-0@3": (("train", 12, 9), ("finish", 12)),
+    }
+    described = cluster(mark, (1, 3), resize_every_s=1)
+    job = start_supervisor(fake_job(mark, acts, cluster=described, restarts=2))
+    state_when(job, lambda state: all(each["step"] == 3 for each in state["tasks"]))
+    take_away(mark, "node-b")
+    state_when(job, lambda state: row(state, "chief 0")["step"] == 8, 30)
+    bring_back(mark, "node-b")
+    everywhere = ["node-a", "node-b", "node-c"]
+    # It is lost again before the first step of the start that uses it.
+    state_when(
+        job,
+        lambda state: (
+            any("can be used again" in note for note in state["notes"])
+            and list(hosts_of(state).values()) == everywhere
+        ),
+        30,
+    )
+    began = time.monotonic()
+    take_away(mark, "node-b")
+    state = result(job, 60)
+    reap_supervisors()
+    # The first loss has cost a step, and the second none.
+    assert (state["state"], state["restarts"], state["steps_lost"]) == ("done", 2, 1), state
+    assert (state["checkpoint"], time.monotonic() - began < 60) == (12, True)
+    assert state["history"]["workers"][-1]["hosts"] == "node-a, node-c"
+    assert soon(lambda: not marked(mark), 12), marked(mark)
+
+
 class Starts:
     """The starts of a job, which differ by the process of the chief."""
 

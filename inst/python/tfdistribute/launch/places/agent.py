@@ -21,7 +21,7 @@ from typing import Any
 from tfdistribute.launch.host import private_directory, processes
 from tfdistribute.launch.places import probe
 from tfdistribute.launch.places.connection import BLOCK_BYTES, MARK, FrameReader, encode
-from tfdistribute.launch.places.local import LocalProcess
+from tfdistribute.launch.places.local import LocalPlace, LocalProcess
 from tfdistribute.launch.places.place import StartOptions
 from tfdistribute.task_events import EventFile
 
@@ -31,8 +31,8 @@ _TICK_S, _IDLE_TICK_S = 0.03, 0.25
 
 
 class _Task:
-    def __init__(self, options: StartOptions) -> None:
-        self.process = LocalProcess(options)
+    def __init__(self, process: LocalProcess, options: StartOptions) -> None:
+        self.process = process
         self._log, self._position = options.log, 0
         self._events = EventFile(options.events)
 
@@ -83,6 +83,7 @@ class Agent:
     def __init__(self, directory: str, lease_s: float) -> None:
         self.directory, self.lease_s, self.heard = directory, lease_s, time.monotonic()
         self.tasks: dict[int, _Task] = {}
+        self.place = LocalPlace(directory, is_private=False)
         self.questions: dict[int, _Question] = {}
         self.digests: dict[str, Any] = {}
         # Nothing else may write into the protocol.
@@ -170,18 +171,26 @@ class Agent:
             self._send({"op": "answer", "id": message["id"], "digest": digest})
 
     def _do_start(self, message: Any, data: bytes) -> None:
-        options, answer = message["options"], {"op": "answer", "id": message["id"]}
+        answer = {"op": "answer", "id": message["id"]}
+        try:
+            options = self._options(message)
+            task = self.tasks[message["id"]] = _Task(self.place.start(options), options)
+            self._send({**answer, "pid": task.process.pid})
+        except OSError as error:
+            self._send({**answer, "error": error.errno})
+
+    def _do_prepare(self, message: Any, data: bytes) -> None:
+        self.place.prepare(self._options(message))
+
+    def _options(self, message: Any) -> StartOptions:
+        options = message["options"]
         # This host's own variables, without those of the login.
         own = {name: text for name, text in os.environ.items() if not name.startswith("SSH_")}
         options["environment"] = {**own, **options["environment"]}
         options |= {name: self.path_of(options[name]) for name in ("log", "events")}
         if not os.path.isdir(options["directory"]):
             options["directory"] = os.path.expanduser("~")
-        try:
-            task = self.tasks[message["id"]] = _Task(StartOptions(**options))
-            self._send({**answer, "pid": task.process.pid})
-        except OSError as error:
-            self._send({**answer, "error": error.errno})
+        return StartOptions(**options)
 
     def _do_signal(self, message: Any, data: bytes) -> None:
         number, *how = message["signal"]

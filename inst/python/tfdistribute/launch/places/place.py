@@ -23,6 +23,7 @@ class StartOptions:
         log: File on this machine, as ``events``, to which the output is appended.
         cores: Cores that the process may use; empty for all.
         ignores_end: Whether the process ignores SIGTERM, because others than the supervisor send it.
+        waits: Whether the process waits for another task when another one of its cluster is lost.
     """
 
     command: Sequence[str]
@@ -32,6 +33,7 @@ class StartOptions:
     events: str
     cores: Sequence[int] = ()
     ignores_end: bool = False
+    waits: bool = False
 
 
 class StartedProcess(ABC):
@@ -107,7 +109,11 @@ class Place(ABC):
 
     @abstractmethod
     def start(self, options: StartOptions) -> StartedProcess:
-        """Start a process; raise OSError if the program cannot be run."""
+        """Start a process, or use one that waits; raise OSError if the program cannot be run."""
+
+    @abstractmethod
+    def prepare(self, options: StartOptions) -> None:
+        """Let one process wait for a task of a later start."""
 
     def poll(self) -> None:  # noqa: B027 - only places elsewhere have something to do
         """Take what has happened on the host."""

@@ -295,14 +295,7 @@ class RemotePlace(Place):
         paths = {"log": options.log, "events": options.events}
         try:
             if self.is_connected:
-                return self.start_process(
-                    options.command,
-                    lambda name, data: append(paths[name], data),
-                    environment=options.environment,
-                    directory=options.directory,
-                    cores=options.cores,
-                    events=os.path.relpath(options.events, self._home),
-                )
+                return self.start_process(options, lambda name, data: append(paths[name], data))
         except OSError:
             if self.lost is None:
                 raise
@@ -310,17 +303,10 @@ class RemotePlace(Place):
         process.lose(self.why_lost()[0])
         return process
 
-    def start_process(
-        self, command: Sequence[str], on_written: OnWritten, **options: Any
-    ) -> RemoteProcess:
-        """Start a process with ``StartOptions``; raise OSError if it cannot be run or the host is out of reach."""
-        number = next(self._numbers)
+    def start_process(self, options: StartOptions, on_written: OnWritten) -> RemoteProcess:
+        """Start a process; raise OSError if it cannot be run or the host is out of reach."""
+        number = self._send_options("start", options)
         process = self._processes[number] = RemoteProcess(self, number, on_written)
-        files = {"log": f"logs/{number}", "events": f"events/{number}"}
-        fields: dict[str, Any] = {"environment": {}, "directory": "", **files, **options}
-        # A host that is told to end sends it to all processes, before the chief could save a checkpoint.
-        started = StartOptions(command, **fields, ignores_end=True)
-        self.send("start", number, options=dataclasses.asdict(started))
         answer = self._answer(number, _ANSWER_S)
         if "pid" not in answer:
             del self._processes[number]
@@ -328,6 +314,17 @@ class RemotePlace(Place):
             raise OSError(code, os.strerror(code))
         process.pid = answer["pid"]
         return process
+
+    def prepare(self, options: StartOptions) -> None:
+        self._send_options("prepare", options)
+
+    def _send_options(self, operation: str, options: StartOptions) -> int:
+        number = next(self._numbers)
+        files = {"log": f"logs/{number}", "events": os.path.relpath(options.events, self._home)}
+        # A host that is told to end sends it to all processes, before the chief could save a checkpoint.
+        there = dataclasses.replace(options, **files, ignores_end=True)
+        self.send(operation, number, options=dataclasses.asdict(there))
+        return number
 
     def ask(self, question: str, *arguments: Any) -> int:
         number = next(self._numbers)

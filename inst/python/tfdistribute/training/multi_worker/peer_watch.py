@@ -161,6 +161,11 @@ class PeerWatch:
     def loss_error(self) -> TfdistributeError:
         end = time.monotonic() + _CONFIRM_S
         while time.monotonic() < end:
+            # A supervisor soon knows which task is lost, and interrupts the others.
+            if task_events.is_supervised():
+                time.sleep(_PAUSE_S / 2)
+            if self._handshake.stopped.requested:
+                break
             error = self._chief_has_ended() or self._peers.report() or self._gone_soon()
             if error is not None:
                 return error

@@ -1,12 +1,12 @@
 """The other tasks of a cluster, as this task reaches them through the key-value stores of their servers."""
 
 import contextlib
-import itertools
 import json
 import secrets
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
@@ -27,7 +27,7 @@ _LOOK_S = 1.0
 _TELL_S = 3.0
 
 # Trainings of this process. All tasks of a cluster call the same verbs, so they count alike.
-_trainings = itertools.count(1)
+_trainings = Counter[str]()
 _process = secrets.token_hex(8)
 
 # Keys of the texts.
@@ -53,7 +53,8 @@ class Peers:
         self, member: Member, connect: Callable[[str, float], Store] | None = None
     ) -> None:
         self.member = member
-        self.training = next(_trainings)
+        _trainings[str(member.cluster)] += 1
+        self.training = _trainings[str(member.cluster)]
         self.process = _process
         self._connect = connect
         self._stores: dict[str, Store] = {}
