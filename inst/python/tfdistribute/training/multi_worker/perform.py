@@ -37,19 +37,13 @@ from tfdistribute.training.tracking import tracked
 _SAVE_S = 15.0
 
 
-def perform(assignment: TaskAssignment, make_run: Callable[..., Any]) -> History:
-    """Perform a task's last training, and return what the task saw of it; raises as ``take_part``."""
-    history = take_part(assignment, make_run)
-    task_events.emit(
-        "finished", step=_last_step(assignment, history), stopped_by=history.stopped_by
-    )
-    return history
-
-
-def take_part(assignment: TaskAssignment, make_run: Callable[..., Any]) -> History:
+def perform(
+    assignment: TaskAssignment, make_run: Callable[..., Any], is_last: bool = True
+) -> History:
     """Perform a task's part of a training, and return what the task saw of it.
 
-    ``make_run`` makes the ``TaskRun`` of a task that trains from its assignment and its peers.
+    ``make_run`` makes the ``TaskRun`` of a task that trains from its assignment and its peers. A training that
+    ``is_last`` finishes the task.
 
     Raises:
         KeyboardInterrupt: if interrupted. The chief has written the checkpoint of its last step.
@@ -75,6 +69,9 @@ def take_part(assignment: TaskAssignment, make_run: Callable[..., Any]) -> Histo
             with run.open():
                 run.meet()
                 history = run.train()
+    if is_last:
+        step = _last_step(assignment, history)
+        task_events.emit("finished", step=step, stopped_by=history.stopped_by)
     return history
 
 

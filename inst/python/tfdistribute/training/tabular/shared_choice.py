@@ -28,7 +28,7 @@ from tfdistribute.training.multi_worker.assignment import (
     start_timeout_s,
 )
 from tfdistribute.training.multi_worker.handshake import poll_s
-from tfdistribute.training.multi_worker.perform import TaskRun, take_part
+from tfdistribute.training.multi_worker.perform import TaskRun, perform
 from tfdistribute.training.specs import Start, Training
 from tfdistribute.training.tabular.choice import quiet
 from tfdistribute.training.tabular.parts import Judge, Team, split_rows, training_of_layers
@@ -130,7 +130,7 @@ class _Verdicts:
 
 def _take_part(training: Training, settings: RunSettings, member: Member) -> History:
     training = replace(training, settings=quiet(settings))
-    return take_part(TaskAssignment(**vars(training), member=member), TaskRun)
+    return perform(TaskAssignment(**vars(training), member=member), TaskRun, is_last=False)
 
 
 def chosen_by_chief(
