@@ -102,8 +102,7 @@ class Growth:
             "label": _LABEL,
             "task": ydf.Task.CLASSIFICATION if self.classes else ydf.Task.REGRESSION,
             "weights": _WEIGHT,
-            # From files, ydf would learn it from some rows only.
-            "data_spec": ydf.create_vertical_dataset(table, columns=columns).data_spec(),
+            "data_spec": self._data_spec(ydf, table, columns),
             "num_threads": threads,
             "working_dir": os.path.join(directory, "work"),
             "resume_training": True,
@@ -127,6 +126,17 @@ class Growth:
                 raise KeyboardInterrupt(STOPPED) from error
             raise
 
+    def _data_spec(self, ydf: Any, table: Mapping[str, Any], columns: list[Any]) -> Any:
+        # From files, ydf would learn it from some rows only.
+        spec = ydf.create_vertical_dataset(dict(table), columns=columns).data_spec()
+        if self.classes:
+            # ydf sorts classes by their frequency, and lists none without rows.
+            (label,) = (each.categorical for each in spec.columns if each.name == _LABEL)
+            for number in range(self.classes):
+                label.items[str(number)].index = number + 1
+            label.number_of_unique_values = self.classes + 1
+        return spec
+
     def _table(self, rows: Mapping[str, Any]) -> dict[str, Any]:
         matrix = rows["rows"]
         numbers = matrix.shape[1] - len(self.sizes)
@@ -143,16 +153,14 @@ class Growth:
 
     def _columns(self, ydf: Any, count: int) -> list[Any]:
         kinds, signs = ydf.Semantic, {"increasing": 1, "decreasing": -1, None: None}
-        classes, numbers = [str(each) for each in range(self.classes)], count - len(self.sizes)
+        numbers, of_label = count - len(self.sizes), "CATEGORICAL" if self.classes else "NUMERICAL"
         return [
             ydf.Column(f"c{column}", kinds.NUMERICAL, monotonic=signs[self.directions.get(column)])
             if column < numbers
             else ydf.Column(f"c{column}", kinds.CATEGORICAL, is_already_integerized=True)
             for column in range(count)
         ] + [
-            ydf.Column(_LABEL, kinds.CATEGORICAL, vocabulary=classes)
-            if classes
-            else ydf.Column(_LABEL, kinds.NUMERICAL),
+            ydf.Column(_LABEL, kinds[of_label]),
             ydf.Column(_WEIGHT, kinds.NUMERICAL),
         ]
 
