@@ -198,8 +198,9 @@ run_task <- function() {
   }
   options(keep.source = TRUE, rlang_backtrace_on_error = "full", width = 120)
   repeat {
-    # A process that was prepared for a restart has no task yet.
-    has_task <- nzchar(Sys.getenv("TFDISTRIBUTE_EVENTS"))
+    # A process that was prepared for a restart has no task yet. One in a container has no supervisor.
+    is_prepared <- nzchar(Sys.getenv("TFDISTRIBUTE_CHANNEL"))
+    has_task <- !is_prepared || nzchar(Sys.getenv("TFDISTRIBUTE_EVENTS"))
     status <- if (has_task) exit_status(perform_task(directory, digest))
     if (identical(status, 0L) || !call_backend("await_task", status = status)) {
       break

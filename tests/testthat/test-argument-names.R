@@ -55,7 +55,7 @@ all_arguments <- function() {
   methods <- ls(namespace, pattern = paste(of_generics, of_classes, sep = "|"))
   functions <- c(own, mget(methods, namespace, mode = "function"))
   # Their generics name the arguments.
-  of_others <- grep("^vetiver_", names(functions), value = TRUE)
+  of_others <- grep("^(vetiver_|yhat[.]|model_info[.])", names(functions), value = TRUE)
   lapply(functions[setdiff(names(functions), of_others)], function(f) names(formals(f)))
 }
 

@@ -153,14 +153,18 @@ class Growth:
 
     def _columns(self, ydf: Any, count: int) -> list[Any]:
         kinds, signs = ydf.Semantic, {"increasing": 1, "decreasing": -1, None: None}
-        numbers, of_label = count - len(self.sizes), "CATEGORICAL" if self.classes else "NUMERICAL"
+        numbers, classes = (
+            count - len(self.sizes),
+            {"max_vocab_count": -1, "min_vocab_frequency": 0},
+        )
+        label = (kinds.CATEGORICAL, classes) if self.classes else (kinds.NUMERICAL, {})
         return [
             ydf.Column(f"c{column}", kinds.NUMERICAL, monotonic=signs[self.directions.get(column)])
             if column < numbers
             else ydf.Column(f"c{column}", kinds.CATEGORICAL, is_already_integerized=True)
             for column in range(count)
         ] + [
-            ydf.Column(_LABEL, kinds[of_label]),
+            ydf.Column(_LABEL, label[0], **label[1]),
             ydf.Column(_WEIGHT, kinds.NUMERICAL),
         ]
 
