@@ -46,9 +46,9 @@
 #' the rows of the training. The width of these split conformal intervals to both sides is a quantile of the absolute
 #' residuals of the validation rows, which the first training keeps. It is the same for all rows, but with a Poisson
 #' loss proportional to the root of the prediction. The model of these residuals has not learned from the validation
-#' rows, and the final model has, so intervals are rather too wide than too narrow, unless a few extreme responses change
-#' the final model. For widths that differ between rows, use `quantiles`. [calibration()] checks the probability on other
-#' data.
+#' rows, and the final model has, so intervals are rather too wide than too narrow, unless a few extreme responses
+#' change the final model. For widths that differ between rows, use `quantiles`. [calibration()] checks the probability
+#' on other data.
 #' @returns With `interval`, a matrix with the columns `fit`, `lwr` and `upr`, as [predict.lm()] has them. With `type`,
 #'   see "Types of predictions". Otherwise a tibble that has one column per output. An output with one value per row is
 #'   a vector (`predictions` of a regressor with one response, `logits` and `logistic` of a binary classifier), any

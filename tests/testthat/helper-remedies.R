@@ -6,6 +6,8 @@
 # run.
 tries <- function(fails, typed, ..., is_new = TRUE) {
   env <- list2env(list(...), parent = globalenv())
+  # The remedy of a variable that `fails` sets may not be its turn.
+  withr::local_envvar(TF_CONFIG = Sys.getenv("TF_CONFIG", NA))
   failing <- substitute(fails)
   error <- tryCatch(
     {
