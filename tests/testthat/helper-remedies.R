@@ -2,11 +2,10 @@
 
 # Raise the error of `fails`, and type the code of its remedy: `typed` must contain it, and run. Both are evaluated in
 # one environment of their own, which sees only what is exported, and the values in `...`. Python reads descriptions.
-# Code that has worked before is not run again, unless it `is_new`. Of several codes, one in `tried_remedies$every` is
-# run.
+# Code that has worked before is not run again, unless it `is_new`.
 tries <- function(fails, typed, ..., is_new = TRUE) {
   env <- list2env(list(...), parent = globalenv())
-  # The remedy of a variable that `fails` sets may not be its turn.
+  # For others, a variable is as before, whatever code sets it.
   withr::local_envvar(TF_CONFIG = Sys.getenv("TF_CONFIG", NA))
   failing <- substitute(fails)
   error <- tryCatch(
@@ -33,8 +32,7 @@ tries <- function(fails, typed, ..., is_new = TRUE) {
     paste0("Not typed after ", shown, ": ", toString(code[!contained]), "\n", remedy)
   )
   typing <- substitute(typed)
-  turn <- length(tried_remedies$texts) %% (tried_remedies$every %||% 1) == 0
-  is_run <- turn && (is_new || !deparse1(typing) %in% tried_remedies$typed)
+  is_run <- is_new || !deparse1(typing) %in% tried_remedies$typed
   result <- tryCatch(
     {
       if (is_run) {

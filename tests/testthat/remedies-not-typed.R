@@ -23,7 +23,6 @@ not_typed <- list(
     "Use predict(type = ",
     "Train a tabular_regressor() without `epochs`",
     "Leave it out, and give the model the number of its trees",
-    "Train a model for each column of the response",
     "Leave it out, or give parts = "
   ),
   "needs the internet" = c(

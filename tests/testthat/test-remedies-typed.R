@@ -38,9 +38,6 @@ test_that("what errors of verbs offer works", {
 test_that("what errors of Python offer works", {
   skip_if_no_tensorflow()
   models <- local_models()
-  # Most train, which takes a minute in all.
-  tried_remedies$every <- if (checks_all()) 1 else 2
-  withr::defer(tried_remedies$every <- 1)
   sys.source(test_path("remedies-python.R"), models)
   sys.source(test_path("remedies-python-inputs.R"), models)
   sys.source(test_path("remedies-columns.R"), models)
