@@ -82,6 +82,24 @@ def test_a_chief_chooses_once_in_its_job_and_again_in_another(
     assert not Path(choices.model.model_dir, shared_choice.FILE).exists()
 
 
+@pytest.mark.parametrize("attempt", [0, 1])
+def test_a_choice_whose_chief_was_killed_before_it_wrote_the_model_is_lost(
+    choices: Choices, monkeypatch: pytest.MonkeyPatch, attempt: int
+) -> None:
+    monkeypatch.setattr(shared_choice, "START_PATIENCE", 0.1)
+    monkeypatch.setenv(task_events.JOB, "private/one")
+    monkeypatch.setenv(task_events.ATTEMPT, str(attempt))
+    known = {"learned": None, "response_scale": None, "begins": True}
+    record = {"job": "one", "attempt": 0, "model": known}
+    Path(choices.model.model_dir).mkdir(exist_ok=True)
+    Path(choices.model.model_dir, shared_choice.FILE).write_text(json.dumps(record))
+    if attempt == 0:
+        assert chosen_by_chief(asked(choices, HASTY), WORKER, choices)[1] is not None
+    else:
+        with pytest.raises(LostPeerError, match="gives no sign of life"):
+            chosen_by_chief(asked(choices, HASTY), WORKER, choices)
+
+
 def test_a_chief_that_fails_ends_the_others(choices: Choices) -> None:
     def choose(*_: Any) -> Any:
         raise InputError("The feature `x` is odd.", "Remove it.")

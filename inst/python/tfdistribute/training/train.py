@@ -193,7 +193,8 @@ def train_here(training: Training) -> History:
 def _write_alone(training: Training, member: Member) -> History:
     """Let the chief write the model that it has chosen and trained, for which the other tasks are not needed."""
     history, settings = History(), replace(training.settings, strategy=None, cluster=None)
-    if member.is_chief:
+    # A chief that was restarted has written the variables before.
+    if member.is_chief and training.start is not None and training.start.variables:
         with changed_variable("TF_CONFIG", None):
             history = train_here(replace(training, settings=settings))
         for text in history.notes:

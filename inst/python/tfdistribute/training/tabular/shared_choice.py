@@ -52,6 +52,7 @@ class _ChoiceFile:
     """
 
     def __init__(self, model_dir: str, member: Member) -> None:
+        self._model_dir, self._in_step = model_dir, member.in_step
         self._path = os.path.join(model_dir, FILE)
         self._own: dict[str, Any] = {"job": member.job_name, "attempt": task_events.attempt()}
 
@@ -61,11 +62,16 @@ class _ChoiceFile:
         return record if record.get("job") == self._own["job"] else {}
 
     def read_new(self) -> dict[str, Any]:
-        """Return the fields; without the layers of a chief that was restarted since."""
+        """Return the fields; if the chief was restarted since, only a choice that it keeps."""
         record = self.read()
-        if "model" in record or record.get("attempt") == self._own["attempt"]:
+        if not self._in_step or record.get("attempt") == self._own["attempt"]:
             return record
-        return {name: each for name, each in record.items() if name in ("job", "beat", "failure")}
+        is_kept = "model" in record and not self.is_lost(record["model"])
+        return record if is_kept else {}
+
+    def is_lost(self, model: Mapping[str, Any]) -> bool:
+        """Return whether a chief that was killed has not written the variables that it had chosen."""
+        return bool(model.get("begins")) and newest_step(self._model_dir) == 0
 
     def write(self, **fields: Any) -> None:
         """Write fields to those that this task has written before."""
@@ -149,10 +155,9 @@ def chosen_by_chief(
         # The chief has the variables.
         return _with_learned(model, known), Start(0, {}, ()) if known.get("begins") else None
     known, start = file.read().get("model") if task_events.is_in_job() else None, None
-    if known is not None and known.get("begins") and newest_step(model.model_dir) == 0:
-        # It was killed before it wrote the checkpoint.
-        known = None
-    if known is None:
+    if known is not None and not file.is_lost(known):
+        start = Start(0, {}, ()) if known.get("begins") else None
+    else:
         # The trials are of this process alone.
         team = _Team(file, model.model_dir, settings, member) if member.in_step else None
         alone = changed_variable("TF_CONFIG", None)
