@@ -1,6 +1,6 @@
 """Goodput of trainings under one schedule of failures: this package, restarts of the whole job, and Ray Train.
 
-Run ``tools/env python bench/failures/run.py`` on an idle machine: 16 minutes, or less with --seconds and --calm. After
+Run ``tools/env python bench/failures/run.py`` on an idle machine: 20 minutes, or less with --seconds and --calm. After
 the first step, one training process is killed every 20 seconds, and one of four hosts is gone for a minute. The goodput
 is the number of the last step, divided by the steps that the same training takes in the same time without failures.
 """
