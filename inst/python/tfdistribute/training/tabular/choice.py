@@ -14,16 +14,10 @@ from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import Listener
 from tfdistribute.training.model_directory import ModelDirectory, as_trained
 from tfdistribute.training.specs import Start
-from tfdistribute.training.tabular.parts import (
-    Choice,
-    LogitsOf,
-    Team,
-    Train,
-    Trials,
-    learned_again,
-)
+from tfdistribute.training.tabular.parts import Choice, learned_again
 from tfdistribute.training.tabular.progress import Progress
 from tfdistribute.training.tabular.trees import can_grow, has_library
+from tfdistribute.training.tabular.trials import LogitsOf, Team, Train, Trials
 
 # Share of the time limit in which steps are timed, for a training whose end is not chosen.
 _TIMED = 0.05

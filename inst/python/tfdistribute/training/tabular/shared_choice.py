@@ -31,7 +31,7 @@ from tfdistribute.training.multi_worker.handshake import poll_s
 from tfdistribute.training.multi_worker.perform import TaskRun, perform
 from tfdistribute.training.specs import Start, Training
 from tfdistribute.training.tabular.choice import quiet
-from tfdistribute.training.tabular.parts import Judge, Team, split_rows, training_of_layers
+from tfdistribute.training.tabular.trials import Judge, Team, split_rows, training_of_layers
 
 FILE = "tfdistribute-choice.json"
 # Of the layers that all tasks train, in model_dir.
