@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import os
 import shutil
 import signal
@@ -205,9 +206,13 @@ class Ray(Training):
         self.process.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(30)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        # Ray's processes have sessions of their own, and become children of this process.
+        children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
+        while pids := children.read_text().split():
+            for pid in map(int, pids):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
         shutil.rmtree(self._home, ignore_errors=True)
 
 
@@ -216,6 +221,15 @@ def watch(
 ) -> int:
     """Train for some time after the first step, and return the steps of that time."""
     training.start()
+    try:
+        return _disturb(training, seconds, kill_every_s, away)
+    finally:
+        training.stop()
+
+
+def _disturb(
+    training: Training, seconds: float, kill_every_s: float, away: tuple[float, float]
+) -> int:
     end = time.monotonic() + START_S
     while (first := training.step()) == 0:
         is_running = training.process.poll() is None and time.monotonic() < end
@@ -232,9 +246,7 @@ def watch(
             training.set_host(acts.pop(0)[1])
         training.look()
         time.sleep(_TICK_S)
-    steps = training.step() - first
-    training.stop()
-    return steps
+    return training.step() - first
 
 
 def difference(one: Training, other: Training) -> tuple[int, float]:
@@ -252,6 +264,12 @@ def difference(one: Training, other: Training) -> tuple[int, float]:
     return last, max((float(np.abs(mine - its).max()) for mine, its in pairs), default=float("nan"))
 
 
+def adopt_orphans() -> None:
+    """Let no training go on, whatever ends this process."""
+    ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=300.0)
@@ -260,6 +278,7 @@ def main() -> None:
     parser.add_argument("--away", type=float, nargs=2, default=(90.0, 150.0))
     parser.add_argument("ways", nargs="*", default=["package", "whole", "ray"])
     asked = parser.parse_args()
+    adopt_orphans()
     ways = {"package": Package, "whole": WholeJob, "ray": Ray}
     never = (asked.seconds * 2, asked.seconds * 2)
     calm: dict[str, tuple[Training, float]] = {}
