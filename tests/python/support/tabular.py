@@ -69,12 +69,12 @@ def write_table(table: Any, kind: str, directory: Path, name: str = "rows") -> s
 
 
 def judged(training: Any) -> list[int]:
-    """Judge a model where its training would, and return the steps until the end."""
-    (hook,) = training.train.hooks
+    """Judge a model where its training would, by its predictions, and return the steps until the end."""
+    (judgement,) = training.train.hooks
     done: list[int] = []
-    for step in hook.steps:
+    for step in judgement.ends:
         done.append(step)
-        if hook.judge():
+        if judgement.judge(None, training.model.model_dir):
             break
     return done
 

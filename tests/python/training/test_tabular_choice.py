@@ -9,11 +9,13 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 from support.inputs import Factor, in_memory
 from support.models import model
+from support.strategies import settings
 from support.tabular import (
     CITIES,
     CITY,
@@ -43,6 +45,7 @@ from tfdistribute.training.evaluate import evaluate
 from tfdistribute.training.history import History
 from tfdistribute.training.model_directory import SIGNATURE
 from tfdistribute.training.tabular import choice, parts
+from tfdistribute.training.tabular.linear import scores
 from tfdistribute.training.train import train
 
 verb = importlib.import_module("tfdistribute.training.train")
@@ -86,10 +89,11 @@ def test_a_worse_cycle_ends_the_choice(tmp_path: Path, monkeypatch: pytest.Monke
     table, trained = choose(regressor(tmp_path), monkeypatch, [3.0, 4.0, 1.0])
     spread = np.var(PRICE.astype(np.float64))
     np.testing.assert_allclose(np.array(table.losses) / spread, [3, 4])
+    # As many epochs on 80 percent of the rows.
+    whole: Any = regressor(tmp_path).complete_from_input(rows().facts())
+    assert table.steps == math.ceil(0.8 * whole.table.steps)
     ends = engine.tabular.ends_of_cycles(table.steps)
-    # As many epochs on 80 percent of the rows, and then on all.
-    part = engine.tabular.ends_of_cycles(math.ceil(0.8 * table.steps))
-    assert trained == [part[:2], ends[:1]]
+    assert trained == [ends[:2]]
     assert table.end == ends[0]
 
 
@@ -237,13 +241,13 @@ def test_a_time_limit_shortens_a_training_whose_end_is_not_chosen(
 
     def slow(training: Any) -> None:
         # It starts in 2 seconds, and a step takes an eighth of one.
-        (hook,) = training.train.hooks
+        (judgement,) = training.train.hooks
         before = 0
         now[0] += 2
-        for step in hook.steps:
+        for step in judgement.ends:
             now[0] += (step - before) / 8
             before = step
-            if hook.judge():
+            if judgement.judge(None, ""):
                 break
         trained.append(before)
 
@@ -264,3 +268,43 @@ def test_a_time_limit_shortens_a_training_whose_end_is_not_chosen(
     found, start = choice.choose_end(short, SEED, rows(), slow, evaluate)
     note = choice.training_note(found, start is not None)
     assert "39 steps of 64 rows, as many as `time_limit_s` allows." in note
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "strategy"),
+    [
+        ("tabular_regressor", {"ensemble": 2}, "mirrored"),
+        ("tabular_regressor", {"quantiles": [0.1, 0.9]}, "none"),
+        ("tabular_regressor", {"loss": "poisson"}, "none"),
+        ("tabular_classifier", {}, "none"),
+    ],
+)
+def test_the_session_that_trains_predicts_the_rows_that_judge(
+    tensorflow: Any, tmp_path: Path, kind: str, fields: dict[str, Any], strategy: str
+) -> None:
+    response = PRICE if kind == "tabular_regressor" else Factor(CITY % 3, CITIES[:3])
+    described = model(kind, tmp_path / "m", parts=["layers"], dropout=0.5, **SMALL, **fields)
+    made = parts.Choice.choose
+    seen: list[tuple[Any, Any]] = []
+
+    def choose(own: Any) -> Any:
+        def run(trials: Any, candidate: Any, source: Input, judgement: Any) -> History:
+            def judge(logits: Any, directory: str) -> bool:
+                judged_model = replace(candidate, model_dir=directory)
+                with tensorflow.Graph().as_default():
+                    expected = verb._logits(judged_model, trials.settings, own._held)
+                seen.append((scores(candidate, logits), expected))
+                return judgement.judge(logits, directory) or len(seen) == 2
+
+            return original(trials, candidate, source, replace(judgement, judge=judge))
+
+        with mock.patch.object(parts.Trials, "run", run):
+            return made(own)
+
+    original = parts.Trials.run
+    with mock.patch.object(parts.Choice, "choose", choose):
+        train(described, settings(strategy, seed=3), rows(response))
+    assert len(seen) == 2
+    for found, expected in seen:
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    assert np.ptp(seen[1][0]) > 0

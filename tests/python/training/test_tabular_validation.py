@@ -67,7 +67,6 @@ def test_the_rows_of_a_validation_choose_and_all_others_train(
         truth = model.standardized(source.facts().values_of("y"))
         return (truth + [0.2, 0.3][len(sources) - 1])[:, np.newaxis]
 
-    # The rows that train are all there are, so the layers do not learn again.
     monkeypatch.setattr(parts, "_read_variables", lambda _: {})
     described = regressor(tmp_path, parts=["layers"], clip=False)
     validation = VALIDATION.subset(np.arange(90))

@@ -70,17 +70,23 @@ class Prepared:
         self, source: Input, purpose: Purpose, job: str | None = None
     ) -> Callable[..., Any]:
         seed = self.settings.input_seed(job)
-        source = self.codes.accepting(source, self.model, purpose != "predict")
         if purpose != "train":
+            source = self.codes.accepting(source, self.model, purpose != "predict")
             return source.input_fn(purpose, seed, packed=True)
-        source = source.with_codes(
-            functools.partial(engine.estimator.codes_of_rows, self.estimator)
-        )
+        source = self._learning(source)
         if not self.on_tpu:
             return source.input_fn(purpose, seed, packed=True)
         size = source.facts().global_batch_size
         own_size = None if size is None else replica_batch_size(size, len(self.devices.train))
         return engine.tpu.of_fixed_size(source.input_fn(purpose, seed), own_size)
+
+    def _learning(self, source: Input) -> Input:
+        codes = functools.partial(engine.estimator.codes_of_rows, self.estimator)
+        return self.codes.accepting(source, self.model, needs_label=True).with_codes(codes)
+
+    def _rows_learned(self, source: Input) -> Any:
+        """Return all rows of an input in memory, in their order, as the rows that train are read."""
+        return self._learning(source).resident_rows("evaluate")
 
     def continued(self, source: Input, step: int, writes: bool = True, done: int = 0) -> Input:
         row = first_row(self.model.model_dir, source.facts(), step, writes)
@@ -163,7 +169,8 @@ class Prepared:
         every_n_steps, own = RECORD_EVERY_N_STEPS, list[Any]()
         if hooks:
             every_n_steps = record_interval(hooks)
-            own = as_hooks(hooks, HookContext.here(verb, self.model.model_dir, history))
+            model_dir = self.model.model_dir
+            own = as_hooks(hooks, HookContext.here(verb, model_dir, history, self._rows_learned))
         return [
             *self.session_hooks("train"),
             engine.hooks.RecordTraining(history, every_n_steps, REPORT_EVERY_S),

@@ -9,5 +9,5 @@ from tfdistribute.engine.hooks.recording import (
     ReportBatches,
     StopOnRequest,
 )
-from tfdistribute.engine.hooks.savers import SaveAtSteps, SaveElsewhere, SaveSummaries
+from tfdistribute.engine.hooks.savers import SaveElsewhere, SaveSummaries
 from tfdistribute.engine.hooks.stops import StopAtStep, StopOnDecision, StopOnNan, WaitForStep

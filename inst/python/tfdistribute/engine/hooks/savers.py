@@ -1,7 +1,7 @@
 """Session hooks that write checkpoints, summaries and the speed."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import tensorflow as tf
@@ -36,45 +36,6 @@ class SaveElsewhere(tf.estimator.SessionRunHook):
 
     def end(self, session: Any) -> None:
         self._hook.end(session)
-
-
-class SaveAtSteps(tf.estimator.CheckpointSaverHook):
-    """Write checkpoints at given steps only, and call ``judge`` after each, which returns whether training ends."""
-
-    def __init__(self, directory: str, steps: Sequence[int], judge: Callable[[], bool]) -> None:
-        super().__init__(directory, save_steps=1, listeners=[_Judge(judge)], save_graph_def=False)
-        self.steps, self.judge = steps, judge
-        self._timer = _GivenSteps(steps)
-
-    def after_create_session(self, session: Any, coord: Any) -> None:
-        """Write no checkpoint before the first step."""
-
-    def required_steps(self, loss: Any) -> step_requirements.StepRequirements:
-        def skippable(step: int) -> float:
-            following = [each for each in self.steps if each > step]
-            return min(following) - step - 1 if following else step_requirements.UNLIMITED
-
-        return step_requirements.StepRequirements(skippable)
-
-
-class _Judge(tf.estimator.CheckpointSaverListener):
-    def __init__(self, judge: Callable[[], bool]) -> None:
-        self._judge = judge
-
-    def after_save(self, session: Any, global_step_value: Any) -> bool:
-        # The graph of the training cannot change any more.
-        with tf.Graph().as_default():
-            return self._judge()
-
-
-class _GivenSteps(tf.estimator.SecondOrStepTimer):
-    def __init__(self, steps: Sequence[int]) -> None:
-        super().__init__(every_steps=1)
-        self._steps = steps
-
-    def should_trigger_for_step(self, step: int) -> bool:
-        last = self.last_triggered_step() or 0
-        return any(last < each <= step for each in self._steps)
 
 
 class SaveSummaries(tf.estimator.SummarySaverHook):

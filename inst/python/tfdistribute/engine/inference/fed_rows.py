@@ -33,16 +33,18 @@ class FedRows:
         for each in self._tables:
             each.provide(session, np.empty(0, dtype=object))
 
-    def batches(self, rows: ResidentRows, most_rows: int) -> Iterator[list[npt.NDArray[Any]]]:
-        if len(rows.matrices[0]) == 0:
-            # Outputs have types and widths also without rows.
-            yield list(rows.matrices)
-        for chunk in rows.row_numbers():
-            size = most_rows if rows.any_batch_size else chunk.shape[1]
-            numbers = chunk.reshape(-1)
-            for first in range(0, len(numbers), size):
-                batch = numbers[first : first + size]
-                yield [_rows_of(matrix, batch) for matrix in rows.matrices]
+
+def batches_of(rows: ResidentRows, most_rows: int) -> Iterator[list[npt.NDArray[Any]]]:
+    """Return the matrices of each batch."""
+    if len(rows.matrices[0]) == 0:
+        # Outputs have types and widths also without rows.
+        yield list(rows.matrices)
+    for chunk in rows.row_numbers():
+        size = most_rows if rows.any_batch_size else chunk.shape[1]
+        numbers = chunk.reshape(-1)
+        for first in range(0, len(numbers), size):
+            batch = numbers[first : first + size]
+            yield [_rows_of(matrix, batch) for matrix in rows.matrices]
 
 
 def _rows_of(matrix: npt.NDArray[Any], numbers: RowNumbers) -> npt.NDArray[Any]:

@@ -13,7 +13,7 @@ from tensorflow.core.protobuf import config_pb2
 
 from tfdistribute.engine.hooks import step_requirements
 from tfdistribute.engine.hooks.recording import ReportBatches
-from tfdistribute.engine.inference.fed_rows import FedRows
+from tfdistribute.engine.inference.fed_rows import FedRows, batches_of
 from tfdistribute.engine.r_thread import main_thread_calls
 from tfdistribute.engine.step.resident_rows import ResidentRows
 
@@ -121,7 +121,7 @@ class InferenceSession:
             yield itertools.repeat(())
             return
         fed.provide(self._session, rows)
-        yield fed.batches(rows, self._batch_rows)
+        yield batches_of(rows, self._batch_rows)
         fed.release(self._session)
 
     @property

@@ -60,6 +60,10 @@ def can_gather(estimator: Any, mode: str) -> bool:
     return mode == tf.estimator.ModeKeys.TRAIN
 
 
+# The collection of a graph that holds the matrices of a batch, by replica.
+BATCH = "resident_rows/batch"
+
+
 class BatchCursor:
     """Row numbers of the steps that are still to come."""
 
@@ -151,6 +155,8 @@ class RowReader(tf.estimator.SessionRunHook):
             dtypes = [each.dtype for each in self._matrices] * rows.replicas
             scales = [tf.float32] * len(self.cursor.scales())
             self.batch = tf.numpy_function(self._next_batch, [], dtypes + scales)
+        for each in self.batch:
+            tf.compat.v1.add_to_collection(BATCH, each)
         width, count = len(rows.matrices), len(dtypes)
         batches = [self.batch[first : first + width] for first in range(0, count, width)]
         # Of the replicas, by which their means are multiplied; empty if all are 1.

@@ -15,6 +15,7 @@ import tensorflow as tf
 from tensorflow_estimator.python.estimator.canned import linear
 
 from tfdistribute.engine import trees
+from tfdistribute.engine.tabular import cycles
 from tfdistribute.engine.tabular.schedule import Schedule, TabularAdam
 
 v1 = tf.compat.v1
@@ -84,6 +85,8 @@ def make_model_fn(network: Network, head: Any, weights: str | None) -> Callable[
             if training:
                 rate = network.dropout * network.schedule.regularization(step)
                 logits = _layers(network, features, width, rate)
+                v1.add_to_collection(cycles.LOGITS, head.mean_logits(logits))
+                v1.add_to_collection(cycles.OMITTED, rate)
                 # The checkpoints keep what the other parts learned before.
                 for part in sorted(network.weights.keys() - {"layers"}):
                     make[part]()

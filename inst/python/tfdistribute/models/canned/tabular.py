@@ -1,7 +1,8 @@
 """Tabular models, which learn their columns and the length of their training from the data."""
 
+import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
@@ -152,14 +153,10 @@ class Tabular(Learned):
         parts = self._parts()
         return {"feature_columns": (*parts["numbers"], *parts["categories"])}
 
-    def _parts(self) -> dict[str, list[Any]]:
-        table, new = self.table, self.new_levels
-        categories = () if table is None else table.categories
-        return {
-            "numbers": [] if table is None else [each.column() for each in table.numbers],
-            "categories": [each.column(new) for each in categories],
-            "linear": [each.column(new, linear=True) for each in categories],
-        }
+    def _parts(self) -> Mapping[str, Sequence[Any]]:
+        table = self.table
+        known = ((), ()) if table is None else (table.numbers, table.categories)
+        return _columns_of(*known, self.new_levels)
 
     def arguments(self) -> dict[str, Any]:
         parts = self._parts()
@@ -205,6 +202,16 @@ class Tabular(Learned):
         members = self.ensemble or (self.table and self.table.ensemble)
         own = {"hidden_units": list(self.hidden_units), "ensemble": members}
         return {**own, **super().own_structure()}
+
+
+# Most models of a process have the columns of the one before.
+@functools.lru_cache(maxsize=4)
+def _columns_of(numbers: Any, categories: Any, new_levels: Any) -> Mapping[str, Sequence[Any]]:
+    return {
+        "numbers": [each.column() for each in numbers],
+        "categories": [each.column(new_levels) for each in categories],
+        "linear": [each.column(new_levels, linear=True) for each in categories],
+    }
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Description of a session hook, the context of the verb that uses it, and the hooks of a model function."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
@@ -24,14 +24,23 @@ class HookContext:
     model_dir: str | None = None
     history: History | None = None
     tf_config: TfConfig | None = None
+    # Returns the rows of another input in memory, as the model that trains reads them.
+    read_rows: Callable[[Any], Any] | None = None
 
     def note_stop(self, reason: str) -> None:
         if self.history is not None and self.history.stopped_by is None:
             self.history.stopped_by = reason
 
     @classmethod
-    def here(cls, verb: str, model_dir: str, history: History | None = None) -> "HookContext":
-        return cls(verb, local_directory(model_dir), history, read_tf_config(os.environ))
+    def here(
+        cls,
+        verb: str,
+        model_dir: str,
+        history: History | None = None,
+        read_rows: Callable[[Any], Any] | None = None,
+    ) -> "HookContext":
+        tf_config = read_tf_config(os.environ)
+        return cls(verb, local_directory(model_dir), history, tf_config, read_rows)
 
     @property
     def is_alone(self) -> bool:

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,17 +24,18 @@ from tfdistribute.models.canned.validation import (
 )
 from tfdistribute.models.weights import Values
 from tfdistribute.run_config import RunSettings
+from tfdistribute.run_config.settings import FLOAT_32
 from tfdistribute.training.history import History
 from tfdistribute.training.specs import Start
 from tfdistribute.training.tabular import trees
 from tfdistribute.training.tabular.linear import PENALTIES, Design, Linear, fit, scores
-from tfdistribute.training.tabular.trials import Trials, split_rows
+from tfdistribute.training.tabular.trials import Judgement, Trials, split_rows
 
 # The next cycle, which takes longer than all before it, follows a loss that is lower by at least this share.
 _LEAST_GAIN = 0.05
 # A model is good enough at this share of the loss of a constant.
 _ENOUGH = 1e-6
-# The parts of larger tables do not learn again from all rows, because the rows that judged them add little.
+# Linear models and trees of larger tables do not learn again from all rows, because the others add little.
 _RETRAINED = 5_000
 
 
@@ -98,8 +99,8 @@ class Choice:
         self._rows, self._judged = (_Rows.of(model, each) for each in (self._part, self._held))
         self._judges = Judges(model, self._judged.truth, self._judged.weights)
         self._share = (self._part.facts().rows or 1) / rows
-        self._again = self._share < 1 and rows <= _RETRAINED
-        self._clock = _Clock(model.time_limit_s, 1 / self._share if self._again else 0)
+        self._is_large = self._share == 1 or rows > _RETRAINED
+        self._clock = _Clock(model.time_limit_s)
         learned, judged = ((each.truth, each.weights) for each in (self._rows, self._judged))
         self._constant = constant_loss(model, learned, judged)
         self._losses: list[float] = []
@@ -164,7 +165,7 @@ class Choice:
         best = fits[int(np.argmin(losses))]
 
         def complete() -> _Learned:
-            rows = _Rows.of(self._model, self._source) if self._again else None
+            rows = None if self._is_large else _Rows.of(self._model, self._source)
             found = best if rows is None else rows.linear(self._model, best.penalty, best)
             return _learned_linear(self._model, found)
 
@@ -179,7 +180,7 @@ class Choice:
         forest = trees.grow(model, settings, self._rows.for_trees(model), judged)
 
         def complete() -> _Learned:
-            if not self._again:
+            if self._is_large:
                 return _learned_trees(forest)
             rows = _Rows.of(model, self._source).for_trees(model)
             return _learned_trees(trees.grow(model, settings, rows, None, forest.iterations))
@@ -194,33 +195,29 @@ class Choice:
         ends, cycles = engine.tabular.ends_of_cycles(steps), list[_Cycle]()
         self._clock.restart()
 
-        def judge(candidate: Tabular) -> bool:
-            logits = self._trials.logits_of(candidate, self._trials.settings, self._held)
-            variables = None if self._again else _read_variables(candidate.model_dir)
-            cycles.append(_Cycle(logits, self._judges.losses(logits), variables))
+        def judge(logits: Values, directory: str) -> bool:
+            if logits is None:
+                candidate = replace(model, model_dir=directory)
+                logits = self._trials.logits_of(candidate, self._trials.settings, self._held)
+            else:
+                logits = scores(model, logits)
+            losses, variables = self._judges.losses(logits), _read_variables(directory)
+            cycles.append(_Cycle(logits, losses, variables))
             self._losses.append(self._judges.mean(cycles[-1].losses))
             is_enough = 0 <= self._losses[-1] <= _ENOUGH * self._constant
             following = ends[len(cycles) - 1 : len(cycles) + 1]
             return is_enough or self._is_hardly_better(cycles) or not self._clock.allows(*following)
 
-        run = self._trials.run if self._again else self._trials.run_by_team
-        history = run(model.with_table(steps=steps), self._part, ends, judge)
+        run = self._trials.run_by_team if self._is_large else self._trials.run
+        settings = self._trials.settings
+        is_plain = settings.micro_batches == 1 and settings.precision == FLOAT_32
+        # Other rows have codes of their own for the same labels.
+        in_session = self._share < 1 and is_plain
+        judgement = Judgement(ends, judge, self._held if in_session else None)
+        history = run(model.with_table(steps=steps), self._part, judgement)
         best = int(np.argmin(self._losses))
-        end_of_all = engine.tabular.ends_of_cycles(table.steps)[best]
-
-        def complete() -> _Learned:
-            if not self._again:
-                return _learned_layers(history, cycles[best].variables, steps, ends[best])
-            kept: dict[str, Any] = {}
-
-            def keep(candidate: Tabular) -> bool:
-                kept.update(_read_variables(candidate.model_dir))
-                return True
-
-            whole = self._trials.run(model, self._source, [end_of_all], keep)
-            return _learned_layers(whole, kept, table.steps, end_of_all)
-
-        return _Part(cycles[best].logits, complete)
+        found = _learned_layers(history, cycles[best].variables, steps, ends[best])
+        return _Part(cycles[best].logits, lambda: found)
 
     def _is_hardly_better(self, cycles: list["_Cycle"]) -> bool:
         """Return whether the last cycle is hardly better than the best before it."""
@@ -307,10 +304,10 @@ def learned_again(model: Tabular, settings: RunSettings, source: Input) -> tuple
 
 
 class _Clock:
-    """Decides whether more steps, and then the training on ``growth`` times the rows, fit into the time limit."""
+    """Decides whether more steps fit into the time limit."""
 
-    def __init__(self, limit_s: float | None, growth: float) -> None:
-        self._limit_s, self._growth = limit_s, growth
+    def __init__(self, limit_s: float | None) -> None:
+        self._limit_s = limit_s
         self._began = self._restarted = time.monotonic()
 
     def restart(self) -> None:
@@ -326,5 +323,4 @@ class _Clock:
             return True
         now = time.monotonic()
         step_s = (now - self._restarted) / done
-        rest_s = step_s * (following - done + following * self._growth)
-        return now - self._began + rest_s <= self._limit_s
+        return now - self._began + step_s * (following - done) <= self._limit_s

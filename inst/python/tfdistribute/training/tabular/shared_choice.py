@@ -103,9 +103,9 @@ class _Team:
             return _take_part(training, self._settings, self._member)
 
     def told(self, judge: Judge) -> Judge:
-        def tell(candidate: Tabular) -> bool:
+        def tell(logits: Any, directory: str) -> bool:
             with changed_variable("TF_CONFIG", None):
-                self._verdicts.append(judge(candidate))
+                self._verdicts.append(judge(logits, directory))
             self._file.write(verdicts=self._verdicts)
             return self._verdicts[-1]
 

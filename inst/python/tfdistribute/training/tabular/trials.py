@@ -7,19 +7,20 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from tfdistribute import engine
-from tfdistribute.checkpoints import mirror
 from tfdistribute.errors import InputError
 from tfdistribute.inputs import Input
 from tfdistribute.inputs.held_rows import split
 from tfdistribute.models import Tabular
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import History, Listener
+from tfdistribute.training.hooks import Hook, HookContext
 from tfdistribute.training.specs import Training, TrainSpec
 from tfdistribute.training.tabular.progress import Progress
 
 Train = Callable[..., Any]
 LogitsOf = Callable[..., Any]
-Judge = Callable[[Tabular], bool]
+# Gets logits of the rows that judge, if the session can compute them, and the directory of the newest checkpoint.
+Judge = Callable[[Any, str], bool]
 
 
 class Team(Protocol):
@@ -46,27 +47,45 @@ class Trials:
     progress: Progress
     team: Team | None = None
 
-    def run(self, model: Tabular, source: Input, ends: list[int], judge: Judge) -> History:
-        """Train a model, and call ``judge`` at the ``ends``, until it returns True."""
+    def run(self, model: Tabular, source: Input, judgement: "Judgement") -> History:
+        """Train a model until the judge says that it is enough."""
         with tempfile.TemporaryDirectory(prefix="tfdistribute-validation-") as directory:
-            return self.train(self._training(model, source, ends, judge, directory))
+            return self.train(self._training(model, source, judgement, directory))
 
-    def run_by_team(self, model: Tabular, source: Input, ends: list[int], judge: Judge) -> History:
+    def run_by_team(self, model: Tabular, source: Input, judgement: "Judgement") -> History:
         team = self.team
         if team is None:
-            return self.run(model, source, ends, judge)
-        with team.directory(model, ends) as directory:
-            return team.train(self._training(model, source, ends, team.told(judge), directory))
+            return self.run(model, source, judgement)
+        told = replace(judgement, judge=team.told(judgement.judge))
+        with team.directory(model, judgement.ends) as directory:
+            return team.train(self._training(model, source, told, directory))
 
     def _training(
-        self, model: Tabular, source: Input, ends: list[int], judge: Judge, directory: str
+        self, model: Tabular, source: Input, judgement: "Judgement", directory: str
     ) -> Training:
-        candidate = replace(model, model_dir=directory)
-        # A checkpoint is judged before it is uploaded.
-        here = replace(model, model_dir=mirror.local_directory(directory))
-        hook = engine.hooks.SaveAtSteps(here.model_dir, ends, lambda: judge(here))
+        candidate, ends = replace(model, model_dir=directory), judgement.ends
         return training_of_layers(
-            candidate, self.settings, source, ends, hook, self.progress.of_layers(ends)
+            candidate, self.settings, source, ends, judgement, self.progress.of_layers(ends)
+        )
+
+
+@dataclass(frozen=True)
+class Judgement(Hook):
+    """The judgement of a training at the ``ends`` of its cycles.
+
+    The session computes logits of ``rows``, which are some of the rows in memory that others of them train.
+    """
+
+    ends: Sequence[int]
+    judge: Judge
+    rows: Input | None = None
+
+    def session_hook(self, context: HookContext) -> Any:
+        directory, read = context.model_dir, context.read_rows
+        assert directory is not None and read is not None
+        rows = None if self.rows is None else read(self.rows.in_large_batches())
+        return engine.tabular.JudgeCycles(
+            directory, self.ends, rows, lambda logits: self.judge(logits, directory)
         )
 
 
