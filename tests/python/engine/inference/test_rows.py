@@ -300,7 +300,7 @@ def test_rows_are_neither_copied_nor_kept(tmp_path: Path, built: list[Any]):
     evaluate(model, SETTINGS, source)
     found = source.resident_rows("evaluate")
     whole = found.matrices
-    batches = list(built[0]._parts.fed.batches(found, 20))
+    batches = list(engine.inference.fed_rows.batches_of(found, 20))
     pairs = [pair for batch in batches for pair in zip(batch, whole, strict=True)]
     assert all(np.shares_memory(*pair) for pair in pairs)
     assert sum(len(batch[0]) for batch in batches) == ROWS
