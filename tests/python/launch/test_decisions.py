@@ -17,6 +17,7 @@ from support.planted_files import PLANTS, Plant, is_kept, link
 from tfdistribute import storage
 from tfdistribute.cluster.spec import ClusterSpec, LocalCluster, Task
 from tfdistribute.errors import ArgumentError, ClusterError, UnsupportedError, from_values
+from tfdistribute.launch.deadlines import END_S, find_overdue
 from tfdistribute.launch.failures import error_failure, task_failure
 from tfdistribute.launch.host import hardware, private_directory
 from tfdistribute.launch.host.hardware import (
@@ -30,11 +31,9 @@ from tfdistribute.launch.host.logs import LogReader, is_usable, level_of, open_l
 from tfdistribute.launch.job import Job, read_job, write_job
 from tfdistribute.launch.job_files import RESULT_FILE
 from tfdistribute.launch.restart_policy import (
-    END_S,
     PORT_ATTEMPTS,
     Pauses,
     Policy,
-    find_overdue,
     next_action,
 )
 from tfdistribute.launch.state import JobState, Progress

@@ -5,9 +5,10 @@ from typing import Any
 
 from tfdistribute.errors import LostPeerError, PortError, TrainingError
 from tfdistribute.launch import failures
+from tfdistribute.launch.deadlines import Overdue
 from tfdistribute.launch.host.logs import tail
 from tfdistribute.launch.places.place import Place
-from tfdistribute.launch.restart_policy import Overdue, is_transient
+from tfdistribute.launch.restart_policy import is_transient
 from tfdistribute.launch.task_process import TaskProcess
 from tfdistribute.launch.task_view import TaskView
 
@@ -33,33 +34,38 @@ def diagnose_task(task: TaskProcess, restarts: int, is_private: bool) -> dict[st
     return failure
 
 
-def diagnose_late_start(
-    late: Overdue, tasks: Sequence[TaskProcess], obstacles: str
+def diagnose_deadline(
+    late: Overdue, tasks: Sequence[TaskProcess], others: Sequence[TaskProcess], restarts: int
 ) -> dict[str, Any]:
-    states = "; ".join(_describe_state(view) for view in late.views)
-    error = LostPeerError(
-        f"Not every task reached its first step in {late.waited_s:.0f} seconds (`start_timeout_s` is "
-        f"{late.seconds:g}): {states}.{obstacles}",
-        f"See the log {tasks[0].log}, or increase `start_timeout_s`.",
-        argument="start_timeout_s",
-        value=f"{late.seconds:g}",
-    )
+    """Describe a passed deadline, with what is wrong with any task, and the restarts that did not help."""
+    obstacles = _describe_obstacles(others)
+    logs = ", ".join(task.log for task in tasks)
+    if late.kind == "start":
+        states = "; ".join(_describe_state(view) for view in late.views)
+        error = LostPeerError(
+            f"Not every task reached its first step in {late.waited_s:.0f} seconds (`start_timeout_s` is "
+            f"{late.seconds:g}): {states}.{obstacles}",
+            f"See the log {tasks[0].log}, or increase `start_timeout_s`.",
+            argument="start_timeout_s",
+            value=f"{late.seconds:g}",
+        )
+    else:
+        what = (
+            "No task made a step"
+            if late.kind == "stall"
+            else "The last checkpoint was not evaluated"
+        )
+        problem = f"{what} in `stall_timeout_s` = {late.seconds:g} seconds.{obstacles}"
+        error = TrainingError(
+            f"{problem} {_count_restarts(restarts)}".strip(),
+            f"See the logs {logs}, or increase `stall_timeout_s`.",
+            argument="stall_timeout_s",
+            value=f"{late.seconds:g}",
+        )
     return failures.error_failure(error, tasks[0].view)
 
 
-def diagnose_stall(
-    problem: str, late: Overdue, tasks: Sequence[TaskProcess], restarts: int
-) -> dict[str, Any]:
-    error = TrainingError(
-        f"{problem} {_count_restarts(restarts)}".strip(),
-        f"See the logs {', '.join(task.log for task in tasks)}, or increase `stall_timeout_s`.",
-        argument="stall_timeout_s",
-        value=f"{late.seconds:g}",
-    )
-    return with_log(failures.error_failure(error, tasks[0].view), tasks[0])
-
-
-def describe_obstacles(tasks: Sequence[TaskProcess]) -> str:
+def _describe_obstacles(tasks: Sequence[TaskProcess]) -> str:
     """Name suspended processes and full disks, in sentences that follow another one."""
     suspended = [
         f" The process of {task.name} (pid {task.view.pid}) is suspended, as by SIGSTOP."

@@ -1,4 +1,4 @@
-"""Restart policy for failed tasks, and deadlines, with decisions from a table of task views."""
+"""Restart policy for failed tasks, with decisions from a table of task views."""
 
 import signal
 from collections.abc import Collection, Sequence
@@ -15,10 +15,6 @@ SETTLE_S = 0.5
 
 # How often a job may change its ports.
 PORT_ATTEMPTS = 5
-
-
-# Maximum time between the report "finished" of a task, or of the chief, and the end of the process.
-END_S = 30.0
 
 _MAX_PAUSE_S = 30.0
 
@@ -172,70 +168,3 @@ def _failed_at(view: TaskView) -> float:
     reported = (view.failed or {}).get("time")
     times = [each for each in (reported, view.ended_at) if isinstance(each, (int, float))]
     return min(times, default=0.0)
-
-
-@dataclass(frozen=True)
-class Overdue:
-    """A passed deadline: "start", "stall", "evaluation" or "end". ``waited_s`` is the time that has really passed."""
-
-    kind: str
-    views: tuple[TaskView, ...]
-    seconds: float
-    waited_s: float = 0.0
-
-
-def find_overdue(
-    views: Sequence[TaskView],
-    start_timeout_s: float,
-    stall_timeout_s: float,
-    now: float,
-    is_script: bool = False,
-    chief_done_at: float | None = None,
-    patience: int = 1,
-) -> Overdue | None:
-    """Find a deadline that has passed; ``patience`` times ``start_timeout_s`` may pass before the first step."""
-    if chief_done_at is not None:
-        return _after_chief(views, stall_timeout_s, now, chief_done_at)
-    training = [view for view in views if view.trains and view.is_running]
-    # The chief of a tabular model may choose for as long as its trials take, and the others wait for it.
-    chose_at = max((view.chose_at for view in views), default=0.0)
-    late = [
-        view
-        for view in training
-        if view.stepped_at is None
-        and view.finished is None
-        and now - max(view.started_at, chose_at) > start_timeout_s * patience
-    ]
-    if late:
-        waited_s = max(now - max(view.started_at, chose_at) for view in late)
-        # Servers count, too, but not tasks that wait for others.
-        never_started = tuple(
-            view
-            for view in views
-            if view.task.type != EVALUATOR and (view.is_starting() or not view.is_running)
-        )
-        return Overdue("start", never_started or tuple(late), start_timeout_s, waited_s)
-    finished = [view for view in training if view.finished is not None]
-    hanging = [view for view in finished if now - view.heard_at > END_S and not is_script]
-    if hanging:
-        return Overdue("end", tuple(hanging), END_S)
-    busy = [view for view in training if view.finished is None]
-    if busy and all(now - (view.stepped_at or now) > stall_timeout_s for view in busy):
-        return Overdue("stall", tuple(busy), stall_timeout_s)
-    return None
-
-
-def _after_chief(
-    views: Sequence[TaskView], stall_timeout_s: float, now: float, chief_done_at: float
-) -> Overdue | None:
-    training = tuple(view for view in views if view.trains and view.is_running)
-    if training and now - chief_done_at > END_S:
-        return Overdue("end", training, END_S)
-    idle = tuple(
-        view
-        for view in views
-        if view.task.type == EVALUATOR
-        and view.is_running
-        and now - max(view.heard_at, chief_done_at) > stall_timeout_s
-    )
-    return Overdue("evaluation", idle, stall_timeout_s) if idle else None

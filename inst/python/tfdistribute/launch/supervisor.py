@@ -7,27 +7,29 @@ import traceback
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tfdistribute.cluster.spec import PS, START_PATIENCE, Task
+from tfdistribute.cluster.spec import PS, Task
 from tfdistribute.errors import TfdistributeError, TrainingError
-from tfdistribute.launch import diagnosis, failures, restart_policy
+from tfdistribute.launch import diagnosis, failures
+from tfdistribute.launch.deadlines import Deadlines, Overdue
 from tfdistribute.launch.host import processes
 from tfdistribute.launch.host.processes import StopRequests
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.job_files import ENDED, QUEUED
 from tfdistribute.launch.placement import Resizing
 from tfdistribute.launch.reports.report import JobReport, OnState
-from tfdistribute.launch.restart_policy import Decision, Overdue, Policy
+from tfdistribute.launch.restart_policy import Decision, Pauses, Policy, next_action
 from tfdistribute.launch.setup import Allocation, JobSetup
 from tfdistribute.launch.task_group import AGAIN_S, TaskGroup
-from tfdistribute.launch.task_process import RECENT_S, TaskProcess
-from tfdistribute.launch.task_view import TaskView
+from tfdistribute.launch.task_process import TaskProcess
 
 # How long a task may take to end after SIGTERM.
 TERM_S = 2.0
 # How long the chief may take to save a checkpoint before the training continues on other hosts.
 LEAVE_S = 20.0
-# How long Python may take to write its stacks, R to write its calls, and a failed task to write its log.
-STACKS_S, CALLS_S, LAST_LOG_S = 0.5, 1.0, 1.0
+# How long Python may take to write its stacks, and R to write its calls.
+STACKS_S, CALLS_S = 0.5, 1.0
+# How long a failed task may take to write its log.
+LAST_LOG_S = 1.0
 
 
 class Supervisor:
@@ -49,8 +51,9 @@ class Supervisor:
         self._resizing = Resizing(job, self.tasks.placement, self.progress)
         self._due: dict[TaskProcess, float] = {}
         self._lost: set[Task] = set()
-        self._port_attempts, self._moves, self._patience = 0, 0, 1
-        self._pauses = restart_policy.Pauses(self.progress.checkpoint)
+        self._port_attempts, self._moves = 0, 0
+        self._pauses = Pauses(self.progress.checkpoint)
+        self._deadlines = Deadlines(job)
         self._chief_done_at: float | None = None
         self._stops = stops
         self._parent = processes.Watch(job.parent_pid)
@@ -130,14 +133,14 @@ class Supervisor:
     def _is_over(self) -> bool:
         return self._stops.count > 0 or self._parent.is_gone()
 
-    def _views(self) -> list[TaskView]:
-        return [task.view for task in self.tasks.used if task not in self._due]
+    def _started(self) -> list[TaskProcess]:
+        return [task for task in self.tasks.used if task not in self._due]
 
     # Restarts -------------------------------------------------------------------------------------
 
     def _react(self) -> None:
-        views, restarts = self._views(), self.state.restarts
-        decision = restart_policy.next_action(
+        views, restarts = [task.view for task in self._started()], self.state.restarts
+        decision = next_action(
             views, self.policy, restarts, self._port_attempts, time.time(), self._lost
         )
         if decision.action == "fail":
@@ -164,7 +167,7 @@ class Supervisor:
 
     def _restart(self, tasks: list[TaskProcess], why: str, counts: bool = True) -> None:
         self.state.restarts += counts
-        self._patience = 1
+        self._deadlines.restart()
         pause = self._pauses.next_s(self.progress.checkpoint) if counts else 0.0
         self._schedule(tasks, pause, why)
         count = f"restart {self.state.restarts} of {self.policy.restarts}"
@@ -232,16 +235,7 @@ class Supervisor:
     # Deadlines ------------------------------------------------------------------------------------
 
     def _check_deadlines(self) -> None:
-        supervision = self.job.cluster.supervision
-        late = restart_policy.find_overdue(
-            self._views(),
-            supervision.start_timeout_s,
-            supervision.stall_timeout_s,
-            time.monotonic(),
-            self.job.is_script,
-            self._chief_done_at,
-            self._patience,
-        )
+        late = self._deadlines.find_overdue(self._started(), time.monotonic(), self._chief_done_at)
         if late is None:
             return
         tasks = [self.tasks[view.task] for view in late.views]
@@ -249,40 +243,25 @@ class Supervisor:
             for task in tasks:
                 self.state.note(f"{task.name} did not end after its work, and was killed.")
             self.tasks.kill(tasks)
-        elif late.kind == "start":
-            self._handle_late_start(late, tasks)
+            return
+        restarts, can_restart = self.state.restarts, self.state.restarts < self.policy.restarts
+        restarting = tasks
+        if late.kind == "start":
+            # Processes that had a task before may be the reason. All without a step get new ones.
+            can_restart = can_restart and self.tasks.reuses and restarts > 0
+            restarting = [each for each in self.tasks.used if each.task.trains]
         elif late.kind == "stall":
             # A frozen server stops all others, and cannot be told from one that only waits.
-            servers = [task for task in self.tasks if task.task.type == PS]
-            self._handle_stall("No task made a step", late, [*tasks, *servers])
-        elif not any(task.was_busy(late.seconds) for task in tasks):
-            self._handle_stall("The last checkpoint was not evaluated", late, tasks)
-
-    def _handle_late_start(self, late: Overdue, tasks: list[TaskProcess]) -> None:
-        # A busy task is building its model or reading its data, and the others wait for it.
-        recent_s = min(RECENT_S, late.seconds)
-        if self._patience < START_PATIENCE and any(task.is_busy(recent_s) for task in tasks):
-            self._patience += 1
-            return
+            tasks += [task for task in self.tasks if task.task.type == PS]
         # The states are taken before the tasks are interrupted, their logs afterwards.
-        obstacles = diagnosis.describe_obstacles(self.tasks.tasks)
-        failure = diagnosis.diagnose_late_start(late, tasks, obstacles)
+        failure = diagnosis.diagnose_deadline(
+            late, tasks, self.tasks.tasks, 0 if can_restart else restarts
+        )
         self._dump_stacks(late, failure["problem"])
-        if self.tasks.reuses and 0 < self.state.restarts < self.policy.restarts:
-            # Processes that had a task before may be the reason. All without a step get new ones.
-            training = [each for each in self.tasks.used if each.task.trains]
-            self._restart(training, failure["problem"])
+        if can_restart:
+            self._restart(restarting, failure["problem"])
         else:
             self._fail(diagnosis.with_log(failure, tasks[0]))
-
-    def _handle_stall(self, problem: str, late: Overdue, tasks: list[TaskProcess]) -> None:
-        obstacles = diagnosis.describe_obstacles(self.tasks.tasks)
-        problem = f"{problem} in `stall_timeout_s` = {late.seconds:g} seconds.{obstacles}"
-        self._dump_stacks(late, problem)
-        if self.state.restarts < self.policy.restarts:
-            self._restart(tasks, problem)
-        else:
-            self._fail(diagnosis.diagnose_stall(problem, late, tasks, self.state.restarts))
 
     def _dump_stacks(self, late: Overdue, message: str) -> None:
         # Python logs its stacks, and R logs its calls.
