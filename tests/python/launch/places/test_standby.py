@@ -11,7 +11,7 @@ import pytest
 from support.job_fakes import fake_job, result, row, state_when
 from support.remote_hosts import fake_ssh, mark, marked, soon
 
-from tfdistribute.launch.job_handle import is_running, reap_supervisors, stop_job
+from tfdistribute.launch.job_handle import is_running, job_state, reap_supervisors, stop_job
 from tfdistribute.launch.start import start_supervisor
 
 __all__ = ["mark"]
@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.jobs, pytest.mark.usefixtures("own_temporary_directory
 
 TRAINS = (("waits_on_interrupt",), ("session", 0), ("train", 3), ("checkpoint", 3), ("sleep", 60))
 ENDS = (("train", 8, 4), ("finish", 8))
+HANGS = (("session", 3), ("sleep", 60))
 PLACES = ["local", "ssh"]
 
 
@@ -109,20 +110,44 @@ def test_a_lost_process_without_a_task_is_no_failure_of_the_job(mark: Path, numb
     assert soon(lambda: not marked(mark), 12), marked(mark)
 
 
+SIGNALS = {"stop": signal.SIGTERM, "Ctrl-C": signal.SIGINT, "kill": signal.SIGKILL}
+
+
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("end", ["stop", "kill"])
+@pytest.mark.parametrize("end", SIGNALS)
 def test_waiting_processes_end_with_the_job(mark: Path, place: str, end: str):
     job = start(mark, place, {})
     lose(trained(job), "worker 0")
     second = trained(job, 1)
     assert soon(lambda: prepared(mark, second))
-    if end == "stop":
-        stop_job(job)
-    else:
-        os.kill(job["pid"], signal.SIGKILL)
+    os.kill(job["pid"], SIGNALS[end])
+    assert soon(lambda: not is_running(job), 12)
     assert soon(lambda: not marked(mark), 12), marked(mark)
-    assert soon(lambda: not is_running(job))
     reap_supervisors()
+    state, step = job_state(job), "Its last checkpoint is of step 3."
+    if end != "kill":
+        assert (state["state"], state["message"]) == ("stopped", f"The job was stopped. {step}")
+
+
+@pytest.mark.parametrize(
+    ("place", "last", "problem"),
+    [
+        ("local", TRAINS, "No task made a step in `stall_timeout_s` = 1 seconds. It was restarted"),
+        ("ssh", HANGS, "Not every task reached its first step in "),
+    ],
+)
+def test_a_deadline_ends_waiting_processes(mark: Path, place: str, last: Any, problem: str):
+    # The first restart prepares a process. The second has one more than tasks.
+    dies = (*TRAINS[:-1], ("sleep", 0.3), ("die",))
+    later = (*TRAINS[:-2], ("checkpoint", 4), TRAINS[-1])
+    acts = {"worker-0@0": dies, "chief-0@1": later, "chief-0@2": last, "worker-0@2": last}
+    limits = {"restarts": 2, "start_timeout_s": 2, "stall_timeout_s": 1}
+    job = start(mark, place, acts, **limits)
+    third = state_when(job, lambda state: state["restarts"] == 2 and all(pids(state).values()), 30)
+    assert soon(lambda: prepared(mark, third))
+    failure = result(job, 30)["failure"]
+    assert failure["problem"].startswith(problem), failure
+    assert soon(lambda: not marked(mark), 12), marked(mark)
 
 
 def test_without_a_restart_no_process_is_prepared(mark: Path):
@@ -148,8 +173,7 @@ def test_a_task_that_does_not_give_up_its_step_gets_a_new_process(mark: Path):
 
 
 def test_a_start_that_hangs_in_used_processes_is_tried_again_in_new_ones(mark: Path):
-    hangs = (("session", 3), ("sleep", 60))
-    acts = {"chief-0@1": hangs, "worker-0@1": hangs}
+    acts = {"chief-0@1": HANGS, "worker-0@1": HANGS}
     job = start(mark, "local", acts, start_timeout_s=5)
     first = trained(job)
     lose(first, "worker 0")
