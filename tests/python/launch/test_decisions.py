@@ -17,7 +17,7 @@ from support.planted_files import PLANTS, Plant, is_kept, link
 from tfdistribute import storage
 from tfdistribute.cluster.spec import ClusterSpec, LocalCluster, Task
 from tfdistribute.errors import ArgumentError, ClusterError, UnsupportedError, from_values
-from tfdistribute.launch.deadlines import END_S, find_overdue
+from tfdistribute.launch.deadlines import END_S, Deadlines
 from tfdistribute.launch.failures import error_failure, task_failure
 from tfdistribute.launch.host import hardware, private_directory
 from tfdistribute.launch.host.hardware import (
@@ -211,8 +211,10 @@ def test_a_script_that_caught_an_error_goes_on_and_only_its_end_counts():
     assert decided(told, ended, policy=script)[0] == "continue"
 
 
-def late(*views: TaskView, now: float = NOW, **known: Any) -> tuple[str, list[str]] | None:
-    found = find_overdue(views, 60, 300, now, **known)
+def late(
+    *views: TaskView, now: float = NOW, is_script: bool = False, chief_done_at: float | None = None
+) -> tuple[str, list[str]] | None:
+    found = Deadlines(60, 300, is_script).find_overdue(views, now, chief_done_at)
     return None if found is None else (found.kind, [str(each.task) for each in found.views])
 
 

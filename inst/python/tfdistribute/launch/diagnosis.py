@@ -39,29 +39,25 @@ def diagnose_deadline(
 ) -> dict[str, Any]:
     """Describe a passed deadline, with what is wrong with any task, and the restarts that did not help."""
     obstacles = _describe_obstacles(others)
-    logs = ", ".join(task.log for task in tasks)
     if late.kind == "start":
+        kind, name, logs = LostPeerError, "start_timeout_s", f"log {tasks[0].log}"
         states = "; ".join(_describe_state(view) for view in late.views)
-        error = LostPeerError(
+        problem = (
             f"Not every task reached its first step in {late.waited_s:.0f} seconds (`start_timeout_s` is "
-            f"{late.seconds:g}): {states}.{obstacles}",
-            f"See the log {tasks[0].log}, or increase `start_timeout_s`.",
-            argument="start_timeout_s",
-            value=f"{late.seconds:g}",
+            f"{late.seconds:g}): {states}.{obstacles}"
         )
     else:
+        kind, name = TrainingError, "stall_timeout_s"
+        logs = f"logs {', '.join(task.log for task in tasks)}"
         what = (
             "No task made a step"
             if late.kind == "stall"
             else "The last checkpoint was not evaluated"
         )
         problem = f"{what} in `stall_timeout_s` = {late.seconds:g} seconds.{obstacles}"
-        error = TrainingError(
-            f"{problem} {_count_restarts(restarts)}".strip(),
-            f"See the logs {logs}, or increase `stall_timeout_s`.",
-            argument="stall_timeout_s",
-            value=f"{late.seconds:g}",
-        )
+        problem = f"{problem} {_count_restarts(restarts)}".strip()
+    remedy = f"See the {logs}, or increase `{name}`."
+    error = kind(problem, remedy, argument=name, value=f"{late.seconds:g}")
     return failures.error_failure(error, tasks[0].view)
 
 

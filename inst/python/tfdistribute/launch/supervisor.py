@@ -53,7 +53,8 @@ class Supervisor:
         self._lost: set[Task] = set()
         self._port_attempts, self._moves = 0, 0
         self._pauses = Pauses(self.progress.checkpoint)
-        self._deadlines = Deadlines(job)
+        limits = job.cluster.supervision
+        self._deadlines = Deadlines(limits.start_timeout_s, limits.stall_timeout_s, job.is_script)
         self._chief_done_at: float | None = None
         self._stops = stops
         self._parent = processes.Watch(job.parent_pid)
@@ -167,7 +168,7 @@ class Supervisor:
 
     def _restart(self, tasks: list[TaskProcess], why: str, counts: bool = True) -> None:
         self.state.restarts += counts
-        self._deadlines.restart()
+        self._deadlines.patience = 1
         pause = self._pauses.next_s(self.progress.checkpoint) if counts else 0.0
         self._schedule(tasks, pause, why)
         count = f"restart {self.state.restarts} of {self.policy.restarts}"
@@ -235,10 +236,11 @@ class Supervisor:
     # Deadlines ------------------------------------------------------------------------------------
 
     def _check_deadlines(self) -> None:
-        late = self._deadlines.find_overdue(self._started(), time.monotonic(), self._chief_done_at)
-        if late is None:
+        views = [task.view for task in self._started()]
+        late = self._deadlines.find_overdue(views, time.monotonic(), self._chief_done_at)
+        tasks = [] if late is None else [self.tasks[view.task] for view in late.views]
+        if late is None or self._deadlines.extend(late, tasks):
             return
-        tasks = [self.tasks[view.task] for view in late.views]
         if late.kind == "end":
             for task in tasks:
                 self.state.note(f"{task.name} did not end after its work, and was killed.")
