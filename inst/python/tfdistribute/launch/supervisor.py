@@ -9,13 +9,14 @@ from typing import Any
 
 from tfdistribute.cluster.spec import PS, Task
 from tfdistribute.errors import TfdistributeError, TrainingError
-from tfdistribute.launch import diagnosis, failures
+from tfdistribute.launch import failures
 from tfdistribute.launch.deadlines import Deadlines, Overdue
 from tfdistribute.launch.host import processes
 from tfdistribute.launch.host.processes import StopRequests
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.job_files import ENDED, QUEUED
 from tfdistribute.launch.placement import Resizing
+from tfdistribute.launch.reports import diagnosis
 from tfdistribute.launch.reports.report import JobReport, OnState
 from tfdistribute.launch.restart_policy import Decision, Pauses, Policy, next_action
 from tfdistribute.launch.setup import Allocation, JobSetup

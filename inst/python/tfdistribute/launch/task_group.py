@@ -11,12 +11,12 @@ from tfdistribute.cluster.hosts import HostsCluster
 from tfdistribute.cluster.spec import EVALUATOR, ClusterSpec, LocalCluster, Task
 from tfdistribute.cluster.tf_config import to_tf_config
 from tfdistribute.errors import BackendError, ClusterError
-from tfdistribute.launch import diagnosis
 from tfdistribute.launch.host import hardware
 from tfdistribute.launch.host.processes import END_S, StopRequests
 from tfdistribute.launch.placement import Placement
 from tfdistribute.launch.places.connect_hosts import learn_addresses, open_places, places_of
 from tfdistribute.launch.places.place import Place, StartOptions
+from tfdistribute.launch.reports import diagnosis
 from tfdistribute.launch.setup import JobSetup
 from tfdistribute.launch.task_process import TaskProcess
 from tfdistribute.launch.task_view import TaskView
