@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from support.hooks import model, source
 from support.inputs import in_memory
+from support.sampling import sampled
 
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.evaluate import evaluate
@@ -52,7 +53,7 @@ def train_to(tensorflow: Any, tmp_path: Path) -> Any:
 
 
 @pytest.mark.versions
-@pytest.mark.parametrize("fields", [{}, {"event_file_pattern": None}])
+@sampled("fields", [{}, {"event_file_pattern": None}], check=[{"event_file_pattern": None}])
 def test_a_restart_keeps_the_best_export_until_a_model_is_better(
     train_to: Any, fields: dict[str, Any]
 ) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.inputs import Factor, in_memory
+from support.sampling import sampled
 
 from tfdistribute import engine
 from tfdistribute.descriptions import read
@@ -148,8 +149,11 @@ def test_an_evaluation_counts_no_row_of_the_one_before(tmp_path: Path, built: li
     assert len(built) == 1
 
 
+NAMED = {"steps": 3, "name": "first_rows"}
+
+
 @pytest.mark.versions
-@pytest.mark.parametrize("fields", [{}, {"steps": 3, "name": "first_rows"}])
+@sampled("fields", [{}, NAMED], check=[NAMED])
 def test_the_evaluations_of_a_training_share_a_graph(
     tmp_path: Path, built: list[Any], fields: dict[str, Any]
 ):

@@ -61,12 +61,9 @@ CASES = [
     and ("without a cluster" not in strategy or model == "batch_norm_with_adam")
 ]
 QUICK = [
-    ("dense_with_sgd", "mirrored over 3"),
-    ("batch_norm_with_adam", "mirrored over 2"),
-    ("keras_layers", "mirrored over 2"),
+    ("batch_norm_with_adam", "mirrored over 3"),
     ("clipped_momentum", "central storage over 2"),
     ("all_reduce_in_model", "mirrored over 2"),
-    ("embedding_with_adagrad", "central storage over 2"),
     ("two_optimizers", "mirrored over 2"),
     ("loss_scale", "mirrored over 2"),
     ("batch_norm_with_adam", "multi-worker without a cluster"),

@@ -11,6 +11,7 @@ tf = pytest.importorskip("tensorflow")
 
 from support import many_steps
 from support.checkpoints import assert_identical
+from support.sampling import sampled
 
 from tfdistribute import engine
 
@@ -47,7 +48,7 @@ MODELS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.versions
-@pytest.mark.parametrize("name", MODELS)
+@sampled("name", MODELS, check=["adam", "sgd", "linear"])
 def test_rows_that_a_lookup_has_summed_are_not_summed_again(
     monkeypatch: pytest.MonkeyPatch, types: list[str], tmp_path: Path, name: str
 ) -> None:

@@ -157,13 +157,14 @@ def doubled_by_shared_random(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine.step.shared_random, "share", wrong)
 
 
-@pytest.mark.parametrize(
+# Only a loop needs the pass, so a training without a loop is right, too.
+TWO_CULPRITS = (doubled_by_shared_random, ["shared_random", "loop"])
+
+
+@sampled(
     ("double", "culprits"),
-    [
-        (doubled_by_accumulate, ["accumulate"]),
-        # Only a loop needs the pass, so a training without a loop is right, too.
-        (doubled_by_shared_random, ["shared_random", "loop"]),
-    ],
+    [(doubled_by_accumulate, ["accumulate"]), TWO_CULPRITS],
+    check=[TWO_CULPRITS],
 )
 def test_a_wrong_pass_is_found_by_switching_off_one_after_another(
     monkeypatch: pytest.MonkeyPatch,

@@ -8,15 +8,15 @@ pytest.importorskip("tensorflow")
 
 from support.micro_batches import same
 from support.random_states import PLACES, STATES, draw, step_of
+from support.sampling import diagonal
 
 pytestmark = pytest.mark.usefixtures("tensorflow")
 
 
 @pytest.mark.versions
-@pytest.mark.parametrize("place", PLACES)
-def test_each_state_is_that_of_the_whole_batch(place: str):
-    for name in STATES:
-        same(step_of([name], place, True, 0), 3, 1e-5, words=name)
+@diagonal(("name", "place"), STATES, PLACES)
+def test_each_state_is_that_of_the_whole_batch(name: str, place: str):
+    same(step_of([name], place, True, 0), 3, 1e-5, words=name)
 
 
 @pytest.mark.parametrize(

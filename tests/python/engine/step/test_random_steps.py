@@ -15,6 +15,7 @@ tf = pytest.importorskip("tensorflow")
 from support.checkpoints import assert_alike, assert_identical
 from support.many_steps import custom, trained
 from support.random_steps import KNOWN, OTHERS, ROUNDED, draw, model_of, table
+from support.sampling import sampled
 
 from tfdistribute.engine.step.passes import VARIABLE
 from tfdistribute.errors import TfdistributeError, UnsupportedError
@@ -75,7 +76,7 @@ def test_a_program_has_tensorflows_numbers_and_errors_or_is_not_compiled(
 CHECKED = ("lookup", "gather_nd", "scatter_nd", "segments", "by zero", "of a function")
 
 
-@pytest.mark.parametrize("term", CHECKED)
+@sampled("term", CHECKED, check=["lookup", "by zero", "of a function"])
 def test_an_index_out_of_range_and_a_division_by_zero_end_a_compiled_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, term: str
 ):
