@@ -17,7 +17,7 @@ demo: ## Train on real data by two processes while a third evaluates, and compar
 	@tools/setup demo
 	@tools/env Rscript inst/examples/diamonds-cluster.R
 
-test: install ## Prove what README promises, by tests of both languages (at most 11 minutes of processor time)
+test: install ## Prove what README promises, by tests of both languages (at most 9 minutes of processor time)
 	@tools/check --test
 
 test-r: install ## Run the R tests (FILTER=name runs the files whose name contains it)

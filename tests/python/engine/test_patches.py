@@ -109,6 +109,7 @@ def test_without_a_patch_its_test_fails(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.versions
+@pytest.mark.oldest
 @pytest.mark.parametrize("name", NAMES)
 def test_tensorflow_has_the_parts_that_a_patch_replaces_or_needs(
     tensorflow: Any, name: str

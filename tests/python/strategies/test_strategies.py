@@ -48,6 +48,7 @@ def test_every_strategy_has_an_example_in_the_contract_test():
 
 @pytest.mark.smoke
 @pytest.mark.versions
+@pytest.mark.oldest
 @pytest.mark.parametrize("kind", Strategy.kinds)
 def test_contract_of_every_strategy(kind: str, tensorflow: Any, monkeypatch: pytest.MonkeyPatch):
     """Guarantees of every strategy that the package relies on."""

@@ -1,4 +1,4 @@
-"""Plain tests: those that start neither TensorFlow nor a job. `make test` runs all of them."""
+"""Marks that tests get by what they use: plain, and again."""
 
 from __future__ import annotations
 
@@ -15,8 +15,14 @@ _EXPENSIVE = {"tensorflow", "run_python"}
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that start neither TensorFlow nor a job as `plain`, unless they are marked `slow`."""
+    """Mark what starts neither TensorFlow nor a job as `plain`, and later cases for other versions as `again`."""
+    known = set[str]()
     for item in items:
+        if item.get_closest_marker("versions") and not item.get_closest_marker("full"):
+            function = item.nodeid.partition("[")[0]
+            if function in known:
+                item.add_marker("again")
+            known.add(function)
         fixtures = set(getattr(item, "fixturenames", ()))
         if not fixtures & _EXPENSIVE and not any(map(item.get_closest_marker, ("jobs", "slow"))):
             item.add_marker("plain")
