@@ -70,6 +70,7 @@ STOPS = {
 
 
 @pytest.mark.promise("Restarts")
+@pytest.mark.promise("The same numbers")
 @sampled("moment", STOPS, check=["in the middle"])
 def test_killed_tasks_restart_and_the_job_ends_with_the_same_weights(
     tensorflow: ModuleType,

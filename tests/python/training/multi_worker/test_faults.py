@@ -107,7 +107,6 @@ def listening(address: str) -> Iterator[None]:
         yield
 
 
-@pytest.mark.promise("No endless wait")
 def test_a_missing_task_and_a_taken_port_are_named(tmp_path: Path) -> None:
     strategy = {"strategy": {"kind": "multi_worker", "timeout_s": 3}}
     with job(tmp_path, {"models": ["linear"], "max_steps": 5, "config": strategy}) as running:

@@ -171,7 +171,6 @@ def assert_that_workers_drop_different_units(running: Job) -> None:
     assert {round(number) % 2 for number in kept} == {0, 1}
 
 
-@pytest.mark.promise("The same numbers")
 @pytest.mark.versions
 @sampled(
     ("workers", "steps_per_run", "looks_at_every_step"),
