@@ -134,7 +134,7 @@ def test_a_copy_learns_on_two_devices_what_the_original_learns_on_one(
         )
 
 
-@sampled("name", MAKERS, check=["canned", "v1 classifier"])
+@sampled("name", MAKERS, check=["v1 classifier"])
 def test_every_verb_takes_an_estimator_as_it_is(tensorflow: Any, tmp_path: Path, name: str) -> None:
     tf, label = tensorflow, label_of(name)
     made = MAKERS[name](tf, tmp_path / "model")

@@ -188,7 +188,6 @@ SAMPLE = [
     ("tabular_regressor", 1.7e9, 0.0),
     ("linear_regressor", 0.0, 1.7e9),
     ("dnn_classifier", 1e6, 0.0),
-    ("quantiles", 0.0, 1e9),
     ("filled", 1e6, 0.0),
 ]
 every_offset = sampled(("name", "of_x", "of_y"), _cases(), check=SAMPLE)
