@@ -144,7 +144,7 @@ def each_constructor(ask: Callable[[str], Any]) -> dict[str, Any]:
     return {name: ask(name) for name in CLASSES}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_new_field_is_checked_in_both_languages_with_the_same_text(copy: Copy) -> None:
     expected = "`settling_steps` must be a whole number of at least 1 or NULL, not 0."
     assert each_constructor(lambda name: copy.r[name]["error"]) == dict.fromkeys(CLASSES, expected)
@@ -153,14 +153,14 @@ def test_a_new_field_is_checked_in_both_languages_with_the_same_text(copy: Copy)
     )
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_new_field_is_sent_from_r_and_compared_between_tasks(copy: Copy) -> None:
     assert each_constructor(lambda name: copy.python[name]["read"]) == dict.fromkeys(CLASSES, 3)
     differ = each_constructor(lambda name: copy.python[name]["differ"])
     assert differ == each_constructor(lambda name: ["it$settling_steps", 3, 4])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_new_field_is_an_argument_with_help(copy: Copy) -> None:
     words = "A whole number of at least 1 or \\code{NULL}."
     for constructor in CLASSES:
