@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.checkpoints import variables
 from support.inputs import Factor, from_function, in_memory
 from support.models import model
 from support.tabular import CITIES, CITY, PRICE, ROWS, SEED, X, Z, rows
@@ -229,6 +230,14 @@ def test_classes_keep_their_order_whatever_their_number_of_rows(
     described = model("boosted_trees_classifier", tmp_path, n_classes=len(counts), **few)
     train(described, SEED, source)
     assert outputs(described, source)["class_ids"].ravel().tolist() == classes.tolist()
+
+
+def test_rows_of_one_class_are_not_split(tensorflow: Any, tmp_path: Path) -> None:
+    described = model("boosted_trees_classifier", tmp_path, n_trees=5, validation=0)
+    classes = Factor((X > 0).astype("int32"), ["a", "b"])
+    train(described, SEED, rows(classes))
+    # Each tree has a root and two leaves.
+    assert len(variables(tmp_path)["trees/value"]) == 15
 
 
 @pytest.mark.parametrize("direction", ["increasing", "decreasing"])

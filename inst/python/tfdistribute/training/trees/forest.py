@@ -1,5 +1,6 @@
 """The trees of ydf as arrays, and rows on their way through them."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,8 @@ from tfdistribute.models.canned.validation import Judges
 
 Arrays = dict[str, npt.NDArray[Any]]
 
+# Of values with 32 bits.
+_ROUNDING = 1e-6
 _NODE = ("column", "weight", "threshold", "first_category", "positive", "negative", "value")
 
 
@@ -31,7 +34,7 @@ def as_forest(model: Any, sizes: Mapping[int, int]) -> Arrays:
         nodes[place].append(0.0)
         return place
 
-    roots = [add(tree.root, 0) for tree in model.iter_trees()]
+    roots = [add(_without_equal_leaves(tree.root), 0) for tree in model.iter_trees()]
     terms = max(len(node[0]) for node in nodes)
     for node in nodes:
         missing = terms - len(node[0])
@@ -46,6 +49,21 @@ def as_forest(model: Any, sizes: Mapping[int, int]) -> Arrays:
     }
     types = engine.trees.ARRAYS
     return {name: np.array(arrays[name], types[name][0]) for name in types}
+
+
+def _without_equal_leaves(node: Any) -> Any:
+    """Merge leaves of one value.
+
+    ydf also splits rows with equal gradients, by a gain that is rounding. Each of its learners chooses another split.
+    """
+    if node.is_leaf:
+        return node
+    children = _without_equal_leaves(node.pos_child), _without_equal_leaves(node.neg_child)
+    node.pos_child, node.neg_child = children
+    is_merged = all(each.is_leaf for each in children) and math.isclose(
+        *(each.value.value for each in children), rel_tol=_ROUNDING
+    )
+    return children[0] if is_merged else node
 
 
 def _read(
