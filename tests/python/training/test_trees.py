@@ -63,12 +63,18 @@ def grown(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
     found: list[tuple[Any, Any]] = []
     grow = growths.Growth.grow
 
-    def keep(self: Any, table: Any, directory: str, threads: int, *arguments: Any) -> Any:
-        # Few rows.
-        assert threads == 1
-        found.append((grow(self, table, directory, threads, *arguments), self._table(table)))
+    def keep(self: Any, table: Any, *arguments: Any) -> Any:
+        found.append((grow(self, table, *arguments), self._table(table)))
         return found[-1][0]
 
+    def with_one_thread(*, num_threads: int, **arguments: Any) -> Any:
+        # Few rows.
+        assert num_threads == 1
+        return learner(num_threads=num_threads, **arguments)
+
+    library = growths.library()
+    learner = library.GradientBoostedTreesLearner
+    monkeypatch.setattr(library, "GradientBoostedTreesLearner", with_one_thread)
     monkeypatch.setattr(growths.Growth, "grow", keep)
     return found
 

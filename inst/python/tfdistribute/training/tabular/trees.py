@@ -15,7 +15,7 @@ from tfdistribute.models import Tabular
 from tfdistribute.models.weights import Values
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.trees.forest import as_forest, logits_by_trees, losses_by_trees
-from tfdistribute.training.trees.ydf import OBLIQUE, Growth, library, thread_count
+from tfdistribute.training.trees.ydf import OBLIQUE, Growth, library
 
 # Most iterations, and most trees of all classes, of which fewer than the least iterations are not worth their time.
 _ITERATIONS, _MOST_TREES, _LEAST_ITERATIONS = 300, 900, 50
@@ -75,7 +75,6 @@ def grow(
     assert table is not None
     classes: int = getattr(model, "n_classes", 0)
     sizes = tuple(len(each.levels) + 1 for each in table.categories)
-    threads = thread_count(settings, len(matrix))
     loss = "BINOMIAL_LOG_LIKELIHOOD" if classes == 2 else "MULTINOMIAL_LOG_LIKELIHOOD"
     settings_of_ydf = {
         "loss": loss if classes else _LOSSES[model.row_loss[0]],
@@ -90,7 +89,7 @@ def grow(
     try:
         with tempfile.TemporaryDirectory(prefix="tfdistribute-trees-") as directory:
             os.mkdir(os.path.join(directory, "work"))
-            grown = growth.grow(rows, directory, threads, judged=judged)
+            grown = growth.grow(rows, directory, settings, judged=judged)
     finally:
         put_handler_back()
     arrays = as_forest(grown, dict(enumerate(sizes, matrix.shape[1] - len(sizes))))

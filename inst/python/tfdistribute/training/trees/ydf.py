@@ -84,7 +84,7 @@ class Growth:
         self,
         rows: Mapping[str, Any],
         directory: str,
-        threads: int,
+        run: RunSettings,
         workers: Sequence[str] = (),
         judged: Mapping[str, Any] | None = None,
     ) -> Any:
@@ -103,7 +103,7 @@ class Growth:
             "task": ydf.Task.CLASSIFICATION if self.classes else ydf.Task.REGRESSION,
             "weights": _WEIGHT,
             "data_spec": self._data_spec(ydf, table, columns),
-            "num_threads": threads,
+            "num_threads": thread_count(run, len(rows["rows"])),
             "working_dir": os.path.join(directory, "work"),
             "resume_training": True,
             "resume_training_snapshot_interval_seconds": _SNAPSHOT_S,
