@@ -66,9 +66,10 @@ def test_workers_grow_the_trees_of_one_process(
 
 
 def predicted_classes(model_dir: Path) -> dict[str, Any]:
-    source = read(Input, {**cluster_task.source(1), "response": None})
-    described = model("boosted_trees_classifier", model_dir)
-    outputs = concatenate(predict(described, RunSettings(), source))
+    described = cluster_task.with_classes(cluster_task.source(1))
+    source = read(Input, {**described, "response": None})
+    trees = model("boosted_trees_classifier", model_dir)
+    outputs = concatenate(predict(trees, RunSettings(), source))
     return {name: outputs[name] for name in ("classes", "probabilities")}
 
 

@@ -62,9 +62,12 @@ def source(
     }
 
 
-def classes() -> dict[str, Any]:
+def with_classes(described: dict[str, Any]) -> dict[str, Any]:
+    """Return a source of classes, with a column that divides rows as another one does."""
     labels = {"codes": CLASS, "labels": CLASSES}
-    return {"name": "y", "type": "string", "values": lambda: labels, "levels": [*CLASSES]}
+    opposite = {"name": "opposite", "type": "float", "values": lambda: -X[:, 0]}
+    label = {"name": "y", "type": "string", "values": lambda: labels, "levels": [*CLASSES]}
+    return {**described, "columns": [*described["columns"][:-1], opposite, label]}
 
 
 def uneven(input_context: Any = None) -> Any:
@@ -317,7 +320,7 @@ def train(directory: Path, model: str, options: Mapping[str, Any]) -> dict[str, 
     training = source(options.get("epochs"), names, options.get("nan_row"), rows)
     training |= options.get("input", {})
     if model == "classes":
-        training["columns"][-1] = classes()
+        training = with_classes(training)
     if model in options.get("in_order", ()):
         training["shuffle"] = False
     if options.get("uneven"):

@@ -97,8 +97,9 @@ def grow_here(here: TrainingHere, training: Training, workers: Sequence[str] = (
         return growth.grow(learned, directory, settings, workers)
 
     grown = _grow_in_background(here, grow, directory, is_manager=bool(workers))
-    forest = as_forest(grown, dict(enumerate(sizes, count - len(sizes))))
-    losses = losses_by_trees(model, forest, part, settles=model.splits == "axis").tolist()
+    settling = learned["rows"] if model.splits == "axis" else None
+    forest = as_forest(grown, dict(enumerate(sizes, count - len(sizes))), settling)
+    losses = losses_by_trees(model, forest, part).tolist()
     # Each iteration has lasted equally long.
     each_s = (time.monotonic() - began) / len(losses)
     for step, loss in enumerate(losses, 1):
