@@ -22,8 +22,8 @@
 #' error, because trees need no devices of TensorFlow.
 #' @section Clusters:
 #' With a cluster, workers of ydf run in the processes of the job, and share the columns. The trees are the trees of one
-#' process, except for rows with equal residuals, which a response of classes often has. ydf can divide the categories of
-#' such rows in another way, and their predictions can differ in the last digits.
+#' process, except for rows with equal residuals, which a response of classes often has. ydf can divide the categories
+#' of such rows in another way, and their predictions can differ in the last digits.
 #'
 #' The chief writes the rows once as files below `model_dir`, which all processes must see. Therefore, it may be in a
 #' bucket only if they are on one machine. A lost process is restarted, and the training continues from a snapshot. If
