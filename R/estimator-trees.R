@@ -1,7 +1,7 @@
 #' Boosted trees
 #'
 #' Gradient boosted decision trees, which Google's library Yggdrasil Decision Forests (ydf) grows. A formula and a data
-#' frame are enough. The cores of this machine grow the trees, or the processes of a cluster, which get the same trees.
+#' frame are enough. The cores of this machine grow the trees, or the processes of a cluster.
 #' TensorFlow evaluates the trees and predicts with them, so this needs no ydf.
 #'
 #' `install_tfdistribute(trees = TRUE)` installs ydf.
@@ -21,11 +21,14 @@
 #' `session_config$intra_op_parallelism_threads` of [run_config()] sets another number. A strategy of devices is an
 #' error, because trees need no devices of TensorFlow.
 #' @section Clusters:
-#' With a cluster, workers of ydf run in the processes of the job, and share the columns. The chief writes the rows once
-#' as files below `model_dir`, which all processes must see. Therefore, it may be in a bucket only if they are on one
-#' machine. A lost process is restarted, and the training continues from a snapshot. If you start the processes
-#' yourself, the others end with an error that names the lost one. The workers listen at the addresses of the tasks,
-#' without a password, as TensorFlow's servers do.
+#' With a cluster, workers of ydf run in the processes of the job, and share the columns. The trees are the trees of one
+#' process, except for rows with equal residuals, which a response of classes often has. ydf can divide the categories
+#' of such rows in another way, and their predictions can differ in the last digits.
+#'
+#' The chief writes the rows once as files below `model_dir`, which all processes must see. Therefore, it may be in a
+#' bucket only if they are on one machine. A lost process is restarted, and the training continues from a snapshot. If
+#' you start the processes yourself, the others end with an error that names the lost one. The workers listen at the
+#' addresses of the tasks, without a password, as TensorFlow's servers do.
 #' @eval help_of("boosted_trees_regressor", "boosted_trees_classifier")
 #' @param n_batches_per_layer Has no meaning, because trees read all rows. A message says so once.
 #' @inheritParams linear_estimators

@@ -110,7 +110,7 @@ test_that("importance is the increase of the loss by permuted columns, and effec
 test_that("accumulated effects of two columns have their interaction, and nothing of a column that follows both", {
   data <- withr::with_seed(1, data.frame(a = rnorm(4000)))
   data$b <- withr::with_seed(2, data$a + rnorm(4000))
-  data$c <- data$a + data$b
+  data$c <- data$a + data$b + 1
   truth <- function(rows) rows$a * rows$b + sin(rows$a)
   local_answers(
     trained_columns = function(arguments) list(features = c("a", "b", "c"), terms = list()),
@@ -119,13 +119,17 @@ test_that("accumulated effects of two columns have their interaction, and nothin
   model <- tabular_regressor()
   class(model) <- c("truth", class(model))
   registerS3method("predict", "truth", function(object, newdata, ...) {
-    truth(newdata) + 5 * newdata$c
+    # The predictions for rows that do not occur are wrong.
+    is_unlike <- abs(newdata$c - newdata$a - newdata$b - 1) > 5
+    truth(newdata) + 5 * newdata$c + 100 * is_unlike
   })
   found <- effects(model, data, c("a", "b"), points = 40, rows = NULL)
   expect_identical(attr(found, "method"), "accumulated")
-  inner <- abs(found$a) < 2 & abs(found$b - found$a) < 1.5
-  error <- found$effect - truth(found)
-  expect_lt(sd(error[inner]), 0.05)
+  # Cells without rows are among them.
+  inner <- abs(found$a) < 2 & abs(found$b) < 2.5
+  error <- (found$effect - truth(found) - 5 * mean(data$c))[inner]
+  expect_lt(sd(error), 0.05)
+  expect_lt(abs(mean(error)), 0.15)
 })
 
 test_that("the effects of a classifier are probabilities, and its calibration compares them with shares", {

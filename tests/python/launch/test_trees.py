@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support import cluster_task
 from support.checkpoints import assert_identical, variables
@@ -16,8 +17,13 @@ from support.cluster_job import job as tasks
 from support.fault_jobs import FaultJob, fault_job
 from support.hosts import Host, several_hosts
 from support.job_fakes import row
+from support.models import model
 
+from tfdistribute.descriptions import read
+from tfdistribute.inputs import Input
 from tfdistribute.launch import job_handle
+from tfdistribute.run_config import RunSettings
+from tfdistribute.training import concatenate, predict
 from tfdistribute.training.trees.ydf import trees_grown
 
 pytest.importorskip("ydf")
@@ -28,27 +34,43 @@ OPTIONS = {**cluster_task.TRAININGS["trees"], "snapshots": True}
 MANY = "300"
 
 
-def alone(directory: Path) -> dict[str, Any]:
-    answer = cluster_task.train(directory, "trees", OPTIONS)
+def alone(directory: Path, kind: str = "trees") -> dict[str, Any]:
+    answer = cluster_task.train(directory, kind, {**OPTIONS, "models": [kind]})
     assert "value" in answer, answer
-    return variables(directory / "trees" / "model")
+    return variables(directory / kind / "model")
 
 
-def job(directory: Path, **fields: Any) -> Any:
-    return fault_job(directory, OPTIONS, model_dir=str(directory / "trees" / "model"), **fields)
+def job(directory: Path, kind: str = "trees", **fields: Any) -> Any:
+    model_dir = str(directory / kind / "model")
+    return fault_job(directory, {**OPTIONS, "models": [kind]}, model_dir=model_dir, **fields)
 
 
-@pytest.mark.parametrize("workers", [pytest.param(2, marks=pytest.mark.full), 3])
+@pytest.mark.parametrize(
+    ("kind", "workers"), [("classes", 2), pytest.param("trees", 3, marks=pytest.mark.full)]
+)
 def test_workers_grow_the_trees_of_one_process(
-    tensorflow: Any, tmp_path: Path, workers: int
+    tensorflow: Any, tmp_path: Path, kind: str, workers: int
 ) -> None:
-    expected = alone(tmp_path / "alone")
-    with job(tmp_path / "job", workers=workers) as running:
+    expected = alone(tmp_path / "alone", kind)
+    with job(tmp_path / "job", kind, workers=workers) as running:
         state = running.end()
     assert (state["state"], state["restarts"], state["steps_lost"]) == ("done", 0, 0), state
     assert_identical(variables(running.model_dir), expected)
     assert [each["global_step"] for each in state["evaluations"]] == [expected["global_step"]]
     assert len(state["history"]["training"]["loss"]) == 20
+    if kind == "classes":
+        found = predicted_classes(running.model_dir)
+        assert_identical(found, predicted_classes(tmp_path / "alone" / kind / "model"))
+        truth = np.array(cluster_task.CLASSES)[cluster_task.CLASS]
+        assert np.mean(found["classes"].ravel().astype(str) == truth) > 0.8
+
+
+def predicted_classes(model_dir: Path) -> dict[str, Any]:
+    described = cluster_task.with_classes(cluster_task.source(1))
+    source = read(Input, {**described, "response": None})
+    trees = model("boosted_trees_classifier", model_dir)
+    outputs = concatenate(predict(trees, RunSettings(), source))
+    return {name: outputs[name] for name in ("classes", "probabilities")}
 
 
 def await_trees(running: FaultJob, least: int) -> None:

@@ -23,6 +23,10 @@ ROWS, BATCH, SEED = 96, 12, 5
 random = np.random.default_rng(11)
 X = random.normal(size=(ROWS, 2)).astype("float32")
 Y = (X @ [1.0, -2.0] + 0.5).astype("float32")
+# Classes by a number, neither in the order of their numbers of rows nor in the order of their names.
+CLASSES, SIZES = ("few", "most", "none", "fewest", "many"), (14, 40, 0, 12, 30)
+NOISY = X[:, 0] + random.normal(size=ROWS) / 3
+CLASS = np.repeat(np.arange(len(SIZES)), SIZES)[np.argsort(np.argsort(NOISY))].astype("int32")
 
 NUMBERS = [{"kind": "numeric", "key": "a"}, {"kind": "numeric", "key": "b"}]
 BUCKETS = {"kind": "bucketized", "source_column": NUMBERS[0], "boundaries": [-1.0, -0.3, 0.3, 1.0]}
@@ -56,6 +60,14 @@ def source(
         "batch_size": BATCH,
         "epochs": epochs,
     }
+
+
+def with_classes(described: dict[str, Any]) -> dict[str, Any]:
+    """Return a source of classes, with a column that divides rows as another one does."""
+    labels = {"codes": CLASS, "labels": CLASSES}
+    opposite = {"name": "opposite", "type": "float", "values": lambda: -X[:, 0]}
+    label = {"name": "y", "type": "string", "values": lambda: labels, "levels": [*CLASSES]}
+    return {**described, "columns": [*described["columns"][:-1], opposite, label]}
 
 
 def uneven(input_context: Any = None) -> Any:
@@ -270,6 +282,11 @@ MODELS: dict[str, Callable[[Path], dict[str, Any]]] = {
         "learning_rate": 0.005,
         "splits": os.environ.get("TEST_SPLITS", "axis"),
     },
+    "classes": lambda directory: {
+        "kind": "boosted_trees_classifier",
+        "n_trees": 20,
+        "max_depth": 3,
+    },
     # Different tasks read different numbers of table rows.
     "sparse": lambda directory: {
         "kind": "linear_regressor",
@@ -302,6 +319,8 @@ def train(directory: Path, model: str, options: Mapping[str, Any]) -> dict[str, 
     rows = options.get("rows", ROWS)
     training = source(options.get("epochs"), names, options.get("nan_row"), rows)
     training |= options.get("input", {})
+    if model == "classes":
+        training = with_classes(training)
     if model in options.get("in_order", ()):
         training["shuffle"] = False
     if options.get("uneven"):

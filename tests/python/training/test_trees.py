@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.checkpoints import variables
 from support.inputs import Factor, from_function, in_memory
 from support.models import model
 from support.tabular import CITIES, CITY, PRICE, ROWS, SEED, X, Z, rows
@@ -62,12 +63,18 @@ def grown(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
     found: list[tuple[Any, Any]] = []
     grow = growths.Growth.grow
 
-    def keep(self: Any, table: Any, directory: str, threads: int, *arguments: Any) -> Any:
-        # Few rows.
-        assert threads == 1
-        found.append((grow(self, table, directory, threads, *arguments), self._table(table)))
+    def keep(self: Any, table: Any, *arguments: Any) -> Any:
+        found.append((grow(self, table, *arguments), self._table(table)))
         return found[-1][0]
 
+    def with_one_thread(*, num_threads: int, **arguments: Any) -> Any:
+        # Few rows.
+        assert num_threads == 1
+        return learner(num_threads=num_threads, **arguments)
+
+    library = growths.library()
+    learner = library.GradientBoostedTreesLearner
+    monkeypatch.setattr(library, "GradientBoostedTreesLearner", with_one_thread)
     monkeypatch.setattr(growths.Growth, "grow", keep)
     return found
 
@@ -229,6 +236,14 @@ def test_classes_keep_their_order_whatever_their_number_of_rows(
     described = model("boosted_trees_classifier", tmp_path, n_classes=len(counts), **few)
     train(described, SEED, source)
     assert outputs(described, source)["class_ids"].ravel().tolist() == classes.tolist()
+
+
+def test_rows_of_one_class_are_not_split(tensorflow: Any, tmp_path: Path) -> None:
+    described = model("boosted_trees_classifier", tmp_path, n_trees=5, validation=0)
+    classes = Factor((X > 0).astype("int32"), ["a", "b"])
+    train(described, SEED, rows(classes))
+    # Each tree has a root and two leaves.
+    assert len(variables(tmp_path)["trees/value"]) == 15
 
 
 @pytest.mark.parametrize("direction", ["increasing", "decreasing"])

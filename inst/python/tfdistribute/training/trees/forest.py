@@ -8,14 +8,18 @@ import numpy.typing as npt
 
 from tfdistribute import engine
 from tfdistribute.models.canned.validation import Judges
+from tfdistribute.training.trees.splits import settle, without_equal_leaves
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 _NODE = ("column", "weight", "threshold", "first_category", "positive", "negative", "value")
 
 
-def as_forest(model: Any, sizes: Mapping[int, int]) -> Arrays:
-    """Return the arrays of ``engine.trees.ARRAYS``; ``sizes`` are numbers of categories by the number of a column."""
+def as_forest(model: Any, sizes: Mapping[int, int], rows: Any = None) -> Arrays:
+    """Return the arrays of ``engine.trees.ARRAYS``; ``sizes`` are numbers of categories by the number of a column.
+
+    With the ``rows`` that trained, they do not depend on the learner of ydf.
+    """
     names = [each.name[1:] for each in model.data_spec().columns]
     columns = [int(each) if each.isdecimal() else -1 for each in names]
     nodes, is_in, deepest = list[list[Any]](), [False], 0
@@ -31,7 +35,12 @@ def as_forest(model: Any, sizes: Mapping[int, int]) -> Arrays:
         nodes[place].append(0.0)
         return place
 
-    roots = [add(tree.root, 0) for tree in model.iter_trees()]
+    trees = [without_equal_leaves(tree.root) for tree in model.iter_trees()]
+    if rows is not None:
+        by_column, numbers = np.asfortranarray(rows), min(sizes, default=rows.shape[1])
+        for tree in trees:
+            settle(tree, by_column, columns, numbers, np.arange(len(rows)))
+    roots = [add(tree, 0) for tree in trees]
     terms = max(len(node[0]) for node in nodes)
     for node in nodes:
         missing = terms - len(node[0])
@@ -64,13 +73,9 @@ def _read(
     return [[column], [1.0], 0.0, first]
 
 
-def logits_by_trees(forest: Arrays, rows: Any, settles: bool = False) -> Iterator[Any]:
-    """Yield the logits of rows after each iteration, in one array that changes.
-
-    With ``settles``, thresholds and sets of categories then follow from the rows alone, which go the same ways. Each
-    learner of ydf chooses its own threshold between the rows of two children, and for categories without rows.
-    """
-    columns, is_in = np.asfortranarray(rows), np.zeros_like(forest["is_in"])
+def logits_by_trees(forest: Arrays, rows: Any) -> Iterator[Any]:
+    """Yield the logits of rows after each iteration, in one array that changes."""
+    columns = np.asfortranarray(rows)
     logits = np.tile(forest["initial"].astype(np.float64), (len(rows), 1))
     for roots in forest["roots"]:
         for output, root in enumerate(roots):
@@ -87,35 +92,20 @@ def logits_by_trees(forest: Arrays, rows: Any, settles: bool = False) -> Iterato
                 )
                 if first < 0:
                     is_positive = compared >= forest["threshold"][node]
-                    if settles:
-                        between = compared[~is_positive].max(), compared[is_positive].min()
-                        forest["threshold"][node] = _middle(*between)
                 else:
-                    places = first + compared.astype(int)
-                    is_positive = forest["is_in"][places]
-                    is_in[places[is_positive]] = True
+                    is_positive = forest["is_in"][first + compared.astype(int)]
                 waiting += [
                     (positive, chosen[is_positive]),
                     (forest["negative"][node], chosen[~is_positive]),
                 ]
         yield logits
-    if settles:
-        forest["is_in"] = is_in
 
 
-def _middle(low: np.float32, high: np.float32) -> np.float32:
-    middle = np.float32(low / 2 + high / 2)
-    # The middle of neighbors is rounded to one of them.
-    return middle if middle > low else high
-
-
-def losses_by_trees(
-    model: Any, forest: Arrays, rows: Mapping[str, Any], settles: bool = False
-) -> npt.NDArray[np.float64]:
+def losses_by_trees(model: Any, forest: Arrays, rows: Mapping[str, Any]) -> npt.NDArray[np.float64]:
     """Return the mean loss of the first iteration, of the first two, and so on, as ``evaluate`` reports them.
 
-    ``rows`` are as ``engine.trees.read_rows`` returns them, and ``settles`` as for ``logits_by_trees``.
+    ``rows`` are as ``engine.trees.read_rows`` returns them.
     """
     judges = Judges(model, model.in_unit(rows["labels"]), rows["weights"].astype(np.float64))
-    found = logits_by_trees(forest, rows["rows"], settles)
+    found = logits_by_trees(forest, rows["rows"])
     return np.array([judges.mean(judges.losses(logits)) for logits in found])

@@ -25,7 +25,7 @@ from tfdistribute.training.model_directory import as_trained
 from tfdistribute.training.preparation import Prepared, TrainingHere
 from tfdistribute.training.specs import Training
 from tfdistribute.training.trees.forest import Arrays, as_forest, losses_by_trees
-from tfdistribute.training.trees.ydf import STOPPED, Growth, library, thread_count, trees_grown
+from tfdistribute.training.trees.ydf import STOPPED, Growth, library, trees_grown
 
 # Files of a growth in model_dir, which are not uploaded.
 _DIRECTORY = "tmp_trees_"
@@ -90,15 +90,16 @@ def grow_here(here: TrainingHere, training: Training, workers: Sequence[str] = (
     history.global_batch_size, history.last_step = rows, model.n_trees
     sizes = [column.num_buckets + 1 for column in model.arguments()["categories"]]
     growth, learned = Growth.of(model, settings, sizes), _weighted(model, part)
-    model_dir, threads = local_directory(model.model_dir), thread_count(settings, rows)
+    model_dir = local_directory(model.model_dir)
     directory, began = _directory(model_dir, growth, learned), time.monotonic()
 
     def grow() -> Any:
-        return growth.grow(learned, directory, threads, workers)
+        return growth.grow(learned, directory, settings, workers)
 
     grown = _grow_in_background(here, grow, directory, is_manager=bool(workers))
-    forest = as_forest(grown, dict(enumerate(sizes, count - len(sizes))))
-    losses = losses_by_trees(model, forest, part, settles=model.splits == "axis").tolist()
+    settling = learned["rows"] if model.splits == "axis" else None
+    forest = as_forest(grown, dict(enumerate(sizes, count - len(sizes))), settling)
+    losses = losses_by_trees(model, forest, part).tolist()
     # Each iteration has lasted equally long.
     each_s = (time.monotonic() - began) / len(losses)
     for step, loss in enumerate(losses, 1):

@@ -59,11 +59,8 @@ class Growth:
     @classmethod
     def of(cls, model: Any, settings: RunSettings, sizes: Sequence[int]) -> "Growth":
         classes: int = getattr(model, "n_classes", 0)
-        loss = {0: "SQUARED_ERROR", 2: "BINOMIAL_LOG_LIKELIHOOD"}.get(
-            classes, "MULTINOMIAL_LOG_LIKELIHOOD"
-        )
         common = {
-            "loss": loss if classes else model.loss.upper(),
+            "loss": loss_name(model),
             "num_trees": model.n_trees,
             "max_depth": model.max_depth,
             "shrinkage": model.learning_rate,
@@ -84,7 +81,7 @@ class Growth:
         self,
         rows: Mapping[str, Any],
         directory: str,
-        threads: int,
+        run: RunSettings,
         workers: Sequence[str] = (),
         judged: Mapping[str, Any] | None = None,
     ) -> Any:
@@ -103,7 +100,7 @@ class Growth:
             "task": ydf.Task.CLASSIFICATION if self.classes else ydf.Task.REGRESSION,
             "weights": _WEIGHT,
             "data_spec": self._data_spec(ydf, table, columns),
-            "num_threads": threads,
+            "num_threads": thread_count(run, len(rows["rows"])),
             "working_dir": os.path.join(directory, "work"),
             "resume_training": True,
             "resume_training_snapshot_interval_seconds": _SNAPSHOT_S,
@@ -153,20 +150,24 @@ class Growth:
 
     def _columns(self, ydf: Any, count: int) -> list[Any]:
         kinds, signs = ydf.Semantic, {"increasing": 1, "decreasing": -1, None: None}
-        numbers, classes = (
-            count - len(self.sizes),
-            {"max_vocab_count": -1, "min_vocab_frequency": 0},
-        )
-        label = (kinds.CATEGORICAL, classes) if self.classes else (kinds.NUMERICAL, {})
+        numbers, own = count - len(self.sizes), {"max_vocab_count": -1, "min_vocab_frequency": 0}
+        label: Any = {"semantic": kinds.CATEGORICAL, **own} if self.classes else {}
         return [
-            ydf.Column(f"c{column}", kinds.NUMERICAL, monotonic=signs[self.directions.get(column)])
-            if column < numbers
-            else ydf.Column(f"c{column}", kinds.CATEGORICAL, is_already_integerized=True)
-            for column in range(count)
+            ydf.Column(f"c{each}", kinds.NUMERICAL, monotonic=signs[self.directions.get(each)])
+            if each < numbers
+            else ydf.Column(f"c{each}", kinds.CATEGORICAL, is_already_integerized=True)
+            for each in range(count)
         ] + [
-            ydf.Column(_LABEL, label[0], **label[1]),
+            ydf.Column(_LABEL, **{"semantic": kinds.NUMERICAL, **label}),
             ydf.Column(_WEIGHT, kinds.NUMERICAL),
         ]
+
+
+def loss_name(model: Any) -> str:
+    name: str = model.row_loss[0]
+    if name == "log_loss":
+        return "BINOMIAL_LOG_LIKELIHOOD" if model.n_classes == 2 else "MULTINOMIAL_LOG_LIKELIHOOD"
+    return name.upper()
 
 
 def thread_count(settings: RunSettings, rows: int) -> int:
