@@ -23,9 +23,9 @@
 #' is hardly better: by less than 5 percent, or no more than chance would explain on the validation rows. The validation
 #' part chooses the best end of a cycle, the number of trees, and the weights of the parts, whose mean is the model
 #' (of logits for classes, and of logarithms for counts). A part that gains nothing beyond chance is left out. Of up to
-#' 5,000 rows, a linear model and trees that are chosen then learn again, from all rows. The temperature that divides the
-#' logits of classes has the least loss on the validation part, too. A message and the notes of the history report the
-#' choice.
+#' 5,000 rows, a linear model and trees that are chosen then learn again, from all rows. The temperature that divides
+#' the logits of classes has the least loss on the validation part, too. A message and the notes of the history report
+#' the choice.
 #'
 #' With a cluster, each process reads all rows. The chief learns the linear model and the trees, and all processes train
 #' the layers together, as with `epochs`. The chief alone trains layers of up to 5,000 rows without `validation`, which

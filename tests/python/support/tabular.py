@@ -70,11 +70,11 @@ def write_table(table: Any, kind: str, directory: Path, name: str = "rows") -> s
 
 def judged(training: Any) -> list[int]:
     """Judge a model where its training would, by its predictions, and return the steps until the end."""
-    (judgement,) = training.train.hooks
+    (judgment,) = training.train.hooks
     done: list[int] = []
-    for step in judgement.ends:
+    for step in judgment.ends:
         done.append(step)
-        if judgement.judge(None, training.model.model_dir):
+        if judgment.judge(None, training.model.model_dir):
             break
     return done
 

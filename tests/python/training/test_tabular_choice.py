@@ -241,13 +241,13 @@ def test_a_time_limit_shortens_a_training_whose_end_is_not_chosen(
 
     def slow(training: Any) -> None:
         # It starts in 2 seconds, and a step takes an eighth of one.
-        (judgement,) = training.train.hooks
+        (judgment,) = training.train.hooks
         before = 0
         now[0] += 2
-        for step in judgement.ends:
+        for step in judgment.ends:
             now[0] += (step - before) / 8
             before = step
-            if judgement.judge(None, ""):
+            if judgment.judge(None, ""):
                 break
         trained.append(before)
 
@@ -288,15 +288,15 @@ def test_the_session_that_trains_predicts_the_rows_that_judge(
     seen: list[tuple[Any, Any]] = []
 
     def choose(own: Any) -> Any:
-        def run(trials: Any, candidate: Any, source: Input, judgement: Any) -> History:
+        def run(trials: Any, candidate: Any, source: Input, judgment: Any) -> History:
             def judge(logits: Any, directory: str) -> bool:
                 judged_model = replace(candidate, model_dir=directory)
                 with tensorflow.Graph().as_default():
                     expected = verb._logits(judged_model, trials.settings, own._held)
                 seen.append((scores(candidate, logits), expected))
-                return judgement.judge(logits, directory) or len(seen) == 2
+                return judgment.judge(logits, directory) or len(seen) == 2
 
-            return original(trials, candidate, source, replace(judgement, judge=judge))
+            return original(trials, candidate, source, replace(judgment, judge=judge))
 
         with mock.patch.object(parts.Trials, "run", run):
             return made(own)

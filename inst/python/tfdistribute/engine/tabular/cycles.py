@@ -1,4 +1,4 @@
-"""Judgements of layers at the ends of the cycles of their rate, in the session that trains them."""
+"""Judgments of layers at the ends of the cycles of their rate, in the session that trains them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -17,7 +17,7 @@ from tfdistribute.training.specs import Start
 from tfdistribute.training.tabular.parts import Choice, learned_again
 from tfdistribute.training.tabular.progress import Progress
 from tfdistribute.training.tabular.trees import can_grow, has_library
-from tfdistribute.training.tabular.trials import Judgement, LogitsOf, Team, Train, Trials
+from tfdistribute.training.tabular.trials import Judgment, LogitsOf, Team, Train, Trials
 
 # Share of the time limit in which steps are timed, for a training whose end is not chosen.
 _TIMED = 0.05
@@ -90,7 +90,7 @@ def _in_time(model: Tabular, trials: Trials, source: Input) -> Tabular:
         return times[-1] - times[1] >= _TIMED * limit_s
 
     timed_model = model.with_table(begin=0, weights={"layers": 1.0})
-    trials.run(timed_model, source, Judgement(ends, is_enough))
+    trials.run(timed_model, source, Judgment(ends, is_enough))
     began, first, *_, last = [*times, times[-1]]
     timed = ends[len(times) - 2]
     # The training starts as slowly as the trial.

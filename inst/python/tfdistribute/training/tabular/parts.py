@@ -29,7 +29,7 @@ from tfdistribute.training.history import History
 from tfdistribute.training.specs import Start
 from tfdistribute.training.tabular import trees
 from tfdistribute.training.tabular.linear import PENALTIES, Design, Linear, fit, scores
-from tfdistribute.training.tabular.trials import Judgement, Trials, split_rows
+from tfdistribute.training.tabular.trials import Judgment, Trials, split_rows
 
 # The next cycle, which takes longer than all before it, follows a loss that is lower by at least this share.
 _LEAST_GAIN = 0.05
@@ -213,8 +213,8 @@ class Choice:
         is_plain = settings.micro_batches == 1 and settings.precision == FLOAT_32
         # Other rows have codes of their own for the same labels.
         in_session = self._share < 1 and is_plain
-        judgement = Judgement(ends, judge, self._held if in_session else None)
-        history = run(model.with_table(steps=steps), self._part, judgement)
+        judgment = Judgment(ends, judge, self._held if in_session else None)
+        history = run(model.with_table(steps=steps), self._part, judgment)
         best = int(np.argmin(self._losses))
         found = _learned_layers(history, cycles[best].variables, steps, ends[best])
         return _Part(cycles[best].logits, lambda: found)

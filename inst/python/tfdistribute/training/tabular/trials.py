@@ -47,31 +47,31 @@ class Trials:
     progress: Progress
     team: Team | None = None
 
-    def run(self, model: Tabular, source: Input, judgement: "Judgement") -> History:
+    def run(self, model: Tabular, source: Input, judgment: "Judgment") -> History:
         """Train a model until the judge says that it is enough."""
         with tempfile.TemporaryDirectory(prefix="tfdistribute-validation-") as directory:
-            return self.train(self._training(model, source, judgement, directory))
+            return self.train(self._training(model, source, judgment, directory))
 
-    def run_by_team(self, model: Tabular, source: Input, judgement: "Judgement") -> History:
+    def run_by_team(self, model: Tabular, source: Input, judgment: "Judgment") -> History:
         team = self.team
         if team is None:
-            return self.run(model, source, judgement)
-        told = replace(judgement, judge=team.told(judgement.judge))
-        with team.directory(model, judgement.ends) as directory:
+            return self.run(model, source, judgment)
+        told = replace(judgment, judge=team.told(judgment.judge))
+        with team.directory(model, judgment.ends) as directory:
             return team.train(self._training(model, source, told, directory))
 
     def _training(
-        self, model: Tabular, source: Input, judgement: "Judgement", directory: str
+        self, model: Tabular, source: Input, judgment: "Judgment", directory: str
     ) -> Training:
-        candidate, ends = replace(model, model_dir=directory), judgement.ends
+        candidate, ends = replace(model, model_dir=directory), judgment.ends
         return training_of_layers(
-            candidate, self.settings, source, ends, judgement, self.progress.of_layers(ends)
+            candidate, self.settings, source, ends, judgment, self.progress.of_layers(ends)
         )
 
 
 @dataclass(frozen=True)
-class Judgement(Hook):
-    """The judgement of a training at the ``ends`` of its cycles.
+class Judgment(Hook):
+    """The judgment of a training at the ``ends`` of its cycles.
 
     The session computes logits of ``rows``, which are some of the rows in memory that others of them train.
     """
