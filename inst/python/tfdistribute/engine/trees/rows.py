@@ -27,13 +27,17 @@ def read_rows(estimator: Any, input_fn: Any) -> Arrays:
 
 def write_variables(model_dir: str, variables: Mapping[str, npt.NDArray[Any]], step: int) -> None:
     """Write variables as the newest checkpoint of a directory on this machine."""
-    with tf.Graph().as_default():
-        for name, value in variables.items():
-            tf.Variable(value, name=name, trainable=False)
-        global_step = v1.train.get_or_create_global_step()
-        saver = v1.train.Saver(save_relative_paths=True)
-        with v1.Session(config=v1.ConfigProto(device_count={"GPU": 0})) as session:
-            session.run(v1.global_variables_initializer())
-            session.run(global_step.assign(step))
-            prefix = os.path.join(model_dir, "model.ckpt")
-            saver.save(session, prefix, global_step=step, write_meta_graph=False)
+    prefix = os.path.join(model_dir, f"model.ckpt-{step}")
+    arrays = {**variables, v1.GraphKeys.GLOBAL_STEP: np.int64(step)}
+    with (
+        tf.Graph().as_default(),
+        v1.Session(config=v1.ConfigProto(device_count={"GPU": 0})) as session,
+    ):
+        written = tf.raw_ops.SaveV2(
+            prefix=prefix,
+            tensor_names=[*arrays],
+            shape_and_slices=[""] * len(arrays),
+            tensors=[tf.constant(each) for each in arrays.values()],
+        )
+        session.run(written)
+    v1.train.update_checkpoint_state(model_dir, os.path.basename(prefix))
