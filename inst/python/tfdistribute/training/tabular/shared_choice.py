@@ -9,8 +9,8 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from tfdistribute import engine, storage, task_events
 from tfdistribute.checkpoints.newest import newest_step
@@ -21,6 +21,7 @@ from tfdistribute.errors import LostPeerError, as_values
 from tfdistribute.models import Tabular
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.history import History, Listener
+from tfdistribute.training.hooks import Hook, HookContext
 from tfdistribute.training.model_directory import as_trained, hold_model_dir
 from tfdistribute.training.multi_worker.assignment import (
     TaskAssignment,
@@ -112,24 +113,28 @@ class _Team:
         return tell
 
 
-class _Verdicts:
-    """The decisions of the chief at the ends of cycles, for a hook of another task."""
+@dataclass(frozen=True)
+class _Verdicts(Hook):
+    """The decisions of the chief at the ends of cycles, in another task."""
 
-    improved_at = None
+    may_differ: ClassVar[str | None] = "Only the chief judges."
+    improved_at: ClassVar[int | None] = None
 
-    def __init__(self, ends: Sequence[int], wait: Callable[[Callable[..., Any]], Any]) -> None:
-        self._ends, self._wait = list(ends), wait
+    ends: Sequence[int]
+    wait: Callable[[Callable[..., Any]], Any]
+
+    def session_hook(self, context: HookContext) -> Any:
+        return engine.hooks.StopOnDecision(self)
 
     def __call__(self, step: int, _loss: float) -> bool:
-        if step not in self._ends:
+        if step not in self.ends:
             return False
-        place = self._ends.index(step)
-        return self._wait(lambda record: len(record.get("verdicts") or ()) > place)["verdicts"][
-            place
-        ]
+        place = self.ends.index(step)
+        record = self.wait(lambda record: len(record.get("verdicts") or ()) > place)
+        return record["verdicts"][place]
 
     def skippable_steps(self, step: int) -> float:
-        return min((each for each in self._ends if each > step), default=step + 1) - step - 1
+        return min((each for each in self.ends if each > step), default=step + 1) - step - 1
 
     def note(self, step: int, loss: float) -> None: ...
 
@@ -213,7 +218,7 @@ def _help_chief(file: _ChoiceFile, training: Training, member: Member) -> dict[s
         candidate: Any = _with_learned(replace(model, model_dir=directory), layers)
         rows = candidate.reading(as_trained(model).learning(training.train.input))
         part, _ = split_rows(candidate, settings, rows, training.validation)
-        hook = engine.hooks.StopOnDecision(_Verdicts(layers["ends"], wait))
+        hook = _Verdicts(layers["ends"], wait)
         of_layers = training_of_layers(candidate, settings, part, layers["ends"], hook)
         _take_part(of_layers, settings, member)
         record = wait(lambda record: "model" in record)

@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from tfdistribute import engine
 from tfdistribute.errors import InputError
@@ -75,6 +75,8 @@ class Judgment(Hook):
 
     The session computes logits of ``rows``, which are some of the rows in memory that others of them train.
     """
+
+    may_differ: ClassVar[str | None] = "Only the chief judges."
 
     ends: Sequence[int]
     judge: Judge
