@@ -77,7 +77,7 @@ def test_each_part_prints_one_line_and_the_last_says_what_was_proved(project: Pa
     status, lines = check(project, "--test")
     assert status == 0
     parts = {line.split()[0]: line for line in lines if " passed after " in line}
-    assert sorted(parts) == ["jobs", "models", "python", "testthat", "training"]
+    assert sorted(parts) == ["engine", "jobs", "models", "python", "testthat", "training"]
     assert parts["testthat"].endswith(" s, 7 tests passed")
     assert parts["jobs"].endswith(" s, 41 tests passed")
     assert lines[-1] == "check: proved: R functions as models, Restarts, The same numbers"

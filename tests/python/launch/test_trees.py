@@ -96,6 +96,7 @@ def test_a_killed_task_leaves_the_trees_as_they_are(
     assert state["steps_lost"] < 200
 
 
+@pytest.mark.full
 def test_a_stopped_job_continues(
     tensorflow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
