@@ -104,7 +104,7 @@ CASES: dict[str, tuple[Callable[[Path], Model], Callable[[], Input]]] = {
 }
 
 
-@sampled("case", CASES, check=["deep", "loop", "two_optimizers"])
+@sampled("case", CASES, check=["deep", "keras", "loop", "two_optimizers"])
 def test_a_program_for_a_tpu_trains_to_the_numbers_of_one_device(
     one_core: None, tmp_path: Path, case: str
 ):

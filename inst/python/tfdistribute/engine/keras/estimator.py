@@ -113,11 +113,14 @@ def _with_mask(output: Any) -> Any:
 
 
 def _unconditional(clone: Any) -> list[Any]:
-    # A model inside the model has also been called with placeholders.
+    # A model inside the model has also been called with placeholders. A TPU's program reads variables through others.
     return [
         each
         for each in clone.get_losses_for(None)
-        if not any(read.type == "Placeholder" for read in walk.ancestors([each]))
+        if not any(
+            read.type == "Placeholder" and read.outputs[0].dtype != tf.resource
+            for read in walk.ancestors([each])
+        )
     ]
 
 
