@@ -195,14 +195,14 @@ class Choice:
         ends, cycles = engine.tabular.ends_of_cycles(steps), list[_Cycle]()
         self._clock.restart()
 
-        def judge(logits: Values, directory: str) -> bool:
+        def judge(logits: Values | None, directory: str) -> bool:
             if logits is None:
                 candidate = replace(model, model_dir=directory)
-                logits = self._trials.logits_of(candidate, self._trials.settings, self._held)
+                found: Values = self._trials.logits_of(candidate, self._trials.settings, self._held)
             else:
-                logits = scores(model, logits)
-            losses, variables = self._judges.losses(logits), _read_variables(directory)
-            cycles.append(_Cycle(logits, losses, variables))
+                found = scores(model, logits)
+            losses, variables = self._judges.losses(found), _read_variables(directory)
+            cycles.append(_Cycle(found, losses, variables))
             self._losses.append(self._judges.mean(cycles[-1].losses))
             is_enough = 0 <= self._losses[-1] <= _ENOUGH * self._constant
             following = ends[len(cycles) - 1 : len(cycles) + 1]
@@ -216,8 +216,8 @@ class Choice:
         judgment = Judgment(ends, judge, self._held if in_session else None)
         history = run(model.with_table(steps=steps), self._part, judgment)
         best = int(np.argmin(self._losses))
-        found = _learned_layers(history, cycles[best].variables, steps, ends[best])
-        return _Part(cycles[best].logits, lambda: found)
+        learned = _learned_layers(history, cycles[best].variables, steps, ends[best])
+        return _Part(cycles[best].logits, lambda: learned)
 
     def _is_hardly_better(self, cycles: list["_Cycle"]) -> bool:
         """Return whether the last cycle is hardly better than the best before it."""
