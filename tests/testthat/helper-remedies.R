@@ -2,8 +2,8 @@
 
 # Raise the error of `fails`, and type the code of its remedy: `typed` must contain it, and run. Both are evaluated in
 # one environment of their own, which sees only what is exported, and the values in `...`. Python reads descriptions.
-# Code that has worked before is not run again, unless it `is_new`.
-tries <- function(fails, typed, ..., is_new = TRUE) {
+# Code that has worked before is not run again, unless it `is_new`, and none is run where nothing `is_typed`.
+tries <- function(fails, typed, ..., is_new = TRUE, is_typed = TRUE) {
   env <- list2env(list(...), parent = globalenv())
   # For others, a variable is as before, whatever code sets it.
   withr::local_envvar(TF_CONFIG = Sys.getenv("TF_CONFIG", NA))
@@ -32,7 +32,7 @@ tries <- function(fails, typed, ..., is_new = TRUE) {
     paste0("Not typed after ", shown, ": ", toString(code[!contained]), "\n", remedy)
   )
   typing <- substitute(typed)
-  is_run <- is_new || !deparse1(typing) %in% tried_remedies$typed
+  is_run <- is_typed && (is_new || !deparse1(typing) %in% tried_remedies$typed)
   result <- tryCatch(
     {
       if (is_run) {
@@ -87,11 +87,12 @@ description_readers <- list(
 )
 
 # An environment in which tries() also sees `values`.
-with_values <- function(values) {
+with_values <- function(values, is_typed = TRUE) {
   with <- function(fails, typed, ...) {
     fails <- rlang::enexpr(fails)
     typed <- rlang::enexpr(typed)
-    rlang::inject(tries(!!fails, !!typed, ..., !!!values, is_new = ...length() > 0))
+    is_new <- ...length() > 0
+    rlang::inject(tries(!!fails, !!typed, ..., !!!values, is_new = is_new, is_typed = is_typed))
   }
   list2env(list(tries = with), parent = environment(tries))
 }

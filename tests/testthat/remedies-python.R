@@ -143,7 +143,7 @@ tries(
   }
 )
 tries(
-  evaluate(model, data, checkpoint_path = file.path(model$model_dir, "model.ckpt-0")),
+  evaluate(model, data, checkpoint_path = file.path(model$model_dir, "model.ckpt-9999")),
   evaluate(model, data, checkpoint_path = latest_checkpoint(model))
 )
 tries(

@@ -62,35 +62,41 @@ test_that("SIGTERM saves the last step of an Rscript, and ends the process with 
 
 test_that("Ctrl-C ends an evaluation and a prediction at once, and leaves the next verb alone", {
   skip_if_no_tensorflow()
-  child <- local_child_r(function() {
-    options(tfdistribute.progress = TRUE)
-    many <- data.frame(wt = runif(3e6), mpg = runif(3e6))
-    model <- linear_regressor(feature_columns(column_numeric("wt")))
-    train(model, input_fn(mpg ~ wt, mtcars))
-    verbs <- list(evaluate = evaluate, predict = predict)
-    lapply(verbs, function(verb) {
-      outcome <- tryCatch(
-        {
-          # Predictions keep the batches of an input whose function sees them.
-          verb(
-            model,
-            input_fn(mpg ~ wt, many, batch_size = 2, transform = function(features) features)
-          )
-          "finished"
-        },
-        interrupt = function(interrupt) "interrupted"
-      )
-      ended <- Sys.time()
-      trained <- tryCatch(
-        train(model, input_fn(mpg ~ wt, mtcars))$global_step,
-        interrupt = function(interrupt) "swallowed"
-      )
-      list(outcome = outcome, ended = ended, trained = trained)
-    })
-  })
-  pressed <- lapply(c("evaluate", "predict"), function(verb) {
-    shows <- function() grepl(paste0(verb, ": batch [0-9]+/1500000"), output_of(child))
-    wait_until(function() shows() || !child$is_alive(), 60)
+  begun <- withr::local_tempfile()
+  child <- local_child_r(
+    function(begun) {
+      many <- data.frame(wt = runif(1e6), mpg = runif(1e6))
+      noted <- function(features) {
+        file.create(begun)
+        features
+      }
+      model <- linear_regressor(feature_columns(column_numeric("wt")))
+      train(model, input_fn(mpg ~ wt, mtcars))
+      verbs <- list(evaluate = evaluate, predict = predict)
+      lapply(verbs, function(verb) {
+        outcome <- tryCatch(
+          {
+            # Predictions keep the batches of an input whose function sees them.
+            verb(model, input_fn(mpg ~ wt, many, batch_size = 2, transform = noted))
+            "finished"
+          },
+          interrupt = function(interrupt) "interrupted"
+        )
+        ended <- Sys.time()
+        trained <- tryCatch(
+          train(model, input_fn(mpg ~ wt, mtcars))$global_step,
+          interrupt = function(interrupt) "swallowed"
+        )
+        list(outcome = outcome, ended = ended, trained = trained)
+      })
+    },
+    list(begun)
+  )
+  pressed <- lapply(1:2, function(verb) {
+    wait_until(function() file.exists(begun) || !child$is_alive(), 60)
+    unlink(begun)
+    # The graph is built, and batches are read.
+    Sys.sleep(1)
     child$interrupt()
     child$interrupt()
     Sys.time()

@@ -59,7 +59,7 @@ def test_a_restart_keeps_the_best_export_until_a_model_is_better(
 ) -> None:
     first = train_to(20, 0.02, **fields)
     assert train_to(22, 5.0, **fields) == first
-    better = train_to(150, 0.1, **fields)
+    better = train_to(60, 0.1, **fields)
     assert list(better) != list(first)
     assert min(better.values()) < min(first.values())
 

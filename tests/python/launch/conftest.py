@@ -20,3 +20,7 @@ def buckets_are_folders(
         return buckets.Bucket(fs.SubTreeFileSystem(folder(), fs.LocalFileSystem()))
 
     monkeypatch.setattr(buckets, "_found", found)
+    # Processes of a job are refused at once.
+    refused = {"ENDPOINT_URL": "http://127.0.0.1:9", "ACCESS_KEY_ID": "x", "SECRET_ACCESS_KEY": "x"}
+    for name, value in refused.items():
+        monkeypatch.setenv(f"AWS_{name}", value)

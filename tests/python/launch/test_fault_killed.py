@@ -119,6 +119,7 @@ def check_that_it_was_healed(state: dict[str, Any]) -> None:
     assert killed[2] == "chief 0"
 
 
+@pytest.mark.full
 def test_a_killed_tabular_training_ends_with_the_same_weights(
     tensorflow: ModuleType, tmp_path: Path
 ) -> None:

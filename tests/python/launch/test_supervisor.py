@@ -329,10 +329,10 @@ def test_a_taken_port_is_named_and_other_ports_are_tried(tmp_path: Path):
 
 
 def test_open_ports_are_warned_of_and_paths_of_other_machines_need_them(tmp_path: Path):
-    state = run_job(tmp_path, {}, model_dir="gs://bucket/model")
+    state = run_job(tmp_path, {}, model_dir="s3://bucket/model")
     assert (state["state"], state["network"]) == ("done", "open")
     assert "anyone who can reach a port can run programs as you" in state["notes"][0]
-    assert '`model_dir` "gs://bucket/model" is reached through the network' in state["notes"][0]
+    assert '`model_dir` "s3://bucket/model" is reached through the network' in state["notes"][0]
     assert state["logs"] == str(tmp_path / "tfdistribute-logs" / state["id"])
     state = run_job(tmp_path, {}, tracks=True)
     assert "`track` logs through the network" in state["notes"][0]

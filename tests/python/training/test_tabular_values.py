@@ -32,7 +32,7 @@ needs_ydf = pytest.mark.skipif(importlib.util.find_spec("ydf") is None, reason="
 SMALL: dict[str, Any] = {"hidden_units": [32, 32], "batch_size": 60, "epochs": 60, "dropout": 0}
 # Kinds of models that read tables, with settings for few rows.
 KINDS: dict[str, dict[str, Any]] = {
-    "tabular_regressor": SMALL,
+    "tabular_regressor": {"parts": ["linear"]},
     "boosted_trees_regressor": {"learning_rate": 0.3, "min_node_weight": 1, "validation": 0},
 }
 NEEDS: dict[str, Any] = {"boosted_trees_regressor": needs_ydf}
@@ -114,8 +114,11 @@ def test_each_source_trains_and_predicts_the_same(
     tensorflow: Any, tmp_path: Path, name: str, kind_of_model: str
 ) -> None:
     case, found = CASES[name], dict[str, Any]()
+    # A line through fill values tells other rows nothing.
+    bends = (kind_of_model, name) == ("tabular_regressor", "fill values")
+    settings = SMALL if bends else KINDS[kind_of_model]
     for kind in SOURCES:
-        described = model(kind_of_model, tmp_path / kind, **KINDS[kind_of_model])
+        described = model(kind_of_model, tmp_path / kind, **settings)
         train(described, SEED, source_of(kind, tmp_path, case.feature, case.response))
         for other in SOURCES if kind == "data frame" else [kind]:
             new = source_of(other, tmp_path, case.new)

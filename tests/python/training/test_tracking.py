@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 from support.hooks import hook, model, source
+from support.sampling import sampled
 from support.trackers import logged_by, train_tracked
 
 from tfdistribute.errors import BackendError, RunConfigError
@@ -20,7 +21,7 @@ from tfdistribute.training.train import train
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["mlflow", "wandb"])
+@sampled("kind", ["mlflow", "wandb"], check=["mlflow"])
 def test_a_training_and_the_next_one_are_one_run(kind: str, tmp_path: Path):
     assert train_tracked(kind, tmp_path, 5) == 0
     assert train_tracked(kind, tmp_path, 8, log_model=True) == 0

@@ -194,6 +194,7 @@ def test_a_graph_is_built_again_for_another_model_or_other_outputs(
     assert np.allclose(found["logits"], expected["logits"], rtol=1e-6)
 
 
+@pytest.mark.full
 def test_a_number_that_keras_keeps_for_the_process_is_part_of_the_graph(
     tmp_path: Path, built: list[Any]
 ):
@@ -209,6 +210,7 @@ def test_a_number_that_keras_keeps_for_the_process_is_part_of_the_graph(
     assert len(built) == 2
 
 
+@pytest.mark.full
 def test_a_file_of_categories_is_read_by_every_verb(tmp_path: Path, built: list[Any]):
     file = tmp_path / "levels.txt"
     file.write_text("a\nb\nc\n", encoding="utf-8")
@@ -239,6 +241,7 @@ def test_a_function_of_the_user_is_called_by_every_verb(tmp_path: Path, built: l
     check_equal(in_callables(model, rows()), in_session(model, rows()))
 
 
+@pytest.mark.full
 def test_an_existing_estimator_is_evaluated_under_its_own_strategy(
     tmp_path: Path, built: list[Any]
 ):

@@ -69,7 +69,7 @@ def test_two_private_jobs_have_the_same_ports_and_do_not_meet(tmp_path: Path):
 
 
 def test_an_unavailable_private_network_is_an_error_or_a_warning(tmp_path: Path):
-    remote = {"model_dir": "gs://bucket/model"}
+    remote = {"model_dir": "s3://bucket/model"}
     job = fake_job(tmp_path, {}, network="private", **remote)
     with pytest.raises(ClusterError, match='`network` is "private", but this job cannot'):
         start_supervisor(job)

@@ -168,6 +168,7 @@ def test_the_file_predicts_without_this_package_and_trains_on(
     assert result.returncode == 0, result.stderr[-2000:]
 
 
+@pytest.mark.full
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="It needs jax.")
 def test_the_file_of_a_model_of_numbers_predicts_with_the_backend_jax(
     tensorflow: Any, tmp_path: Path, run_python: Callable[..., Any]

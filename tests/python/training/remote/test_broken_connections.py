@@ -17,7 +17,10 @@ from tfdistribute.errors import ModelDirectoryError
 from tfdistribute.storage.deadline import READ_S
 from tfdistribute.training import evaluate, train
 
-pytestmark = pytest.mark.parametrize("served", ["s3", "az"], indirect=True, scope="module")
+every_store, first_store = (
+    pytest.mark.parametrize("served", ["s3", other], indirect=True, scope="module")
+    for other in ("az", pytest.param("az", marks=pytest.mark.full))
+)
 
 SETTINGS = strategies.settings("none", save_checkpoints_steps=10)
 OLD, NEW = b"old" * 1_000_000, b"new" * 1_000_000
@@ -31,6 +34,7 @@ def proxy(bucket: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
         yield proxy
 
 
+@every_store
 def test_a_read_that_breaks_goes_on_or_is_an_error_in_time(bucket: Store, proxy: Proxy) -> None:
     bucket.write("read/file", OLD)
     path = f"{bucket.root}/read/file"
@@ -45,6 +49,7 @@ def test_a_read_that_breaks_goes_on_or_is_an_error_in_time(bucket: Store, proxy:
     assert proxy.limit is None
 
 
+@every_store
 def test_a_write_that_breaks_leaves_the_old_file(bucket: Store, proxy: Proxy) -> None:
     bucket.write("write/file", OLD)
     path = f"{bucket.root}/write/file"
@@ -59,6 +64,7 @@ def test_a_write_that_breaks_leaves_the_old_file(bucket: Store, proxy: Proxy) ->
     assert bucket.read("write/file") == NEW
 
 
+@first_store
 def test_a_training_whose_connection_breaks_in_an_upload_ends_with_an_error_and_continues(
     bucket: Store, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,6 +93,7 @@ def test_a_training_whose_connection_breaks_in_an_upload_ends_with_an_error_and_
     assert_identical(variables(model.model_dir), variables(here.model_dir))
 
 
+@first_store
 def test_a_store_that_does_not_answer_is_an_error_in_time(bucket: Store, proxy: Proxy) -> None:
     path = f"{bucket.root}/stalled"
     storage.of(path).write(path, b"content")
