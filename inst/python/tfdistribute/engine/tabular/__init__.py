@@ -1,6 +1,6 @@
 """The graph of tabular models: their layers, their optimizer, and its schedule."""
 
-from tfdistribute.engine.tabular.cycles import JudgeCycles
+from tfdistribute.engine.tabular.cycles import JudgeCycles, skippable_steps
 from tfdistribute.engine.tabular.network import (
     CLIP,
     EMBEDDED,

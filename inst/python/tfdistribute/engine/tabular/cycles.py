@@ -37,11 +37,13 @@ class JudgeCycles(tf.estimator.CheckpointSaverHook):
         """Write no checkpoint before the first step."""
 
     def required_steps(self, loss: Any) -> step_requirements.StepRequirements:
-        def skippable(step: int) -> float:
-            following = [each for each in self._ends if each > step]
-            return min(following) - step - 1 if following else step_requirements.UNLIMITED
+        return step_requirements.StepRequirements(lambda step: skippable_steps(self._ends, step))
 
-        return step_requirements.StepRequirements(skippable)
+
+def skippable_steps(ends: Sequence[int], step: int) -> float:
+    """Return how many steps follow this one before the next end of a cycle."""
+    following = (each for each in ends if each > step)
+    return min(following, default=step_requirements.UNLIMITED) - step - 1
 
 
 class _Judge(tf.estimator.CheckpointSaverListener):

@@ -201,9 +201,10 @@ class Choice:
                 found: Values = self._trials.logits_of(candidate, self._trials.settings, self._held)
             else:
                 found = scores(model, logits)
-            losses, variables = self._judges.losses(found), _read_variables(directory)
-            cycles.append(_Cycle(found, losses, variables))
-            self._losses.append(self._judges.mean(cycles[-1].losses))
+            losses = self._judges.losses(found)
+            self._losses.append(self._judges.mean(losses))
+            is_best = self._losses[-1] == min(self._losses)
+            cycles.append(_Cycle(found, losses, _read_variables(directory) if is_best else None))
             is_enough = 0 <= self._losses[-1] <= _ENOUGH * self._constant
             following = ends[len(cycles) - 1 : len(cycles) + 1]
             return is_enough or self._is_hardly_better(cycles) or not self._clock.allows(*following)
@@ -229,7 +230,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class _Cycle:
-    """Layers at the end of a cycle: logits and losses of the validation rows, and variables that are kept."""
+    """Layers at the end of a cycle: logits and losses of the validation rows, and variables if it was the best."""
 
     logits: Values
     losses: Values

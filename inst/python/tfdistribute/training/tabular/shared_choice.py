@@ -134,7 +134,7 @@ class _Verdicts(Hook):
         return record["verdicts"][place]
 
     def skippable_steps(self, step: int) -> float:
-        return min((each for each in self.ends if each > step), default=step + 1) - step - 1
+        return engine.tabular.skippable_steps(self.ends, step)
 
     def note(self, step: int, loss: float) -> None: ...
 
