@@ -45,6 +45,12 @@ exec(code)
 RATE = ["--rate", "a; b"]
 
 
+@pytest.fixture(autouse=True)
+def _in_a_directory_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logs are written beside a script that has no model_dir."""
+    monkeypatch.chdir(tmp_path)
+
+
 def script(directory: Path, acts: Mapping[str, Any] | None = None) -> str:
     path = directory / "train; it.py"
     every = {"chief": job_fakes.TRAINS, "worker": job_fakes.TRAINS, "evaluator": [("finish", 3)]}
@@ -53,10 +59,7 @@ def script(directory: Path, acts: Mapping[str, Any] | None = None) -> str:
     return str(path)
 
 
-def test_every_task_runs_the_script_with_its_arguments(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.chdir(tmp_path)
+def test_every_task_runs_the_script_with_its_arguments(tmp_path: Path):
     job = launch_script(script(tmp_path), LocalCluster(2), RATE, model_dir="m")
     state = job_handle.wait_for_job(job)
     assert (state["state"], state["global_step"], state["verb"]) == ("done", 3, "script")
@@ -183,7 +186,6 @@ def test_a_script_is_sent_to_hosts_and_runs_there(tmp_path: Path):
 
 @pytest.fixture
 def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
-    monkeypatch.chdir(tmp_path)
     Path("train it.py").write_text("print('trained')\n", encoding="utf-8")
     return FakeSlurm.on_path(tmp_path, monkeypatch, _FRESH_S=0.0)
 
