@@ -220,6 +220,7 @@ def test_workers_in_step_train_as_one_process(
     assert (max(running.runs("chief-0"), default=0) > 1) == takes_many
 
 
+@pytest.mark.full
 def test_compressed_gradients_train_nearly_the_same_model(
     tensorflow: Any, reference: Any, tmp_path: Path
 ) -> None:

@@ -146,6 +146,7 @@ def assert_logs_are_in_the_bucket(job: Any, bucket: Store, directory: Path) -> N
     )
 
 
+@pytest.mark.full
 def test_logs_follow_those_of_an_earlier_job_in_a_bucket(bucket: Store, tmp_path: Path) -> None:
     model = f"gs://{BUCKET}/fake"
     acts = {"chief": [("train", 2), ("print", "INFO: first"), ("finish", 2)]}
