@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 from typing import Any
 
 import pytest
 
 from tfdistribute import engine
 from tfdistribute.cluster.member import Member
-from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.descriptions import read
 from tfdistribute.errors import ArgumentError, RunConfigError, StrategyError, TfdistributeError
 from tfdistribute.run_config import Devices, RunSettings, build, build_run_config
@@ -251,7 +249,7 @@ def test_a_cluster_keeps_its_device_filters(tensorflow: Any, monkeypatch: pytest
         session_config={"log_device_placement": False, "device_filters": ["/job:ps"]}
     )
     default = tensorflow.estimator.RunConfig().session_config
-    member = Member.of(read_tf_config(os.environ))
+    member = Member.here()
     ours = build(settings, ONE, member=member).session_config
     assert list(default.device_filters) == ["/job:ps", "/job:worker/task:0"]
     assert ours == default
@@ -271,7 +269,7 @@ def test_a_task_uses_the_threads_of_its_server(
     cluster = {"chief": ["a:1"], other: ["b:1"]}
     task = {"type": "chief", "index": 0}
     monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
-    member = Member.of(read_tf_config(os.environ))
+    member = Member.here()
     devices = Devices(train=(("/device:CPU:0",),))
     of_task = build(settings, devices, member=member).session_config
     assert of_task.inter_op_parallelism_threads == 2

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -19,6 +20,9 @@ from tfdistribute.cluster.spec import (
 from tfdistribute.cluster.tf_config import TfConfig, read_tf_config, to_tf_config
 from tfdistribute.errors import ClusterError
 
+# Trainings of this process by their clusters. All tasks of a cluster call the same verbs, so they count alike.
+_trainings = Counter[str]()
+
 
 @dataclass(frozen=True)
 class Member:
@@ -34,6 +38,10 @@ class Member:
             return None
         cluster = {role: each for role, each in config.cluster.items() if role != EVALUATOR}
         return cls(cluster, Task(config.task_type, config.task_index), protocol or "grpc")
+
+    @classmethod
+    def here(cls) -> "Member | None":
+        return cls.of(read_tf_config(os.environ))
 
     @property
     def training_tasks(self) -> tuple[tuple[Task, str], ...]:
@@ -88,6 +96,19 @@ class Member:
         directory = os.environ.get(task_events.JOB)
         if directory:
             return os.path.basename(os.path.normpath(directory))
+        return self._name
+
+    @property
+    def training(self) -> int:
+        """Number of the current training in this cluster, by which tasks and the keys of sums tell trainings apart."""
+        return _trainings[self._name]
+
+    def begin_training(self) -> int:
+        _trainings[self._name] += 1
+        return self.training
+
+    @property
+    def _name(self) -> str:
         return json.dumps({role: list(each) for role, each in sorted(self.cluster.items())})
 
     @property

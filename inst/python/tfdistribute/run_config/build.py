@@ -62,6 +62,9 @@ def configure(
     preflight(dataclasses.replace(run, replicas=replicas, devices=devices.all))
     if settings.memory_limit_mb is not None:
         engine.devices.limit_gpu_memory(settings.memory_limit_mb)
+    if not alone and settings.strategy is not None and (task := Member.here()) is not None:
+        # TensorFlow's own coordinator trains.
+        task.begin_training()
     return settings, devices, build(settings, devices, model_dir, member, alone)
 
 

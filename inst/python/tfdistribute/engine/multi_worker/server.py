@@ -1,7 +1,5 @@
 """Server and run configuration of a task."""
 
-import os
-from collections import Counter
 from typing import Any
 
 import tensorflow as tf
@@ -14,8 +12,6 @@ from tfdistribute.environment import core_count
 # Servers of this process by their arguments. TensorFlow cannot stop a server or start a second one on its port.
 _servers: dict[str, Any] = {}
 
-# Strategies that this process has created, by TF_CONFIG.
-_strategies = Counter[str]()
 # Collective keys of one strategy: more than a model needs.
 _KEYS = 100_000
 
@@ -31,11 +27,9 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
     """
 
     def __init__(self, options: Any) -> None:
-        # Servers remember the use of each key, so a second training needs new keys. All tasks create the same number
-        # of strategies in a cluster, so they agree on the keys.
-        cluster = os.environ.get("TF_CONFIG", "")
-        self._collective_key_base = _strategies[cluster] * _KEYS
-        _strategies[cluster] += 1
+        # Servers remember the use of each key, so a second training needs new keys, on which the tasks must agree.
+        member = Member.here()
+        self._collective_key_base = 0 if member is None else member.training * _KEYS
         with tf.Graph().as_default():
             super().__init__(communication_options=options)
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from tfdistribute import task_events
 from tfdistribute.cluster.member import Member
-from tfdistribute.cluster.tf_config import read_tf_config
 from tfdistribute.inputs import Input
 from tfdistribute.models import Model
 from tfdistribute.run_config import RunSettings
@@ -66,7 +65,7 @@ def predict_shard(model: Model, settings: RunSettings, source: Input, **options:
 
 
 def _member() -> Member:
-    member = Member.of(read_tf_config(os.environ))
+    member = Member.here()
     # The supervisor has started this process.
     assert member is not None
     return member

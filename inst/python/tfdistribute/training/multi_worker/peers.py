@@ -6,7 +6,6 @@ import secrets
 import socket
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
@@ -26,8 +25,6 @@ _LOOK_S = 1.0
 # Time in which a task that ends tells the others why.
 _TELL_S = 3.0
 
-# Trainings of this process. All tasks of a cluster call the same verbs, so they count alike.
-_trainings = Counter[str]()
 _process = secrets.token_hex(8)
 
 # Keys of the texts.
@@ -53,8 +50,7 @@ class Peers:
         self, member: Member, connect: Callable[[str, float], Store] | None = None
     ) -> None:
         self.member = member
-        _trainings[str(member.cluster)] += 1
-        self.training = _trainings[str(member.cluster)]
+        self.training = member.begin_training()
         self.process = _process
         self._connect = connect
         self._stores: dict[str, Store] = {}
