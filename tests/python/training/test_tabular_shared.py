@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import threading
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +20,11 @@ from tfdistribute.errors import InputError, LostPeerError
 from tfdistribute.models import Tabular
 from tfdistribute.run_config import RunSettings
 from tfdistribute.strategies import MultiWorker
-from tfdistribute.training.specs import Training, TrainSpec
+from tfdistribute.training.history import History
+from tfdistribute.training.specs import Start, Training, TrainSpec
 from tfdistribute.training.tabular import choose_end, chosen_by_chief, forget_choice, shared_choice
+
+train: Any = importlib.import_module("tfdistribute.training.train")
 
 CLUSTER = {"chief": ("a:1",), "worker": ("b:1",)}
 CHIEF, WORKER = Member(CLUSTER, Task("chief")), Member(CLUSTER, Task("worker"))
@@ -80,6 +86,49 @@ def test_a_chief_chooses_once_in_its_job_and_again_in_another(
     forget_choice(choices.model.model_dir)
     forget_choice(choices.model.model_dir)
     assert not Path(choices.model.model_dir, shared_choice.FILE).exists()
+
+
+class Begun(Choices):
+    """Choices of a model whose variables the chief has learned alone."""
+
+    def __call__(self, settings: RunSettings, listener: Any, team: Any) -> tuple[Tabular, Any]:
+        return super().__call__(settings, listener, team)[0], Start(7, {"w": 1.0}, ())
+
+
+@pytest.mark.parametrize("late_s", [0.0, 1.0, None])
+def test_a_chief_that_writes_alone_ends_when_the_others_have_read_its_choice(
+    choices: Choices, monkeypatch: pytest.MonkeyPatch, late_s: float | None
+) -> None:
+    monkeypatch.setattr(train, "train_here", lambda training: History())
+    limit = RunSettings(
+        cluster=LocalCluster(workers=2, start_timeout_s=2 if late_s is None else 60)
+    )
+    work, ended, found = asked(choices, limit), dict[Task, float](), list[str]()
+
+    def take_part(member: Member, wait_s: float) -> None:
+        time.sleep(wait_s)
+        chosen, start = chosen_by_chief(work, member, Begun(choices.model))
+        history = train._write_alone(replace(work, model=chosen, start=start), member)
+        if member.is_chief:
+            forget_choice(choices.model.model_dir)
+        found.extend(history.notes)
+        ended[member.task] = time.monotonic()
+
+    began = time.monotonic()
+    tasks = [(CHIEF, 0.0), *([] if late_s is None else [(WORKER, late_s)])]
+    threads = [threading.Thread(target=take_part, args=each) for each in tasks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert len(ended) == len(tasks)
+    assert not [*Path(choices.model.model_dir).glob(f"{shared_choice.FILE}*")]
+    waited_s = ended[CHIEF.task] - began
+    if late_s is None:
+        assert found == ["The model is trained, but worker 0 (b:1) did not come for it."]
+    else:
+        assert not found
+        assert late_s <= waited_s < late_s + 4
 
 
 @pytest.mark.parametrize("attempt", [0, 1])

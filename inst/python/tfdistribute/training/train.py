@@ -1,6 +1,5 @@
 """The verb that trains a model, its ways of training, and copies of an Estimator under another run configuration."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -9,6 +8,7 @@ import numpy as np
 
 from tfdistribute import engine, task_events
 from tfdistribute.cluster.member import Member, enter_cluster
+from tfdistribute.cluster.peers import format_tasks
 from tfdistribute.environment import changed_variable
 from tfdistribute.errors import UnsupportedError
 from tfdistribute.files import is_remote
@@ -24,6 +24,7 @@ from tfdistribute.training.preparation import TrainingHere, prepare_estimator, t
 from tfdistribute.training.specs import Start, Training, TrainSpec
 from tfdistribute.training.tabular import (
     Team,
+    await_readers,
     check_trains,
     choose_end,
     chosen_by_chief,
@@ -88,10 +89,6 @@ def train(
     if isinstance(model, Tabular) and member.is_chief and is_read:
         forget_choice(model.model_dir)
     return history
-
-
-# Time in which the other tasks of a cluster without a job read a choice.
-_READ_S = 5.0
 
 
 class Trainer(Protocol):
@@ -199,8 +196,8 @@ def _write_alone(training: Training, member: Member) -> History:
             history = train_here(replace(training, settings=settings))
         for text in history.notes:
             task_events.emit("note", text=text)
-        if not task_events.is_in_job():
-            time.sleep(_READ_S)
+        if not task_events.is_in_job() and (missing := await_readers(training, member)):
+            history.note(f"The model is trained, but {format_tasks(missing)} did not come for it.")
     task_events.emit("finished", step=training.train.max_steps, stopped_by=None)
     return history
 

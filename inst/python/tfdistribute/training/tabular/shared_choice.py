@@ -7,6 +7,7 @@ rows. All other parts learn in the chief.
 import contextlib
 import json
 import os
+import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,8 @@ from typing import Any, ClassVar
 from tfdistribute import engine, storage, task_events
 from tfdistribute.checkpoints.newest import newest_step
 from tfdistribute.cluster.member import Member
-from tfdistribute.cluster.spec import START_PATIENCE
+from tfdistribute.cluster.peers import TasksWithAddresses
+from tfdistribute.cluster.spec import START_PATIENCE, Task
 from tfdistribute.environment import changed_variable
 from tfdistribute.errors import LostPeerError, as_values
 from tfdistribute.models import Tabular
@@ -47,15 +49,20 @@ Choose = Callable[[RunSettings, Listener, Team | None], tuple[Tabular, Start | N
 class _ChoiceFile:
     """The choice of a job's chief, as it keeps it in model_dir.
 
-    It has the fields ``job``, the name of the job or the cluster's addresses, ``beat``, a number that grows while the
-    chief chooses, ``layers``, what the others train with it, ``verdicts``, whether each of their cycles was the last,
-    ``model``, what the model has learned once the chief has chosen, and ``failure``, why it never will.
+    It has the fields ``job``, the name of the job or the cluster's addresses, ``mark``, a random text, ``beat``, a
+    number that grows while the chief chooses, ``layers``, what the others train with it, ``verdicts``, whether each of
+    their cycles was the last, ``model``, what the model has learned once the chief has chosen, and ``failure``, why it
+    never will.
     """
 
     def __init__(self, model_dir: str, member: Member) -> None:
         self._model_dir, self._in_step = model_dir, member.in_step
         self._path = os.path.join(model_dir, FILE)
-        self._own: dict[str, Any] = {"job": member.job_name, "attempt": task_events.attempt()}
+        self._own: dict[str, Any] = {
+            "job": member.job_name,
+            "attempt": task_events.attempt(),
+            "mark": secrets.token_hex(8),
+        }
 
     def read(self) -> dict[str, Any]:
         """Return the fields; none if the file is of another job."""
@@ -78,6 +85,20 @@ class _ChoiceFile:
         """Write fields to those that this task has written before."""
         self._own.update(fields)
         storage.write_object(self._path, self._own)
+
+    def confirm(self, task: Task) -> None:
+        """Let the chief know that another task has read its choice."""
+        storage.write_object(self._receipt(task), {"mark": self.read().get("mark")})
+
+    def was_read(self, task: Task) -> bool:
+        receipt = storage.read_object(self._receipt(task))
+        if receipt is None or receipt["mark"] != self.read().get("mark"):
+            return False
+        storage.of(self._path).remove(self._receipt(task))
+        return True
+
+    def _receipt(self, task: Task) -> str:
+        return f"{self._path}.{task.type}-{task.index}"
 
 
 class _Team:
@@ -157,6 +178,8 @@ def chosen_by_chief(
     file, settings = _ChoiceFile(model.model_dir, member), training.settings
     if not member.is_chief:
         known = _help_chief(file, training, member)
+        if known.get("begins") and not task_events.is_in_job():
+            file.confirm(member.task)
         # The chief has the variables.
         return _with_learned(model, known), Start(0, {}, ()) if known.get("begins") else None
     known, start = file.read().get("model") if task_events.is_in_job() else None, None
@@ -170,6 +193,17 @@ def chosen_by_chief(
             of_chief = replace(settings, strategy=None, cluster=None)
             known, start = _choose(file, of_chief, choose, team)
     return _with_learned(model, known), start
+
+
+def await_readers(training: Training, member: Member) -> TasksWithAddresses:
+    """Wait, as the chief of a cluster without a job, until the other tasks have read its choice; return who has not."""
+    file, began = _ChoiceFile(training.model.model_dir, member), time.monotonic()
+    missing, waited_s = member.dependents, 0.0
+    while missing and waited_s < start_timeout_s(training.settings):
+        time.sleep(poll_s(waited_s))
+        missing = tuple(each for each in missing if not file.was_read(each[0]))
+        waited_s = time.monotonic() - began
+    return missing
 
 
 def forget_choice(model_dir: str) -> None:
