@@ -84,9 +84,12 @@ class ModelDirectoryLock:
 
     def _in_use(self, owner: str) -> ModelDirectoryError:
         directory = os.path.dirname(self.path)
+        remedy = "Wait until it has ended, stop it, or use another `model_dir`."
+        if os.environ.get("TF_CONFIG"):
+            remedy += " A task of the same cluster needs its own `task` in TF_CONFIG."
         return ModelDirectoryError(
             f'`model_dir` "{directory}" is in use by another training: {owner or "its owner is unknown"}.',
-            "Wait until it has ended, stop it, or use another `model_dir`.",
+            remedy,
             value=directory,
         )
 

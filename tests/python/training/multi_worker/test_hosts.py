@@ -150,17 +150,36 @@ def test_a_chief_that_resumes_beside_an_empty_directory_is_named(
 
 
 @pytest.mark.full
-def test_two_chiefs_are_named(tmp_path: Path, hosts: list[Host]) -> None:
+@pytest.mark.parametrize(
+    ("directory", "first", "second"),
+    [
+        ("elsewhere", "the cluster of chief 0 (on", "worker 0 there"),
+        ("model", "nothing answers at worker 0", "is in use by another training"),
+    ],
+)
+def test_two_chiefs_are_named(
+    tmp_path: Path, hosts: list[Host], directory: str, first: str, second: str
+) -> None:
+    """Where they share model_dir, the second ends before it listens."""
     with job(tmp_path, options(), hosts=hosts) as running:
         cluster = running.cluster
-        second = {
+        config = {
             "cluster": {"chief": cluster["worker"], "worker": cluster["chief"]},
             "task": {"type": "chief", "index": 0},
         }
-        running.start("chief")
-        running.start("worker", tf_config=second)
-        running.wait("chief-0", timeout_s=120)
-        assert "worker 0 there" in problem(running, "chief-0", "cluster")
+        running.start("chief", **with_deadlines(running, start_timeout_s=20))
+        running.await_event("chief-0", "tensorflow")
+        own = {"TEST_OPTIONS": json.dumps({"model_dir": directory})}
+        running.start("worker", tf_config=config, **own)
+        assert running.wait("chief-0", "worker-0", timeout_s=SOON_S) == {
+            "chief-0": 1,
+            "worker-0": 1,
+        }
+        # Both write their answers as chief 0.
+        for name, text in (("chief-0", first), ("worker-0", second)):
+            log = (running.directory / f"{name}.log").read_text(encoding="utf-8")
+            assert text in log
+            assert "TF_CONFIG" in log.splitlines()[-1]
 
 
 @pytest.mark.full

@@ -241,8 +241,8 @@ class Handshake:
         )
         return LostPeerError(
             f"{self._member.task} waited {waited_s:.0f} seconds, and {problem}.",
-            "Start every task of the cluster, check that the hosts and ports in TF_CONFIG can be reached, or increase "
-            "`start_timeout_s`.",
+            "Start every task of the cluster, look into the logs of tasks that have ended, check that the hosts "
+            "and ports in TF_CONFIG can be reached, or increase `start_timeout_s`.",
             argument="cluster",
             value=names,
         )
