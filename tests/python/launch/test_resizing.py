@@ -34,9 +34,9 @@ EVERY_S = 30.0
 def test_more_workers_must_save_more_time_than_a_start_takes(
     steps: int | None, workers: int, more: int, is_worth_it: bool
 ):
-    measured = Goodput(10.0, 5.0, 50, start_s=4.0, step_s=0.1)
+    measured = Goodput(start_s=4.0, step_s=0.1)
     assert saves_time(measured, steps, workers, more) is is_worth_it
-    assert not saves_time(Goodput(10.0, 5.0, 50, start_s=4.0), steps, workers, more)
+    assert not saves_time(Goodput(start_s=4.0), steps, workers, more)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 def trained(last_step: int | None) -> Progress:
     progress = Progress()
     for mark in (("begin", 0), ("start", 0), ("session", 2, 0), ("step", 4, 1), ("step", 8, 41)):
-        progress.mark(*mark)
+        progress.sums.mark(*mark)
     progress.global_step, progress.last_step = 41, last_step
     return progress
 

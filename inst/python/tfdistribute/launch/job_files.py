@@ -67,6 +67,14 @@ _GOODPUT = {
     "restarts": [{"why": str, "seconds": float, "steps": _COUNT}],
     "text": str,
 }
+_SUMS = {
+    **dict.fromkeys(("began!", "since!", "useful_s!", "ended"), float),
+    "step!": _COUNT,
+    "is_resumed!": bool,
+    "cause": str,
+    "losses": [{"why!": str, "seconds!": dict.fromkeys(CAUSES, float), "steps!": _COUNT}],
+    "points": [{"step!": _COUNT, "useful_s!": float}],
+}
 _STATE = {
     **_HANDLE,
     "state!": {*_STATES},
@@ -86,7 +94,7 @@ _KINDS: dict[str, Any] = {
     SUBMISSION_FILE: _HANDLE,
     PROGRESS_FILE: {
         **dict.fromkeys(("global_step", "last_step", "checkpoint", "rows_per_step"), _COUNT),
-        "marks": [{"kind": str, "time": float, "step": _COUNT, "why": str}],
+        "sums": _SUMS,
         "losses": {"rows": [_LOSSES]},
         "evaluations": [_METRICS],
         "starts": [list],

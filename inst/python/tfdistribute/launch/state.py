@@ -16,7 +16,7 @@ from tfdistribute.launch.host import private_directory
 from tfdistribute.launch.host.logs import fallback_directory, is_usable
 from tfdistribute.launch.job import Job
 from tfdistribute.launch.job_files import RESULT_FILE
-from tfdistribute.launch.reports.goodput import KINDS, Goodput, Kind, Mark, add_mark, goodput_of
+from tfdistribute.launch.reports.goodput import Goodput
 from tfdistribute.launch.task_process import TaskProcess
 from tfdistribute.task_events import number, whole_number
 
@@ -48,7 +48,7 @@ class Progress:
     starts: list[tuple[int, tuple[str, ...]]] = field(
         default_factory=list[tuple[int, tuple[str, ...]]]
     )
-    marks: list[Mark] = field(default_factory=list[Mark])
+    sums: Goodput = field(default_factory=Goodput)
 
     def take(self, event: dict[str, Any], is_chief: bool) -> None:
         step = whole_number(event.get("step"))
@@ -65,9 +65,9 @@ class Progress:
             self.recorded_step, self.loss = step, number(event.get("loss"))
         elif event["event"] == "checkpoint":
             self.checkpoint = step
-            self.mark("save", event["time"], step or 0)
+            self.sums.mark("save", event["time"], step or 0)
         elif event["event"] == "finished":
-            self.mark("end", event["time"])
+            self.sums.mark("end", event["time"])
             self.global_step = step if step is not None else self.global_step
             stopped_by = event.get("stopped_by")
             self.stopped_by = None if stopped_by is None else str(stopped_by)
@@ -78,9 +78,7 @@ class Progress:
     def restore(self, values: Mapping[str, Any]) -> None:
         for name in ("global_step", "last_step", "checkpoint", "rows_per_step"):
             setattr(self, name, whole_number(values.get(name)))
-        for row in values.get("marks") or ():
-            if row["kind"] in KINDS and row["time"] is not None:
-                self.mark(row["kind"], row["time"], row["step"] or 0, row["why"] or "")
+        self.sums = Goodput.restored(values["sums"]) if values.get("sums") else self.sums
         losses: dict[str, Any] = values.get("losses") or {}
         for row in losses.get("rows") or ():
             self.losses.take({name: number(row.get(name)) for name in COLUMNS})
@@ -94,7 +92,7 @@ class Progress:
         self.last_step = whole_number(event.get("last_step"))
         self.recorded_step = None
         self.rows_per_step = whole_number(event.get("rows_per_step"))
-        self.mark("session", event["time"], step)
+        self.sums.mark("session", event["time"], step)
         # Steps after this one are repeated.
         self.starts = [each for each in self.starts if each[0] < step]
         if not self.starts or self.starts[-1][1] != self.hosts:
@@ -104,7 +102,7 @@ class Progress:
             self.global_step = min(step, self.global_step)
 
     def _take_step(self, event: dict[str, Any], step: int) -> None:
-        self.mark("step", event["time"], step)
+        self.sums.mark("step", event["time"], step)
         self.global_step = step
         self.loss = number(event.get("loss")) if "loss" in event else self.loss
 
@@ -115,11 +113,8 @@ class Progress:
             values = {str(name): number(value) for name, value in named.items()}
             self.evaluations[step] = {**values, "global_step": float(step)}
 
-    def mark(self, kind: Kind, at: float, step: int = 0, why: str = "") -> None:
-        add_mark(self.marks, Mark(kind, at, step, why))
-
     def goodput(self, now: float | None = None) -> Goodput:
-        return goodput_of(self.marks, time.time() if now is None else now)
+        return self.sums.until(time.time() if now is None else now)
 
     @property
     def checkpoint_in_words(self) -> str:

@@ -205,10 +205,12 @@ class Supervisor:
         self.tasks.assign_addresses()
 
     def _schedule(self, tasks: list[TaskProcess], pause: float, why: str) -> None:
-        self.tasks.release(tasks, self._wait)
-        if self.tasks[self.policy.chief] in tasks:
-            self.progress.mark("begin", time.time(), why=why)
         self._due.update(dict.fromkeys(tasks, time.monotonic() + pause))
+        self.tasks.release(tasks, self._wait)
+        # Their last events belong to the former start.
+        self._poll()
+        if self.tasks[self.policy.chief] in tasks:
+            self.progress.sums.mark("begin", time.time(), why=why)
         if any(task.view.trains for task in tasks):
             self.state.state = "restarting"
         self._report.has_news = True
@@ -229,7 +231,7 @@ class Supervisor:
 
     def _start(self, tasks: Iterable[TaskProcess]) -> None:
         if self.tasks[self.policy.chief] in tasks:
-            self.progress.mark("start", time.time())
+            self.progress.sums.mark("start", time.time())
             self._resizing.note_start()
         attempt = self.state.restarts + self._moves + self._allocation.starts_before
         self.tasks.start(tasks, attempt)
@@ -320,7 +322,7 @@ class Supervisor:
         self.state.state = QUEUED
         self.state.message = f"{why}{self.progress.checkpoint_in_words} The job continues."
         self.state.note(self.state.message)
-        self.progress.mark("begin", time.time(), why=why)
+        self.progress.sums.mark("begin", time.time(), why=why)
         self._allocation.keep(self.progress, at_once=True)
 
     def _wait(self, is_over: Callable[[], bool], seconds: float) -> None:

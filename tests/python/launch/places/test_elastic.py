@@ -103,6 +103,27 @@ def test_too_few_hosts_fail_the_job_and_are_named(mark: Path):
     assert soon(lambda: not marked(mark), 12), marked(mark)
 
 
+@pytest.mark.full
+def test_hosts_that_are_lost_one_after_the_other_count_as_one_restart(mark: Path):
+    # Their processes wait for the next task.
+    trains = (("waits_on_interrupt",), *LONG)
+    hangs = (("session", 2), ("sleep", 60))
+    acts = {"chief-0@0": trains, "worker-0@0": trains, "worker-1@0": trains}
+    acts |= {"chief-0@1": hangs, "worker": (("sleep", 60),)}
+    described = cluster(mark, (1, 3), resize_every_s=1)
+    job = start_supervisor(fake_job(mark, acts, cluster=described, digest="0" * 64))
+    state_when(job, lambda state: all(each["step"] == 3 for each in state["tasks"]))
+    take_away(mark, "node-b")
+    state_when(job, lambda state: len(hosts_of(state)) == 2 and state["restarts"] == 1, 30)
+    state_when(job, lambda state: [*hosts_of(state).values()] == ["node-a", "node-c"], 30)
+    time.sleep(1)
+    take_away(mark, "node-c")
+    state = state_when(job, lambda state: [*hosts_of(state).values()] == ["node-a"], 30)
+    stop_job(job, 20)
+    reap_supervisors()
+    assert state["restarts"] == 1, state["notes"]
+
+
 def agent_of(state: dict[str, Any], host: str) -> int:
     """The agent on a host, which is the parent of the host's task."""
     (pid,) = (each["pid"] for each in state["tasks"] if each["host"] == host and each["pid"])

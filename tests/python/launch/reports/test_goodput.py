@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
+from tfdistribute.launch import job_files
 from tfdistribute.launch.reports.goodput import (
     CAUSES,
+    MOST_POINTS,
     REPEATED,
     RESTARTS,
     STARTS,
     WAITING,
-    Mark,
-    add_mark,
-    goodput_of,
+    Goodput,
 )
 from tfdistribute.launch.state import Progress
 
@@ -120,17 +121,17 @@ SUMS: dict[str, tuple[Marks, float, float, int, dict[str, float]]] = {
 }
 
 
-def taken(marks: Marks) -> list[Mark]:
-    found: list[Mark] = []
+def taken(marks: Marks) -> Goodput:
+    found = Goodput()
     for mark in marks:
-        add_mark(found, Mark(*mark))
+        found.mark(*mark)
     return found
 
 
 @pytest.mark.parametrize("case", SUMS)
 def test_all_time_is_useful_or_has_one_cause(case: str):
     marks, now, useful_s, steps, lost = SUMS[case]
-    found = goodput_of(taken(marks), now)
+    found = taken(marks).until(now)
     assert (found.useful_s, found.steps) == pytest.approx((useful_s, steps))
     assert found.lost_s == pytest.approx({**dict.fromkeys(CAUSES, 0.0), **lost})
     assert found.useful_s + sum(found.lost_s.values()) == pytest.approx(found.seconds)
@@ -141,7 +142,7 @@ class Random:
     """A job with kills and checkpoints at random, and the sums over each of its steps."""
 
     seed: int
-    marks: list[Mark] = field(default_factory=list[Mark])
+    sums: Goodput = field(default_factory=Goodput)
     now: float = 0.0
     saved: int = 0
     useful_s: float = 0.0
@@ -164,16 +165,16 @@ class Random:
 
     def _start(self, chance: random.Random) -> dict[int, float]:
         for kind in ("begin", "start", "session"):
-            add_mark(self.marks, Mark(kind, self.now, self.saved))
+            self.sums.mark(kind, self.now, self.saved)
             self._wait(chance)
         times: dict[int, float] = {}
         first = self.saved + 1
         for step in range(first, first + chance.randrange(1, 60)):
             self._wait(chance)
             times[step] = self.now
-            add_mark(self.marks, Mark("step", self.now, step))
+            self.sums.mark("step", self.now, step)
             if chance.random() < 0.2:
-                add_mark(self.marks, Mark("save", self.now, step))
+                self.sums.mark("save", self.now, step)
                 self.saved = step
         return times
 
@@ -182,32 +183,35 @@ class Random:
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_the_sum_is_that_of_every_step_and_few_marks_are_kept(seed: int):
+def test_the_sum_is_that_of_every_step_and_few_points_are_kept(seed: int):
     job = Random(seed)
     job.run(starts := 1 + seed % 6)
-    found = goodput_of(job.marks, job.now)
+    found = job.sums.until(job.now)
     assert found.useful_s == pytest.approx(job.useful_s)
     assert found.lost_s[REPEATED] == pytest.approx(job.repeated_s)
     assert [loss.steps for loss in found.losses[1:]] == job.repeated[:-1]
     assert found.useful_s + sum(found.lost_s.values()) == pytest.approx(found.seconds)
-    assert len(job.marks) <= 10 * starts
+    assert len(job.sums.points) <= MOST_POINTS
+    assert len(found.losses) == starts
 
 
 def test_each_restart_has_its_reason_and_its_price():
-    marks = taken([*SAVED, ("begin", 16, 0, "A kill."), ("start", 18), ("step", 21, 6)])
-    found = goodput_of(marks, 30).as_values(rows_per_step=64)
+    sums = taken([*SAVED, ("begin", 16, 0, "A kill."), ("start", 18), ("step", 21, 6)])
+    found = sums.until(30).as_values(rows_per_step=64)
     assert found["restarts"] == [{"why": "A kill.", "seconds": 12.0, "steps": 5}]
     assert found["rows_per_second"] == pytest.approx(6 * 64 / 30)
     assert found["text"] == (
         "goodput 43% of 30 s (first start 13%, restarts 17%, repeated steps 17%, waiting 10%)"
     )
-    assert goodput_of(marks, 30).as_values(None)["rows_per_second"] is None
+    assert sums.until(30).as_values(None)["rows_per_second"] is None
 
 
-def test_the_marks_of_a_job_outlive_its_supervisor():
+def test_the_sums_of_a_job_outlive_its_supervisor(tmp_path: Path):
     progress = Progress()
     for mark in SAVED:
-        progress.mark(*mark)
+        progress.sums.mark(*mark)
     again = Progress()
-    again.restore(json.loads(json.dumps(progress.as_values())))
-    assert again.goodput(20) == progress.goodput(20)
+    path = tmp_path / job_files.PROGRESS_FILE
+    path.write_text(json.dumps(progress.as_values()))
+    again.restore(job_files.read(str(tmp_path), path.name) or {})
+    assert again.goodput(20).as_values(1) == progress.goodput(20).as_values(1)

@@ -4,60 +4,109 @@ A step counts unless a later start of the training repeats it. All other time ha
 steps that counted and of all causes add up to the time of the job.
 """
 
-import bisect
-import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 # "begin": the job began, or a restart was decided. "start": its processes started, once there were hosts. "session":
 # the training continues after a step. "step" and "save": the chief took or saved it. "end": the chief has finished.
 Kind = Literal["begin", "start", "session", "step", "save", "end"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
 
 # Causes of lost time, in the order in which they are shown.
 STARTS, RESTARTS, REPEATED, WAITING = "first start", "restarts", "repeated steps", "waiting"
 CAUSES = (STARTS, RESTARTS, REPEATED, WAITING)
 
 # Only a recent checkpoint is restored.
-_MOST_SAVES = 5
+MOST_POINTS = 6
 _SHOWN_FROM = 0.005
 
 
-@dataclass(frozen=True)
-class Mark:
-    """A moment of the training, in epoch seconds; ``why`` is the reason for a restart."""
-
-    kind: Kind
-    time: float
-    step: int = 0
-    why: str = ""
-
-
-@dataclass(frozen=True)
+@dataclass
 class Loss:
     """Seconds by cause that one start of the training cost, and the number of steps that it repeated."""
 
     why: str
-    seconds: Mapping[str, float]
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(CAUSES, 0.0))
     steps: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
+class Point:
+    step: int
+    useful_s: float
+
+
+@dataclass
 class Goodput:
-    """Sum of a job's time: ``seconds`` in all, ``useful_s`` of them for the ``steps`` that counted.
+    """Sum of a job's time from ``began`` until ``since``, the time of the newest mark, in epoch seconds.
 
     Args:
-        start_s: Seconds from the start of the processes to the first step, at the last start, or None before that.
+        cause: What the time after ``since`` is lost to; None while the training takes steps.
+        useful_s: Seconds of the steps that counted, of which ``step`` is the last.
+        points: Useful seconds at the step after which the training began, and at recent checkpoints.
+        is_resumed: Whether it is known after which step the newest start continues.
+        start_s: Seconds from the start of the processes to the ``first`` step of the newest start, or None before that.
         step_s: Mean seconds of a step since then, or None before the second step.
     """
 
-    seconds: float
-    useful_s: float
-    steps: int
-    losses: tuple[Loss, ...] = ()
+    began: float = 0.0
+    since: float = 0.0
+    ended: float | None = None
+    cause: str | None = None
+    losses: list[Loss] = field(default_factory=list[Loss])
+    useful_s: float = 0.0
+    step: int = 0
+    points: list[Point] = field(default_factory=list[Point])
+    is_resumed: bool = False
+    started: float | None = None
+    first: Point | None = None
     start_s: float | None = None
     step_s: float | None = None
+
+    @classmethod
+    def restored(cls, values: Mapping[str, Any]) -> "Goodput":
+        fields: dict[str, Any] = {**values, "first": None}
+        fields["losses"] = [Loss(**each) for each in values["losses"]]
+        fields["points"] = [Point(**each) for each in values["points"]]
+        return cls(**fields)
+
+    def mark(self, kind: Kind, at: float, step: int = 0, why: str = "") -> None:
+        """Add the time since the last mark; ``why`` is the reason for a restart."""
+        # The clocks of two hosts may differ, and a script may train again after its end.
+        at = max(at, self.since)
+        self.ended = at if kind == "end" else None
+        if kind == "begin" or not self.losses:
+            self._begin(why, at)
+        if kind == "start":
+            self._spend(at)
+            self.cause, self.started = RESTARTS if self.losses[1:] else STARTS, at
+        elif kind == "session":
+            self._resume(step, at)
+        elif kind == "step":
+            self._take(step, at)
+        elif kind == "save" and self.cause is None:
+            # A checkpoint before the first step has the values of an earlier one, or the initial ones.
+            self._spend(at)
+            self.step = max(step, self.step)
+            self._note()
+
+    def until(self, now: float) -> "Goodput":
+        """Return the sum until the end of the training, or ``now``."""
+        found = copy.deepcopy(self)
+        if self.losses:
+            found._spend(now if self.ended is None else self.ended)
+        if self.points and not self.is_resumed:
+            found._repeat_after(self.points[-1].step)
+        return found
+
+    @property
+    def seconds(self) -> float:
+        return self.since - self.began
+
+    @property
+    def steps(self) -> int:
+        return self.step - self.points[0].step if self.points else 0
 
     @property
     def share(self) -> float:
@@ -65,9 +114,7 @@ class Goodput:
 
     @property
     def lost_s(self) -> dict[str, float]:
-        return {
-            cause: sum(loss.seconds.get(cause, 0.0) for loss in self.losses) for cause in CAUSES
-        }
+        return {cause: sum(loss.seconds[cause] for loss in self.losses) for cause in CAUSES}
 
     @property
     def steps_lost(self) -> int:
@@ -93,121 +140,64 @@ class Goodput:
             "text": str(self),
         }
 
+    def _spend(self, at: float) -> None:
+        if self.cause is None:
+            self.useful_s += at - self.since
+        else:
+            self.losses[-1].seconds[self.cause] += at - self.since
+        self.since = at
 
-def add_mark(marks: list[Mark], mark: Mark) -> None:
-    """Append a mark, and drop the one that a goodput no longer needs."""
-    if marks and mark.time < marks[-1].time:
-        # The clocks of two hosts differ.
-        mark = dataclasses.replace(mark, time=marks[-1].time)
-    if marks and marks[-1].kind == "end":
-        # A script may train again.
-        marks.pop()
-    points = list[Mark]()
-    while marks and marks[-1].kind in ("step", "save"):
-        points.insert(0, marks.pop())
-    taken = max((point.step for point in points if point.kind == "step"), default=-1)
-    if mark.kind == "step" and mark.step <= taken:
-        # A script went back to a checkpoint without a word.
-        marks += [*points, dataclasses.replace(mark, kind="session", step=mark.step - 1)]
-        points = []
-    if mark.kind in ("step", "save") and len(points) > 1 and points[-1].kind == "step":
-        points.pop()
-    # A checkpoint before the first step has the values of an earlier one, or the initial ones.
-    if mark.kind != "save" or points:
-        points.append(mark)
-    saves = [point for point in points if point.kind == "save"]
-    if len(saves) > _MOST_SAVES:
-        points.remove(saves[0])
-    marks += points
+    def _begin(self, why: str, at: float) -> None:
+        if not self.losses:
+            self.began = self.since = at
+        if self.cause is not None:
+            self._spend(at)
+        self.losses.append(Loss(why))
+        # A failure is noticed some time after the last step.
+        self.cause = self.cause or RESTARTS
+        self._spend(at)
+        self.cause, self.is_resumed = WAITING, False
+        self.started = self.start_s = self.step_s = None
 
-
-@dataclass
-class _Start:
-    """One start of the training; ``points`` are its first and last step, and checkpoints between them."""
-
-    why: str
-    began: float
-    started: float | None = None
-    session: int | None = None
-    points: list[Mark] = field(default_factory=list[Mark])
-
-    @property
-    def resumed(self) -> int | None:
-        """The step after which it continued; None before that is known."""
-        return self.points[0].step - 1 if self.session is None and self.points else self.session
-
-    @property
-    def speed(self) -> tuple[float | None, float | None]:
-        if self.started is None or not self.points:
-            return None, None
-        first, last = self.points[0], self.points[-1]
-        steps = last.step - first.step
-        return first.time - self.started, (last.time - first.time) / steps if steps else None
-
-    def time_of(self, step: int) -> float:
-        after = bisect.bisect_left([point.step for point in self.points], step)
-        if after in (0, len(self.points)):
-            return self.points[min(after, len(self.points) - 1)].time
-        low, high = self.points[after - 1 : after + 1]
-        return low.time + (high.time - low.time) * (step - low.step) / (high.step - low.step)
-
-    def kept(self, later: Sequence["_Start"]) -> int:
-        """Return the last step that no later start repeats, or that is saved, while the next one is not known."""
-        first = self.resumed or 0
-        restored = [each.resumed for each in later if each.resumed is not None]
-        saved = [point.step for point in self.points if point.kind == "save"]
-        bound = min(restored) if restored else max(saved, default=first)
-        return max(first, min(bound, self.points[-1].step))
-
-
-def goodput_of(marks: Sequence[Mark], now: float) -> Goodput:
-    """Sum up the time from the first mark until the mark "end", or ``now``."""
-    end = next((mark.time for mark in marks if mark.kind == "end"), now)
-    starts = list(_starts_of(marks))
-    useful_s, steps, losses = 0.0, 0, list[Loss]()
-    repeated_s = quiet_s = 0.0
-    repeated = 0
-    for number, start in enumerate(starts):
-        later = starts[number + 1 :]
-        until = later[0].began if later else end
-        started = until if start.started is None else start.started
-        first = start.points[0].time if start.points else until
-        starting = {RESTARTS if number else STARTS: quiet_s + first - started}
-        seconds = {**starting, REPEATED: repeated_s, WAITING: started - start.began}
-        losses.append(Loss(start.why, seconds, repeated))
-        repeated_s = quiet_s = 0.0
-        repeated = 0
-        if start.points:
-            last = start.points[-1]
-            kept, kept_at = last.step, until
-            if later:
-                kept = start.kept(later)
-                kept_at, repeated = start.time_of(kept), last.step - kept
-                # A failure is noticed some time after the last step.
-                repeated_s, quiet_s = last.time - kept_at, until - last.time
-            useful_s += kept_at - first
-            steps += kept - (start.resumed or 0)
-    newest = starts[-1].speed if starts else (None, None)
-    return Goodput(end - marks[0].time if marks else 0.0, useful_s, steps, tuple(losses), *newest)
-
-
-def _starts_of(marks: Sequence[Mark]) -> Iterator[_Start]:
-    start: _Start | None = None
-    for mark in marks:
-        if mark.kind == "begin" or start is None:
-            if start is not None:
-                yield start
-            start = _Start(mark.why, mark.time)
-        if mark.kind == "session" and start.points:
+    def _resume(self, step: int, at: float) -> None:
+        if self.cause is None:
             # A lost server ends the session of a chief, but not its process.
-            yield start
-            last = start.points[-1].time
-            start = _Start("The session ended.", last, last, mark.step)
-        elif mark.kind == "session":
-            start.session = mark.step
-        elif mark.kind == "start":
-            start.started = mark.time
-        elif mark.kind not in ("begin", "end"):
-            start.points.append(mark)
-    if start is not None:
-        yield start
+            last = self.since
+            self._begin("The session ended.", at)
+            self.cause, self.started = RESTARTS, last
+        self._repeat_after(step)
+
+    def _take(self, step: int, at: float) -> None:
+        if (self.cause is None and step < self.step) or not self.is_resumed:
+            # A script says nothing of its sessions.
+            self._resume(step - 1, at)
+        is_first = self.cause is not None
+        self._spend(at)
+        self.cause, self.step = None, step
+        if is_first:
+            self.start_s = None if self.started is None else at - self.started
+            self.first = Point(step, self.useful_s)
+        elif self.first is not None and step > self.first.step:
+            self.step_s = (self.useful_s - self.first.useful_s) / (step - self.first.step)
+
+    def _repeat_after(self, step: int) -> None:
+        """Count the steps after this one as repeated by the newest start."""
+        useful_s, loss = self._useful_until(step), self.losses[-1]
+        loss.seconds[REPEATED] += self.useful_s - useful_s
+        loss.steps += max(0, self.step - step) if self.points else 0
+        self.points = [each for each in self.points if each.step <= step]
+        self.useful_s, self.step, self.first = useful_s, step, None
+        self.is_resumed = True
+        self._note()
+
+    def _useful_until(self, step: int) -> float:
+        last = Point(self.step, self.useful_s)
+        known = [*self.points, self.first or last, last]
+        low = max((each for each in known if each.step <= step), default=known[0])
+        high = min((each for each in known if each.step > step), default=low)
+        share = max(0, step - low.step) / max(1, high.step - low.step)
+        return low.useful_s + (high.useful_s - low.useful_s) * share
+
+    def _note(self) -> None:
+        self.points.append(Point(self.step, self.useful_s))
+        del self.points[1 : 1 - MOST_POINTS]

@@ -8,6 +8,7 @@ from typing import Any
 
 from tfdistribute import storage
 from tfdistribute.launch.job_files import STATE_FILE
+from tfdistribute.launch.reports.goodput import WAITING
 from tfdistribute.launch.setup import Allocation, JobSetup
 from tfdistribute.launch.state import JobState, Progress
 from tfdistribute.launch.task_process import TaskProcess
@@ -38,10 +39,9 @@ class JobReport:
         self._on_state = on_state
         self._written_at, self.has_news = 0.0, True
         allocation.resume(self.state, self.progress)
-        marks = self.progress.marks
         # A job that was queued again has waited since then.
-        if not marks or marks[-1].kind != "begin":
-            self.progress.mark("begin", time.time(), why=self.state.message)
+        if self.progress.sums.cause != WAITING:
+            self.progress.sums.mark("begin", time.time(), why=self.state.message)
 
     def values(self) -> dict[str, Any]:
         return self.state.as_values(self._tasks, self.progress, time.monotonic())

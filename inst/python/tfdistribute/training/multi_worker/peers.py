@@ -162,18 +162,7 @@ class Peers:
             "shared": is_shared,
             "training": None if in_any_training else self.training,
         }
-        text = json.dumps({**values, **about}, default=str)
-
-        def write(task: Task, address: str) -> None:
-            del task
-            if is_listening(address):
-                store = self._new_store(address, _TELL_S)
-                store.write({REPORT: text})
-                store.close()
-
-        end = time.monotonic() + _TELL_S
-        for thread in _start_threads(write, self.member.dependents):
-            thread.join(max(0.0, end - time.monotonic()))
+        self._send(REPORT, json.dumps({**values, **about}, default=str))
 
     @contextlib.contextmanager
     def report_failure(self) -> Iterator[None]:
@@ -189,10 +178,8 @@ class Peers:
 
     def report(self) -> TfdistributeError | None:
         """Return the error for a peer that has reported why it ends; None if none has."""
-        if not self._has_server:
-            return None
-        answer = self._store_at(self.member.address).read([REPORT])
-        values: Any = parse_json(answer[0]) if answer and answer[0] else {}
+        text = self._received(REPORT)
+        values: Any = parse_json(text) if text else {}
         if values.get("training", 0) not in (None, self.training):
             return None
         if values.get("shared"):
@@ -208,21 +195,31 @@ class Peers:
 
     def ask_chief_to_stop(self) -> None:
         """Let the chief end the training with a checkpoint, because this task must end soon."""
-        for task, address in self.member.dependents:
-            if task.trains and is_listening(address):
-                store = self._new_store(address, _TELL_S)
-                store.write({STOP: str(self.training)})
-                store.close()
+        self._send(STOP, str(self.training))
 
     def is_asked_to_stop(self) -> bool:
-        if not self._has_server:
-            return False
-        answer = self._store_at(self.member.address).read([STOP])
-        return bool(answer) and answer[0] == str(self.training)
+        return self._received(STOP) == str(self.training)
 
     def close(self) -> None:
         while self._stores:
             self._stores.popitem()[1].close()
+
+    def _send(self, key: str, text: str) -> None:
+        """Write a text for the tasks that depend on this one, to all of them at the same time."""
+
+        def write(_task: Task, address: str) -> None:
+            if is_listening(address):
+                store = self._new_store(address, _TELL_S)
+                store.write({key: text})
+                store.close()
+
+        end = time.monotonic() + _TELL_S
+        for thread in _start_threads(write, self.member.dependents):
+            thread.join(max(0.0, end - time.monotonic()))
+
+    def _received(self, key: str) -> str | None:
+        answer = self._store_at(self.member.address).read([key]) if self._has_server else None
+        return answer[0] if answer else None
 
     def _store_at(self, address: str) -> Store:
         if address not in self._stores:
