@@ -147,7 +147,8 @@ format.tfdistribute_ray_cluster <- function(x, ...) {
 #' With `workers = c(2, 4)`, the training starts with four tasks. If the executors have not enough slots again within
 #' half of `lease_s`, the stage is submitted with as many tasks as there are slots, but at least two, and with all tasks
 #' when it is submitted again later. This requires a connection without Spark Connect, which does not report its slots.
-#' See [ssh_cluster()] for the conditions.
+#' A training that loses nothing does not grow, because the number of tasks of a stage is fixed. See [ssh_cluster()] for
+#' the conditions.
 #'
 #' @eval help_of("spark_cluster")
 #' @returns A description of class `tfdistribute_spark_cluster`, `tfdistribute_cluster`.

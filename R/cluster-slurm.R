@@ -28,7 +28,8 @@
 #' chief also writes a checkpoint, and the job ends. A lost process is restarted as in a [local_cluster()].
 #'
 #' A node counts as lost after `lease_s` seconds. If it does not come back within the restarts, and the job has written
-#' a checkpoint since its last start, the job queues again for other nodes. Otherwise it fails and names the node.
+#' a checkpoint since its last start, the job queues again for other nodes. Otherwise it fails and names the node. The
+#' number of workers is fixed, because Slurm removes a node that has failed from the job.
 #' @section Arrays:
 #' The elements of a job array would write to one `model_dir`, so `options` rejects `--array`. Call [launch()] once for
 #' each `model_dir`. In your own script, [cluster_from_environment()] returns a separate cluster for each element of an

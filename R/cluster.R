@@ -197,7 +197,7 @@ format.tfdistribute_addresses_cluster <- function(x, ...) {
 #'
 #' A lost process is restarted. With [strategy_multi_worker()], all training processes restart from the newest
 #' checkpoint. With [strategy_parameter_server()], only the lost process restarts. An error in the model or the data is
-#' raised without another attempt.
+#' raised without another attempt. The number of workers is fixed, because all of them have the same host.
 #'
 #' @eval help_of("local_cluster")
 #' @returns A description of class `tfdistribute_local_cluster`, `tfdistribute_cluster`.

@@ -1,9 +1,9 @@
-# One training by this package on hosts of a stand-in for ssh: package.R DIRECTORY SSH FEWEST RESTARTS.
+# One training by this package on hosts of a stand-in for ssh: package.R DIRECTORY SSH FEWEST WORKERS RESTARTS.
 suppressPackageStartupMessages(library(tfdistribute))
 
 arguments <- commandArgs(TRUE)
 directory <- arguments[[1]]
-workers <- unique(c(as.integer(arguments[[3]]), 4L))
+workers <- unique(as.integer(arguments[3:4]))
 
 # The constants of ray_train.py.
 rows <- 9600
@@ -15,7 +15,7 @@ x <- matrix(stats::rnorm(rows * inputs), rows, dimnames = list(NULL, paste0("x",
 data <- data.frame(x, y = rowSums(sin(x)))
 
 cluster <- ssh_cluster(
-  paste0("node-", 1:4),
+  paste0("node-", seq_len(max(workers))),
   workers = workers,
   evaluator = FALSE,
   ssh = arguments[[2]],
@@ -24,7 +24,7 @@ cluster <- ssh_cluster(
   environment = c(TF_CPP_MIN_LOG_LEVEL = "2"),
   lease_s = 5,
   resize_every_s = 10,
-  restarts = as.integer(arguments[[4]])
+  restarts = as.integer(arguments[[5]])
 )
 model <- dnn_regressor(
   hidden_units = c(512, 512),

@@ -1,4 +1,4 @@
-"""One training by Ray Train with its TensorFlow trainer, on four nodes of one machine: ray_train.py DIRECTORY.
+"""One training by Ray Train with its TensorFlow trainer, on nodes of one machine: ray_train.py DIRECTORY WORKERS.
 
 A line "away" on standard input takes one node away, and "back" adds it again.
 """
@@ -22,7 +22,7 @@ from ray.cluster_utils import Cluster
 from ray.train.tensorflow import TensorflowTrainer
 
 # The constants of package.R.
-ROWS, BATCH, INPUTS, UNITS, RATE, SAVE_STEPS, WORKERS = 9600, 960, 20, 512, 0.001, 50, 4
+ROWS, BATCH, INPUTS, UNITS, RATE, SAVE_STEPS = 9600, 960, 20, 512, 0.001, 50
 NODE = {"num_cpus": 1, "object_store_memory": 10**8}
 
 
@@ -88,12 +88,12 @@ def train_model(config: dict[str, Any]) -> None:
             save(model, step, directory, rank == 0)
 
 
-def main(directory: str) -> None:
+def main(directory: str, workers: int) -> None:
     for name in ("pids", "weights"):
         os.makedirs(os.path.join(directory, name), exist_ok=True)
     head = {**NODE, "num_cpus": 0, "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args=head)
-    nodes = [cluster.add_node(**NODE) for _ in range(WORKERS)]
+    nodes = [cluster.add_node(**NODE) for _ in range(workers)]
     cluster.wait_for_nodes()
     ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
 
@@ -112,7 +112,7 @@ def main(directory: str) -> None:
         train_model,
         train_loop_config={"directory": directory},
         scaling_config=train.ScalingConfig(
-            num_workers=(1, WORKERS), elastic_resize_monitor_interval_s=10.0
+            num_workers=(1, workers), elastic_resize_monitor_interval_s=10.0
         ),
         run_config=train.RunConfig(
             storage_path=os.path.join(directory, "storage"),
@@ -123,4 +123,4 @@ def main(directory: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], int(sys.argv[2]))

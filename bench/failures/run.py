@@ -1,7 +1,7 @@
 """Goodput of trainings under one schedule of failures: this package, restarts of the whole job, and Ray Train.
 
 Run ``tools/env python bench/failures/run.py`` on an idle machine: 20 minutes, or less with --seconds and --calm. After
-the first step, one training process is killed every 20 seconds, and one of four hosts is gone for a minute. The goodput
+the first step, one training process is killed every 20 seconds, and the last host is gone for a minute. The goodput
 is the number of the last step, divided by the steps that the same training takes in the same time without failures.
 """
 
@@ -30,7 +30,6 @@ from tfdistribute.launch import job_handle
 HERE = Path(__file__).parent
 ENVIRONMENT = HERE.parents[1] / ".environment"
 ENGINES = ENVIRONMENT / "engines/bin/python"
-LAST_HOST = "node-4"
 SAVE_STEPS = 50
 START_S = 300.0
 _TICK_S = 0.05
@@ -48,6 +47,7 @@ class Training(ABC):
     """One way to train, in a directory of its own."""
 
     process: subprocess.Popen[Any]
+    workers = 4
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -79,7 +79,9 @@ class Training(ABC):
 
 
 class Package(Training):
-    name, fewest, restarts = "tfdistribute", 1, 1000
+    name, restarts = "tfdistribute", 1000
+    # None for all workers.
+    fewest: int | None = 1
 
     def start(self) -> None:
         self._ssh = self.directory / "ssh"
@@ -91,7 +93,7 @@ class Package(Training):
         command = ["Rscript", str(HERE / "package.R"), str(self.directory), str(self._ssh)]
         with (self.directory / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                [*command, str(self.fewest), str(self.restarts)],
+                [*command, str(self.fewest or self.workers), str(self.workers), str(self.restarts)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -113,11 +115,12 @@ class Package(Training):
         return [each["pid"] for each in self._state().get("tasks", ()) if each["pid"]]
 
     def set_host(self, is_away: bool) -> None:
-        sign = Path(f"{self._ssh}.{LAST_HOST}.away")
+        host = f"{self._ssh}.node-{self.workers}"
+        sign = Path(f"{host}.away")
         if is_away:
             sign.touch()
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(int(Path(f"{self._ssh}.{LAST_HOST}.pid").read_text()), signal.SIGKILL)
+                os.killpg(int(Path(f"{host}.pid").read_text()), signal.SIGKILL)
         else:
             sign.unlink()
 
@@ -144,7 +147,7 @@ class Package(Training):
 
 
 class WholeJob(Package):
-    name, fewest, restarts = "restarts of the whole job", 4, 0
+    name, fewest, restarts = "restarts of the whole job", None, 0
 
     def look(self) -> None:
         if self.process.poll() is not None:
@@ -165,7 +168,7 @@ class Ray(Training):
         environment = {"RAY_TMPDIR": self._home, "TMPDIR": self._home, "RAY_TRAIN_V2_ENABLED": "1"}
         with (self.directory / "log").open("wb") as log:
             self.process = subprocess.Popen(
-                [str(ENGINES), str(HERE / "ray_train.py"), str(self.directory)],
+                [str(ENGINES), str(HERE / "ray_train.py"), str(self.directory), str(self.workers)],
                 env={
                     **os.environ,
                     **environment,
@@ -270,15 +273,21 @@ def adopt_orphans() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
-def main() -> None:
+def _asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--calm", type=float, default=60.0, help="seconds without failures")
     parser.add_argument("--kill-every", type=float, default=20.0)
     parser.add_argument("--away", type=float, nargs=2, default=(90.0, 150.0))
+    parser.add_argument("--workers", type=int, default=4, help="1, 2 or 4 divide the batch")
     parser.add_argument("ways", nargs="*", default=["package", "whole", "ray"])
-    asked = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    asked = _asked()
     adopt_orphans()
+    Training.workers = asked.workers
     ways = {"package": Package, "whole": WholeJob, "ray": Ray}
     never = (asked.seconds * 2, asked.seconds * 2)
     calm: dict[str, tuple[Training, float]] = {}
