@@ -45,10 +45,14 @@ def connections(mark: Path, host: str) -> list[int]:
     return [pid for pid, line in marked(mark).items() if f"-- {host}" in line]
 
 
-def take_away(mark: Path, host: str) -> None:
-    (mark / f"fake-ssh.{host}.away").touch()
+def cut(mark: Path, host: str) -> None:
     (fake,) = connections(mark, host)
     os.killpg(fake, signal.SIGKILL)
+
+
+def take_away(mark: Path, host: str) -> None:
+    (mark / f"fake-ssh.{host}.away").touch()
+    cut(mark, host)
 
 
 def bring_back(mark: Path, *hosts: str) -> None:
@@ -107,18 +111,22 @@ def test_too_few_hosts_fail_the_job_and_are_named(mark: Path):
 def test_hosts_that_are_lost_one_after_the_other_count_as_one_restart(mark: Path):
     # Their processes wait for the next task.
     trains = (("waits_on_interrupt",), *LONG)
-    hangs = (("session", 2), ("sleep", 60))
-    acts = {"chief-0@0": trains, "worker-0@0": trains, "worker-1@0": trains}
-    acts |= {"chief-0@1": hangs, "worker": (("sleep", 60),)}
-    described = cluster(mark, (1, 3), resize_every_s=1)
-    job = start_supervisor(fake_job(mark, acts, cluster=described, digest="0" * 64))
-    state_when(job, lambda state: all(each["step"] == 3 for each in state["tasks"]))
-    take_away(mark, "node-b")
-    state_when(job, lambda state: len(hosts_of(state)) == 2 and state["restarts"] == 1, 30)
-    state_when(job, lambda state: [*hosts_of(state).values()] == ["node-a", "node-c"], 30)
-    time.sleep(1)
-    take_away(mark, "node-c")
-    state = state_when(job, lambda state: [*hosts_of(state).values()] == ["node-a"], 30)
+    acts = {f"{name}@0": trains for name in ("chief-0", "worker-0", "worker-1")}
+    acts |= {"chief": (("sleep", 60),), "worker": (("sleep", 60),)}
+    job = start_supervisor(fake_job(mark, acts, cluster=cluster(mark, 3), digest="0" * 64))
+    first = state_when(job, lambda state: all(each["step"] == 3 for each in state["tasks"]))
+    cut(mark, "node-b")
+    state_when(
+        job,
+        lambda state: (
+            all(each["pid"] for each in state["tasks"])
+            and row(state, "worker 0")["pid"] != row(first, "worker 0")["pid"]
+        ),
+        30,
+    )
+    cut(mark, "node-c")
+    lost = "worker 1 was lost with its host node-c"
+    state = state_when(job, lambda state: any(lost in note for note in state["notes"]), 30)
     stop_job(job, 20)
     reap_supervisors()
     assert state["restarts"] == 1, state["notes"]
