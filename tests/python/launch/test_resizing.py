@@ -70,7 +70,7 @@ def test_hosts_that_are_back_are_used_but_not_too_often(clock: SimpleNamespace):
     assert moves.reason() is None
     clock.now += 2
     assert moves.reason() == "b and c can be used again."
-    moves.note_start()
+    moves.started_at = clock.now
     assert moves.reason() is None
     late = asked(tasks, last_step=60)
     clock.now += 2 * EVERY_S

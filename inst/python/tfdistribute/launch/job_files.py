@@ -61,10 +61,11 @@ _HISTORY = {
     "stopped_by": str,
     "workers": [{"first_step": _COUNT, "last_step": _COUNT, "workers": _COUNT, "hosts": str}],
 }
+_LOSS = {"why!": str, "seconds!": float, "steps!": _COUNT}
 _GOODPUT = {
     **dict.fromkeys(("share", "seconds", "rows_per_second"), float),
     "lost": dict.fromkeys(CAUSES, float),
-    "restarts": [{"why": str, "seconds": float, "steps": _COUNT}],
+    "restarts": [_LOSS],
     "text": str,
 }
 _SUMS = {
@@ -72,7 +73,8 @@ _SUMS = {
     "step!": _COUNT,
     "is_resumed!": bool,
     "cause": str,
-    "losses": [{"why!": str, "seconds!": dict.fromkeys(CAUSES, float), "steps!": _COUNT}],
+    "losses": [_LOSS],
+    "lost_s!": dict.fromkeys((f"{each}!" for each in CAUSES), float),
     "points": [{"step!": _COUNT, "useful_s!": float}],
 }
 _STATE = {

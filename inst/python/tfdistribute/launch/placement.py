@@ -117,10 +117,7 @@ class Resizing:
         self._can_move = job.trains and not job.cluster.has_servers
         self._every_s: float = getattr(job.cluster, "resize_every_s", math.inf)
         self._placement, self._progress = placement, progress
-        self._started_at = time.monotonic()
-
-    def note_start(self) -> None:
-        self._started_at = time.monotonic()
+        self.started_at = time.monotonic()
 
     def reason(self) -> str | None:
         """Return why the training should restart now, as a sentence; None if it should not."""
@@ -129,7 +126,7 @@ class Resizing:
         if leaving := self._placement.leaving:
             return f"The end of {_names(leaving)} was announced."
         back = self._placement.returned
-        if not back or time.monotonic() - self._started_at < self._every_s:
+        if not back or time.monotonic() - self.started_at < self._every_s:
             return None
         progress, workers = self._progress, len(self._placement.hosts)
         left = None

@@ -175,6 +175,11 @@ class JobState:
     scheduler: str | None = None
     key: str | None = None
 
+    def announce(self, text: str) -> None:
+        """Make a text the message, and keep it as a note."""
+        self.message = text
+        self.note(text)
+
     def note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)

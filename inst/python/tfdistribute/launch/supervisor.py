@@ -173,8 +173,7 @@ class Supervisor:
         pause = self._pauses.next_s(self.progress.checkpoint) if counts else 0.0
         self._schedule(tasks, pause, why)
         count = f"restart {self.state.restarts} of {self.policy.restarts}"
-        self.state.message = f"{why} {diagnosis.describe_restart(tasks, pause)} ({count})."
-        self.state.note(self.state.message)
+        self.state.announce(f"{why} {diagnosis.describe_restart(tasks, pause)} ({count}).")
 
     def _move(self) -> None:
         """Continue on other hosts from a checkpoint of the current step, which is not a failure."""
@@ -190,18 +189,14 @@ class Supervisor:
         self._moves += 1
         tasks = [each for each in self.tasks.used if each.task.trains or each.place.is_leaving]
         self._schedule(tasks, 0.0, why)
-        self.state.message = f"{why} {diagnosis.describe_restart(tasks, 0.0)}."
-        self.state.note(self.state.message)
+        self.state.announce(f"{why} {diagnosis.describe_restart(tasks, 0.0)}.")
 
     def _change_ports(self, decision: Decision) -> None:
         assert decision.cause is not None
         self._port_attempts += 1
-        self.state.message = (
-            f"{diagnosis.describe_port_conflict(self.tasks[decision.cause])} Trying other ports."
-        )
-        self.state.note(self.state.message)
-        tasks = [self.tasks[task] for task in decision.tasks]
-        self._schedule(tasks, 0.0, self.state.message)
+        why = f"{diagnosis.describe_port_conflict(self.tasks[decision.cause])} Trying other ports."
+        self.state.announce(why)
+        self._schedule([self.tasks[task] for task in decision.tasks], 0.0, why)
         self.tasks.assign_addresses()
 
     def _schedule(self, tasks: list[TaskProcess], pause: float, why: str) -> None:
@@ -232,7 +227,7 @@ class Supervisor:
     def _start(self, tasks: Iterable[TaskProcess]) -> None:
         if self.tasks[self.policy.chief] in tasks:
             self.progress.sums.mark("start", time.time())
-            self._resizing.note_start()
+            self._resizing.started_at = time.monotonic()
         attempt = self.state.restarts + self._moves + self._allocation.starts_before
         self.tasks.start(tasks, attempt)
 
@@ -320,8 +315,7 @@ class Supervisor:
 
     def _queue(self, why: str) -> None:
         self.state.state = QUEUED
-        self.state.message = f"{why}{self.progress.checkpoint_in_words} The job continues."
-        self.state.note(self.state.message)
+        self.state.announce(f"{why}{self.progress.checkpoint_in_words} The job continues.")
         self.progress.sums.mark("begin", time.time(), why=why)
         self._allocation.keep(self.progress, at_once=True)
 

@@ -6,7 +6,7 @@ steps that counted and of all causes add up to the time of the job.
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 # "begin": the job began, or a restart was decided. "start": its processes started, once there were hosts. "session":
@@ -24,10 +24,10 @@ _SHOWN_FROM = 0.005
 
 @dataclass
 class Loss:
-    """Seconds by cause that one start of the training cost, and the number of steps that it repeated."""
+    """Seconds that one start of the training cost, and the number of steps that it repeated."""
 
     why: str
-    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(CAUSES, 0.0))
+    seconds: float = 0.0
     steps: int = 0
 
 
@@ -43,6 +43,7 @@ class Goodput:
 
     Args:
         cause: What the time after ``since`` is lost to; None while the training takes steps.
+        losses: Losses of each start; ``lost_s`` has the seconds of all by cause.
         useful_s: Seconds of the steps that counted, of which ``step`` is the last.
         points: Useful seconds at the step after which the training began, and at recent checkpoints.
         is_resumed: Whether it is known after which step the newest start continues.
@@ -55,6 +56,7 @@ class Goodput:
     ended: float | None = None
     cause: str | None = None
     losses: list[Loss] = field(default_factory=list[Loss])
+    lost_s: dict[str, float] = field(default_factory=lambda: dict.fromkeys(CAUSES, 0.0))
     useful_s: float = 0.0
     step: int = 0
     points: list[Point] = field(default_factory=list[Point])
@@ -113,10 +115,6 @@ class Goodput:
         return self.useful_s / self.seconds if self.seconds > 0 else 0.0
 
     @property
-    def lost_s(self) -> dict[str, float]:
-        return {cause: sum(loss.seconds[cause] for loss in self.losses) for cause in CAUSES}
-
-    @property
     def steps_lost(self) -> int:
         return sum(loss.steps for loss in self.losses)
 
@@ -133,10 +131,7 @@ class Goodput:
             "seconds": self.seconds,
             "rows_per_second": None if rows is None or self.seconds <= 0 else rows / self.seconds,
             "lost": self.lost_s,
-            "restarts": [
-                {"why": loss.why, "seconds": sum(loss.seconds.values()), "steps": loss.steps}
-                for loss in self.losses[1:]
-            ],
+            "restarts": [asdict(loss) for loss in self.losses[1:]],
             "text": str(self),
         }
 
@@ -144,8 +139,12 @@ class Goodput:
         if self.cause is None:
             self.useful_s += at - self.since
         else:
-            self.losses[-1].seconds[self.cause] += at - self.since
+            self._lose(self.cause, at - self.since)
         self.since = at
+
+    def _lose(self, cause: str, seconds: float) -> None:
+        self.lost_s[cause] += seconds
+        self.losses[-1].seconds += seconds
 
     def _begin(self, why: str, at: float) -> None:
         if not self.losses:
@@ -182,9 +181,9 @@ class Goodput:
 
     def _repeat_after(self, step: int) -> None:
         """Count the steps after this one as repeated by the newest start."""
-        useful_s, loss = self._useful_until(step), self.losses[-1]
-        loss.seconds[REPEATED] += self.useful_s - useful_s
-        loss.steps += max(0, self.step - step) if self.points else 0
+        useful_s = self._useful_until(step)
+        self._lose(REPEATED, self.useful_s - useful_s)
+        self.losses[-1].steps += max(0, self.step - step) if self.points else 0
         self.points = [each for each in self.points if each.step <= step]
         self.useful_s, self.step, self.first = useful_s, step, None
         self.is_resumed = True
