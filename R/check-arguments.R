@@ -24,7 +24,7 @@ abort_argument <- function(
 }
 
 has_own_names <- function(values) {
-  rlang::is_named(values) && anyDuplicated(names(values)) == 0
+  rlang::is_vector(values) && rlang::is_named(values) && anyDuplicated(names(values)) == 0
 }
 
 or_null <- function(null) {

@@ -213,7 +213,7 @@ impute_by_feature <- function(impute, data, columns) {
     }
     return(lapply(fits, function(column) value))
   }
-  if (!(is.list(impute) || is.atomic(impute)) || !has_own_names(impute)) {
+  if (!has_own_names(impute)) {
     abort_argument(
       impute,
       "one value, \"mean\", \"median\", a function, a named list of these, or NULL"

@@ -65,6 +65,7 @@ test_that("what cannot be read is refused at once", {
     said(input_csv("a", types = list(x = "double")))
     said(input_csv("a", types = "float"))
     said(input_csv("a", impute = 0))
+    said(input_csv("a", impute = new.env()))
     said(input_csv("a", impute = list(x = NA)))
     said(input_csv("a", "y", impute = list(y = 0)))
     said(input_csv("a", na = NULL))
