@@ -30,27 +30,28 @@
 #' @export
 calibration <- function(object, data, bins = 10, level = 0.95, ...) {
   check_call(...)
-  check_estimator(object)
   bins <- check_count(bins)
-  level <- check_share(level)
+  tail <- (1 - check_share(level)) / 2
   found <- inspected(object, data, "calibration", needs_response = TRUE)
   is_classifier <- !is.null(found$classes)
   rows <- if (is_classifier) reliability_of(object, found, bins) else coverage_of(object, found)
   hits <- round(rows$observed * rows$rows)
-  tail <- (1 - level) / 2
   rows$lower <- stats::qbeta(tail, hits, rows$rows - hits + 1)
   rows$upper <- stats::qbeta(1 - tail, hits + 1, rows$rows - hits)
-  weighted <- abs(rows$observed - rows$predicted) * rows$rows
-  by_curve <- rowsum(cbind(weighted, rows$rows), rows$curve, reorder = FALSE)
-  error <- rlang::set_names(by_curve[, 1] / by_curve[, 2], rownames(by_curve))
+  distances <- abs(rows$observed - rows$predicted) * rows$rows
+  sums <- rowsum(cbind(distances, rows$rows), rows$curve, reorder = FALSE)
+  error <- rlang::set_names(sums[, 1] / sums[, 2], rownames(sums))
   shown <- paste0(vapply(error, format_number, ""), " (", names(error), ")")
-  axes <- c("predicted probability", "observed share", "level", "share of the rows")
   new_inspection(
     rows,
     "calibration",
     paste("<calibration> expected calibration error", toString(shown)),
     error = error,
-    labels = axes[if (is_classifier) 1:2 else 3:4]
+    labels = if (is_classifier) {
+      c("predicted probability", "observed share")
+    } else {
+      c("level", "share of the rows")
+    }
   )
 }
 
@@ -64,44 +65,33 @@ reliability_of <- function(object, found, bins) {
     class <- if (is_binary) 2 else max.col(scores, "first")
     predicted <- scores[cbind(seq_len(nrow(scores)), class)] / rowSums(scores)
     bin <- pmin(floor(predicted * bins), bins - 1)
-    sums <- unname(rowsum(cbind(predicted, found$truth == class, 1), bin))
-    tibble::tibble(
-      curve = curve,
-      predicted = sums[, 1] / sums[, 3],
-      observed = sums[, 2] / sums[, 3],
-      rows = sums[, 3]
-    )
+    rows <- as.double(table(bin))
+    means <- unname(rowsum(cbind(predicted, found$truth == class), bin)) / rows
+    tibble::tibble(curve, predicted = means[, 1], observed = means[, 2], rows)
   })
   do.call(rbind, curves)
 }
 
 coverage_of <- function(object, found) {
-  levels <- object$quantiles
-  if (is.null(levels)) {
-    sizes <- sizes_of_residuals(object)
-    if (length(sizes) == 0) {
-      problem <- "calibration() needs intervals, and this {object$kind} has no residuals of validation rows."
-      abort_no_intervals(object, problem)
-    }
-    fitted <- output_matrix(object, found$data)[, 1]
-    # Few validation rows have no wide intervals.
-    levels <- Filter(
-      function(level) level <= length(sizes) / (length(sizes) + 1),
-      c(seq(0.1, 0.9, 0.1), 0.95)
-    )
-    hits <- vapply(
-      levels,
-      function(level) {
-        bounds <- interval_matrix(object, fitted, level, sizes)
-        mean(found$truth >= bounds[, "lwr"] & found$truth <= bounds[, "upr"])
-      },
-      0
-    )
-  } else {
-    hits <- unname(colMeans(found$truth <= output_matrix(object, found$data)))
-  }
   rows <- length(found$truth)
-  tibble::tibble(curve = "model", predicted = levels, observed = hits, rows = rows)
+  predicted <- output_matrix(object, found$data)
+  if (!is.null(object$quantiles)) {
+    observed <- unname(colMeans(found$truth <= predicted))
+    return(tibble::tibble(curve = "model", predicted = object$quantiles, observed, rows))
+  }
+  sizes <- sizes_of_residuals(object)
+  if (length(sizes) == 0) {
+    problem <- "calibration() needs intervals, and this {object$kind} has no residuals of validation rows."
+    abort_no_intervals(object, problem)
+  }
+  # Few validation rows have no wide intervals.
+  levels <- c(seq(0.1, 0.9, 0.1), 0.95)
+  levels <- levels[levels <= length(sizes) / (length(sizes) + 1)]
+  is_within <- function(level) {
+    bounds <- interval_matrix(object, predicted[, 1], level, sizes)
+    mean(found$truth >= bounds[, "lwr"] & found$truth <= bounds[, "upr"])
+  }
+  tibble::tibble(curve = "model", predicted = levels, observed = vapply(levels, is_within, 0), rows)
 }
 
 check_share <- function(value, argument = rlang::caller_arg(value)) {

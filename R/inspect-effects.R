@@ -65,77 +65,63 @@ effects.tfdistribute_estimator <- function(
   }
   reason <- if (method == "auto" && can_accumulate) strongest_dependence(found, variables)
   is_partial <- method != "accumulated" && is.null(reason)
+  data <- found$data[is_partial | stats::complete.cases(found$data[variables]), , drop = FALSE]
+  shares <- if (is_partial) c(0.01, 0.99) else c(0, 1)
+  shares <- seq(shares[[1]], shares[[2]], length.out = points)
+  grid <- lapply(data[variables], grid_rows, points, shares)
+  kept <- if (is_partial && length(variables) == 1) sample.int(nrow(data))
+  kept <- utils::head(kept, individual)
   compute <- if (is_partial) partial_effects else accumulated_effects
-  result <- compute(object, found, variables, points, individual)
+  numbers <- compute(object, data, grid, kept)
+  # The mean at each point of the grid, and then the predictions of rows there.
+  places <- lapply(expand.grid(grid), rep, each = 1 + length(kept))
+  values <- Map(rows_at, data[variables], places)
+  row <- rep(c(NA, kept), length.out = length(places[[1]]))
+  long <- long_outputs(object, c(list(row = row), values), numbers, "effect")
+  own <- long[!is.na(long$row), ]
+  names(own)[[ncol(own)]] <- "prediction"
   output <- name_of_output(found)
-  name <- if (is_partial) "partial dependence" else "accumulated local effects"
   by <- paste(variables, collapse = " and ")
+  name <- if (is_partial) "partial dependence" else "accumulated local effects"
   new_inspection(
-    result$effects,
+    long[is.na(long$row), -1],
     "effects",
     paste0("<effects> mean ", output, " by ", by, ": ", name, reason),
     variables = variables,
     method = if (is_partial) "partial" else "accumulated",
     output = output,
-    individual = result$individual,
+    individual = if (length(kept) > 0) own,
     data = found$data[variables]
   )
 }
 
-partial_effects <- function(object, found, variables, points, individual) {
-  data <- found$data
-  grid <- lapply(data[variables], grid_rows, points, seq(0.01, 0.99, length.out = points))
-  grid <- expand.grid(grid, KEEP.OUT.ATTRS = FALSE)
-  copy <- function(point) lapply(grid[point, , drop = FALSE], rep, nrow(data))
-  kept <- if (length(variables) == 1) utils::head(sample.int(nrow(data)), individual)
-  predicted <- predict_copies(object, data, nrow(grid), copy, function(predicted) {
-    predicted <- shown_outputs(object, predicted)
+partial_effects <- function(object, data, grid, kept) {
+  points <- expand.grid(grid)
+  copy <- function(point) lapply(points[point, , drop = FALSE], rep, nrow(data))
+  predicted <- predict_copies(object, data, seq_len(nrow(points)), copy, function(predicted) {
     rbind(colMeans(predicted), predicted[kept, , drop = FALSE])
   })
-  places <- rep(seq_len(nrow(grid)), each = 1 + length(kept))
-  values <- Map(function(values, rows) rows_at(values, rows[places]), data[variables], grid)
-  columns <- c(list(row = rep(c(NA, kept), nrow(grid))), values)
-  long <- long_outputs(object, columns, do.call(rbind, predicted), "effect")
-  is_mean <- is.na(long$row)
-  own <- rlang::set_names(long[!is_mean, ], sub("^effect$", "prediction", names(long)))
-  list(effects = long[is_mean, -1], individual = if (length(kept) > 0) own)
+  do.call(rbind, predicted)
 }
 
 # Source: Apley and Zhu (2020), equations 15 and 16.
-accumulated_effects <- function(object, found, variables, points, ...) {
-  known <- !Reduce(`|`, lapply(found$data[variables], is.na))
-  data <- found$data[known, , drop = FALSE]
-  edges <- lapply(data[variables], grid_rows, points, seq(0, 1, length.out = points))
+accumulated_effects <- function(object, data, grid, ...) {
   # A bin contains its right edge, and the first contains its left edge, too.
   bins <- Map(
     function(values, edges) {
-      numbers <- as.double(values)
-      findInterval(numbers, numbers[edges], left.open = TRUE, rightmost.closed = TRUE)
+      values <- as.double(values)
+      findInterval(values, values[edges], left.open = TRUE, rightmost.closed = TRUE)
     },
-    data[variables],
-    edges
+    data[names(grid)],
+    grid
   )
   # Each column has the value at the left or right edge of its bin, or its own.
-  sides <- expand.grid(rep(list(c(0, 1, NA)), length(variables)))
-  copy <- function(place) {
-    own <- seq_len(nrow(data))
-    Map(
-      function(edges, bin, side) if (is.na(side)) own else edges[bin + side],
-      edges,
-      bins,
-      sides[place, ]
-    )
-  }
-  predicted <- predict_copies(object, data, nrow(sides), copy, function(predicted) {
-    shown_outputs(object, predicted)
-  })
-  outputs <- lapply(seq_len(ncol(predicted[[1]])), function(output) {
-    accumulated(lapply(predicted, function(each) each[, output]), bins)
-  })
-  numbers <- matrix(unlist(outputs), ncol = length(outputs))
-  colnames(numbers) <- colnames(predicted[[1]])
-  values <- Map(rows_at, data[variables], expand.grid(edges))
-  list(effects = long_outputs(object, values, numbers, "effect"))
+  sides <- expand.grid(rep(list(c(0, 1, NA)), length(grid)))
+  move <- function(edges, bin, side) if (is.na(side)) seq_along(bin) else edges[bin + side]
+  copy <- function(place) Map(move, grid, bins, sides[place, ])
+  predicted <- predict_copies(object, data, seq_len(nrow(sides)), copy, identity)
+  # For each output, the predictions by row and copy.
+  apply(simplify2array(predicted), 2, accumulated, bins)
 }
 
 # The effect of one column, or the sum of the effects of two and of their interaction, at the edges of bins. `p` are
@@ -143,18 +129,18 @@ accumulated_effects <- function(object, found, variables, points, ...) {
 accumulated <- function(p, bins) {
   i <- bins[[1]]
   if (length(bins) == 1) {
-    curve <- accumulate(p[[2]] - p[[1]], i)
-    return(curve + mean(p[[3]] - (curve[i] + curve[i + 1]) / 2))
+    curve <- accumulate(p[, 2] - p[, 1], i)
+    return(curve + mean(p[, 3] - (curve[i] + curve[i + 1]) / 2))
   }
   j <- bins[[2]]
-  steps <- mean_by_cell(p[[5]] - p[[4]] - p[[2]] + p[[1]], i, j)
+  steps <- mean_by_cell(p[, 5] - p[, 4] - p[, 2] + p[, 1], i, j)
   sums <- rbind(0, cbind(0, t(apply(apply(steps, 2, cumsum), 1, cumsum))))
   at <- function(right, above) sums[cbind(i + right, j + above)]
   # These sums also change along one axis alone, by other steps than the predictions.
-  along_i <- p[[8]] - p[[7]] - (at(1, 0) + at(1, 1) - at(0, 0) - at(0, 1)) / 2
-  along_j <- p[[6]] - p[[3]] - (at(0, 1) + at(1, 1) - at(0, 0) - at(1, 0)) / 2
+  along_i <- p[, 8] - p[, 7] - (at(1, 0) + at(1, 1) - at(0, 0) - at(0, 1)) / 2
+  along_j <- p[, 6] - p[, 3] - (at(0, 1) + at(1, 1) - at(0, 0) - at(1, 0)) / 2
   sums <- sums + outer(accumulate(along_i, i), accumulate(along_j, j), "+")
-  as.vector(sums) + mean(p[[9]] - (at(0, 0) + at(1, 0) + at(0, 1) + at(1, 1)) / 4)
+  as.vector(sums) + mean(p[, 9] - (at(0, 0) + at(1, 0) + at(0, 1) + at(1, 1)) / 4)
 }
 
 accumulate <- function(steps, bin) c(0, cumsum(rowsum(steps, bin) / tabulate(bin)))
@@ -162,11 +148,10 @@ accumulate <- function(steps, bin) c(0, cumsum(rowsum(steps, bin) / tabulate(bin
 # Means by the cells of two bins. A cell without rows has the mean of the nearest one with rows.
 mean_by_cell <- function(steps, i, j) {
   means <- tapply(steps, list(i, j), mean)
-  cells <- which(!is.na(means), arr.ind = TRUE)
+  filled <- which(!is.na(means))
   for (empty in which(is.na(means))) {
-    place <- arrayInd(empty, dim(means))
-    nearest <- which.min((cells[, 1] - place[1])^2 + (cells[, 2] - place[2])^2)
-    means[empty] <- means[cells[nearest, , drop = FALSE]]
+    away <- (row(means)[filled] - row(means)[empty])^2 + (col(means)[filled] - col(means)[empty])^2
+    means[empty] <- means[filled[which.min(away)]]
   }
   means
 }
@@ -192,17 +177,11 @@ is_measured <- function(values) {
 
 # A text about the number on which one of the columns depends most; NULL if no number matters.
 strongest_dependence <- function(found, variables) {
-  others <- Filter(is_measured, found$data[setdiff(found$variables, variables)])
+  numbers <- list2DF(lapply(Filter(is_measured, found$data), as.double))
+  others <- numbers[setdiff(names(numbers), variables)]
   if (length(others) > 0) {
-    numbers <- lapply(list(found$data[variables], others), function(columns) {
-      vapply(columns, as.double, double(nrow(found$data)))
-    })
-    all <- suppressWarnings(stats::cor(
-      numbers[[1]],
-      numbers[[2]],
-      "pairwise.complete.obs",
-      "spearman"
-    ))
+    method <- "spearman"
+    all <- suppressWarnings(stats::cor(numbers[variables], others, "pairwise.complete.obs", method))
     strengths <- apply(abs(all), 2, max)
     strongest <- which.max(strengths)
     if (isTRUE(strengths[strongest] > 0.5)) {

@@ -36,26 +36,7 @@
 #' train(model, mpg ~ wt + hp + cyl, data = mtcars)
 #' importance(model, mtcars, groups = list(engine = c("hp", "cyl")))
 #' @export
-importance <- function(object, ...) {
-  check_required()
-  UseMethod("importance")
-}
-
-#' @export
-importance.default <- function(object, ...) {
-  check_estimator(object)
-}
-
-#' @rdname importance
-#' @export
-importance.tfdistribute_estimator <- function(
-  object,
-  data,
-  groups = NULL,
-  permutations = 5,
-  rows = 10000,
-  ...
-) {
+importance <- function(object, data, groups = NULL, permutations = 5, rows = 10000, ...) {
   check_call(...)
   permutations <- check_count(permutations)
   rows <- check_count(rows, null = TRUE)
@@ -63,39 +44,36 @@ importance.tfdistribute_estimator <- function(
     abort_argument(groups, "a list of names of columns, with a name for each group, or NULL")
   }
   found <- inspected(object, data, "importance", rows, needs_response = TRUE)
-  grouped <- unlist(lapply(groups, check_variables, found, "groups"))
-  alone <- setdiff(found$variables, grouped)
+  alone <- setdiff(found$variables, unlist(lapply(groups, check_variables, found, "groups")))
   groups <- c(groups, rlang::set_names(as.list(alone), alone))
-  permuted <- rep(unname(groups), each = permutations)
   # The first copy is the data itself.
-  copy <- function(place) {
-    if (place > 1) {
-      group <- permuted[[place - 1]]
+  permuted <- c(list(NULL), rep(unname(groups), each = permutations))
+  copy <- function(group) {
+    if (!is.null(group)) {
       rlang::set_names(rep(list(sample.int(nrow(found$data))), length(group)), group)
     }
   }
-  losses <- predict_copies(object, found$data, length(permuted) + 1, copy, function(predicted) {
+  loss <- loss_of(object)
+  mean_loss <- function(predicted) {
     losses <- losses_of_rows(object, found$truth, predicted)
-    weights <- found$weights %||% rep(1, length(losses))
-    in_unit_of_loss(stats::weighted.mean(losses, weights), object)
-  })
-  losses <- unlist(losses)
+    in_unit_of_loss(stats::weighted.mean(losses, found$weights), object)
+  }
+  type <- if (loss$key == "log_loss") "prob"
+  losses <- unlist(predict_copies(object, found$data, permuted, copy, mean_loss, type))
   increases <- matrix(losses[-1] - losses[[1]], nrow = permutations)
-  means <- colMeans(increases)
   rows <- tibble::tibble(
     variable = names(groups),
-    importance = means,
+    importance = colMeans(increases),
     sd = apply(increases, 2, stats::sd)
   )
-  loss <- loss_of(object)$name
   new_inspection(
-    rows[order(-means), ],
+    rows[order(-rows$importance), ],
     "importance",
     interpolate(c(
-      "<importance> increase of the {loss}, which is {format_number(losses[[1]])} ",
+      "<importance> increase of the {loss$name}, which is {format_number(losses[[1]])} ",
       "on {format_count(nrow(found$data))} rows"
     )),
-    loss = loss,
+    loss = loss$name,
     baseline = losses[[1]]
   )
 }
@@ -103,13 +81,12 @@ importance.tfdistribute_estimator <- function(
 losses_of_rows <- function(object, truth, predicted) {
   loss <- loss_of(object)$key
   is_class <- loss == "log_loss"
-  # As near to 0 as 32 bits.
-  values <- if (is_class) log(pmax(predicted, 1e-38)) else predicted
   as.vector(call_backend(
     "row_losses",
     loss = loss,
-    columns = lapply(seq_len(ncol(values)), function(column) as.vector(values[, column])),
-    truth = as.vector(if (is_class) truth - 1L else truth),
+    # As near to 0 as 32 bits.
+    predictions = as_numpy(if (is_class) log(pmax(predicted, 1e-38)) else predicted),
+    truth = as_numpy(if (is_class) truth - 1L else truth),
     shares = object$quantiles
   ))
 }

@@ -27,41 +27,35 @@
 #' @export
 explain_rows <- function(object, rows, data, reference = 100, ...) {
   check_call(...)
-  check_estimator(object)
-  check_count(reference)
   check_table(rows)
-  found <- inspected(object, data, "explain_rows", reference)
+  found <- inspected(object, data, "explain_rows", check_count(reference))
   explained <- inspected(object, rows, "explain_rows")$data
   pool <- rbind(found$data, explained)
   # shap calculates with numbers. Equal values have one number, that of their first row.
   codes <- vapply(pool, function(values) match(values, values) + 0, double(nrow(pool)))
   predicted_of <- function(codes) {
-    values <- Map(rows_at, pool, as.data.frame(codes))
-    shown_outputs(object, output_matrix(object, list2DF(values)))
+    output_matrix(object, list2DF(Map(rows_at, pool, as.data.frame(codes))))
   }
   outputs <- colnames(predicted_of(codes[1, , drop = FALSE]))
+  background <- seq_len(nrow(found$data))
   answer <- call_backend(
     "shap_values",
     predict = predicted_of,
-    rows = as_numpy(codes[-seq_len(nrow(found$data)), , drop = FALSE]),
-    background = as_numpy(codes[seq_len(nrow(found$data)), , drop = FALSE]),
+    rows = as_numpy(codes[-background, , drop = FALSE]),
+    background = as_numpy(codes[background, , drop = FALSE]),
     seed = sample.int(1e6, 1)
   )
-  number <- nrow(explained)
-  shap <- matrix(answer$values, number * length(pool), dimnames = list(NULL, outputs))
-  columns <- list(
-    row = rep(seq_len(number), length(pool)),
-    variable = rep(names(pool), each = number),
-    value = unlist(lapply(explained, format, digits = 4, trim = TRUE), use.names = FALSE)
-  )
+  row <- seq_len(nrow(explained))
+  columns <- expand.grid(row = row, variable = names(pool), stringsAsFactors = FALSE)
+  columns$value <- unlist(lapply(explained, format, digits = 4, trim = TRUE), use.names = FALSE)
+  shap <- matrix(answer$values, nrow(columns), dimnames = list(NULL, outputs))
   long <- long_outputs(object, columns, shap, "shap")
   base <- rlang::set_names(as.vector(answer$base), outputs)
-  output <- name_of_output(found)
-  shown <- trimws(paste(names(base), vapply(base, format_number, "")))
+  shown <- toString(trimws(paste(names(base), vapply(base, format_number, ""))))
   new_inspection(
     long[order(long$row), ],
     "explanation",
-    paste0("<explanation> of the ", output, ", whose mean is ", toString(shown)),
+    paste0("<explanation> of the ", name_of_output(found), ", whose mean is ", shown),
     base = base
   )
 }

@@ -5,6 +5,7 @@
 # logits, the name of the `response`, and, if `needs_response`, its values as `truth` (numbers, or the places of the
 # classes) and the `weights` of the rows. At most `most` rows are drawn.
 inspected <- function(object, data, verb, most = NULL, needs_response = FALSE) {
+  check_estimator(object)
   if (is.null(prediction_types(object))) {
     abort_tfdistribute(
       "unsupported",
@@ -27,8 +28,8 @@ inspected <- function(object, data, verb, most = NULL, needs_response = FALSE) {
   if (length(absent) > 0) {
     abort_unknown_column(absent, names(data), "data", subject = "The model")
   }
-  rows <- if (isTRUE(most < nrow(data))) sample.int(nrow(data), most) else seq_len(nrow(data))
-  data <- data[rows, unique(c(variables, others)), drop = FALSE]
+  drawn <- if (isTRUE(most < nrow(data))) sample.int(nrow(data), most) else TRUE
+  data <- data[drawn, unique(c(variables, others)), drop = FALSE]
   check_rows(data)
   facts <- call_backend("learned", model_dir = object$model_dir)
   found <- list(
@@ -43,7 +44,7 @@ inspected <- function(object, data, verb, most = NULL, needs_response = FALSE) {
     own <- terms[intersect(known$response, names(terms))]
     values <- with_trained_terms(data, own, scope)[[known$response]]
     found$truth <- check_truth(values, found$classes, known$response)
-    found$weights <- data[[known$weights %||% ""]]
+    found$weights <- data[[known$weights %||% ""]] %||% rep(1, nrow(data))
   }
   found
 }
@@ -67,14 +68,11 @@ columns_of_training <- function(object, verb, needs_response) {
 check_truth <- function(values, classes, name) {
   truth <- if (is.null(classes)) values + 0 else match(as.character(values), classes)
   if (anyNA(truth)) {
+    with_classes <- "Remove such rows. The classes are {quoted(utils::head(classes, 10))}."
     abort_tfdistribute(
       "input",
       problem = "The response `{name}` is {show_value(as.character(values[is.na(truth)][[1]]))} in a row.",
-      remedy = if (is.null(classes)) {
-        "Remove rows without a response."
-      } else {
-        "Remove such rows. The classes are {quoted(utils::head(classes, 10))}."
-      },
+      remedy = if (is.null(classes)) "Remove rows without a response." else with_classes,
       argument = "data"
     )
   }
@@ -90,30 +88,30 @@ check_variables <- function(names, found, argument) {
   unique(names)
 }
 
-# Predictions with a column for each output: a number, quantiles, or probabilities of classes.
-output_matrix <- function(object, data) {
-  type <- intersect(c("quantile", "prob", "response"), names(prediction_types(object)))[[1]]
+# Predictions with a column for each output, of two classes only for the second.
+output_matrix <- function(object, data, type = NULL) {
+  type <- type %||% names(prediction_types(object))[[1]]
   as.matrix(stats::predict(object, newdata = data, type = type))
 }
 
 # Rows that are predicted together. More are not predicted faster, and need more memory.
 most_predicted <- 2e5
 
-# Predict a number of copies of the rows of `data`. `copy` returns the columns that differ in one of them: a list by
-# column with the numbers of the rows from which the values come, so that a value keeps its type. `summarize` gets the
-# predictions of each copy.
-predict_copies <- function(object, data, number, copy, summarize, rows = seq_len(nrow(data))) {
-  together <- max(1, most_predicted %/% length(rows))
-  parts <- split(seq_len(number), (seq_len(number) - 1) %/% together)
-  found <- lapply(unname(parts), function(places) {
-    part <- lapply(places, copy)
+# Predict a copy of the rows of `data` for each of the `cases`. `copy` returns the columns that differ in a case: a list
+# by column with the numbers of the rows from which the values come, so that a value keeps its type. `summarize` gets
+# the predictions of each copy. `...` goes to output_matrix().
+predict_copies <- function(object, data, cases, copy, summarize, ...) {
+  rows <- seq_len(nrow(data))
+  part <- (seq_along(cases) - 1) %/% max(1, most_predicted %/% nrow(data))
+  found <- lapply(unname(split(cases, part)), function(cases) {
+    copies <- lapply(cases, copy)
     stacked <- lapply(rlang::set_names(names(data)), function(name) {
-      own <- lapply(part, function(copy) copy[[name]] %||% rows)
+      own <- lapply(copies, function(copy) copy[[name]] %||% rows)
       rows_at(data[[name]], unlist(own, use.names = FALSE))
     })
-    predicted <- output_matrix(object, list2DF(stacked))
-    lapply(seq_along(part), function(place) {
-      summarize(predicted[(place - 1) * length(rows) + seq_along(rows), , drop = FALSE])
+    predicted <- output_matrix(object, list2DF(stacked), ...)
+    lapply((seq_along(cases) - 1) * nrow(data), function(before) {
+      summarize(predicted[before + rows, , drop = FALSE])
     })
   })
   unlist(found, recursive = FALSE)
@@ -125,21 +123,15 @@ rows_at <- function(values, rows) {
 
 # A tibble of `columns` and a matrix of numbers, with a row for each number and a column that names the outputs.
 long_outputs <- function(object, columns, numbers, name) {
-  outputs <- colnames(numbers) %||% seq_len(ncol(numbers))
   columns <- lapply(columns, rows_at, rep(seq_len(nrow(numbers)), ncol(numbers)))
   if (ncol(numbers) > 1) {
-    names <- c(classes = "class", quantiles = "quantile", numbers = "response")
-    by <- names[[kind_of_outputs(object)]]
+    outputs <- colnames(numbers) %||% seq_len(ncol(numbers))
+    by <- c(classes = "class", quantiles = "quantile", numbers = "response")
+    by <- by[[kind_of_outputs(object)]]
     columns[[by]] <- factor(rep(outputs, each = nrow(numbers)), outputs)
   }
   columns[[name]] <- as.vector(numbers)
   tibble::new_tibble(columns)
-}
-
-# Of two classes, only the second.
-shown_outputs <- function(object, predicted) {
-  is_binary <- endsWith(object$kind, "_classifier") && ncol(predicted) == 2
-  if (is_binary) unname(predicted[, 2, drop = FALSE]) else predicted
 }
 
 name_of_output <- function(found) {
@@ -169,10 +161,9 @@ residuals.tfdistribute_estimator <- function(object, data, ...) {
   check_call(...)
   found <- inspected(object, data, "residuals", needs_response = TRUE)
   predicted <- output_matrix(object, found$data)
-  classes <- seq_along(found$classes)
+  classes <- if (length(found$classes) == 2) 2 else seq_along(found$classes)
   truth <- if (length(classes) > 0) outer(found$truth, classes, "==") else found$truth
-  residuals <- array(truth, dim(predicted), dimnames(predicted)) - predicted
-  drop(shown_outputs(object, residuals))
+  drop(as.vector(truth) - predicted)
 }
 
 check_table <- function(rows, argument = rlang::caller_arg(rows)) {
@@ -183,7 +174,7 @@ check_table <- function(rows, argument = rlang::caller_arg(rows)) {
 
 # Methods for explain() of DALEX: predictions in the form of its other methods, and the kind of the model.
 yhat.tfdistribute_estimator <- function(model, newdata, ...) {
-  drop(shown_outputs(model, output_matrix(model, newdata)))
+  drop(output_matrix(model, newdata))
 }
 
 model_info.tfdistribute_estimator <- function(model, is_multiclass = FALSE, ...) {

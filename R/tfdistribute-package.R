@@ -48,7 +48,7 @@
 #' tasks of a cluster must omit the same passes. The tasks of a job get the options of the session.
 #'
 #' @keywords internal
-#' @importFrom rlang %||%
+#' @importFrom rlang %||% .data
 "_PACKAGE"
 
 #' Functions with the same names in other packages

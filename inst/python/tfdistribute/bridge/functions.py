@@ -42,13 +42,6 @@ class _Opaque:
         self.value = value
 
 
-def _row_losses(
-    loss: str, columns: list[Any], truth: list[Any], shares: list[float] | None = None
-) -> Any:
-    """Return the losses of rows, whose predictions are given by column."""
-    return row_losses(loss, np.column_stack(columns), np.array(truth), shares)
-
-
 def _train(
     estimator: Wire,
     input: Input,  # noqa: A002 - the project's word, in both languages
@@ -300,7 +293,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "save_model": model_files.save_model,
     "serialize_dataset": serialized_dataset.serialize,
     "session_hook": lambda hook: next(iter(as_hooks([hook], HookContext("train"))), None),
-    "row_losses": _row_losses,
+    "row_losses": row_losses,
     "shap_values": shap_values,
     "spark_address": address_of,
     "spark_columns": spark.column_types,

@@ -55,7 +55,7 @@ def row_losses(
     if loss == "log_loss":
         places = np.broadcast_to(np.asarray(truth, np.int64), predictions.shape[:-1])
         return -np.take_along_axis(predictions, places[..., np.newaxis], -1)[..., 0]
-    truth = np.asarray(truth, np.float64)[..., np.newaxis]
+    truth = np.reshape(np.asarray(truth, np.float64), (len(truth), -1))
     if loss == "quantile":
         above = truth - predictions
         each = np.maximum(above * np.array(shares), above * (np.array(shares) - 1))
