@@ -94,7 +94,7 @@ set_field <- function(x, name, value) {
 }
 
 format_number <- function(x) {
-  format(signif(x, 4), trim = TRUE)
+  vapply(x, function(number) format(signif(number, 4), trim = TRUE), "")
 }
 
 format_count <- function(x) {

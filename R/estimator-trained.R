@@ -23,7 +23,7 @@ describe_training <- function(object, facts) {
     positive <- if (length(facts$classes) == 2) paste0(" (positive: ", facts$classes[[2]], ")")
     paste0(toString(first_of(facts$classes, 10)), positive)
   } else {
-    paste(vapply(unlist(facts$range), format_number, ""), collapse = " to ")
+    paste(format_number(unlist(facts$range)), collapse = " to ")
   }
   learned <- facts$learned
   seconds <- seconds_of(facts)
@@ -49,30 +49,19 @@ describe_training <- function(object, facts) {
 
 # The parts of a tabular model, their weights, and the reason.
 chosen_part <- function(object, learned) {
-  networks <- object$ensemble %||% learned$ensemble
   rows <- learned$validation$rows
   if (!is.null(rows)) {
+    networks <- object$ensemble %||% learned$ensemble
+    networks <- if (networks > 1) paste(networks, "networks with ")
     texts <- c(
       linear = "linear model",
-      layers = paste0(
-        if (networks > 1) paste(networks, "networks with "),
-        "layers of ",
-        toString(object$hidden_units),
-        " units"
-      ),
+      layers = paste0(networks, "layers of ", toString(object$hidden_units), " units"),
       trees = paste(learned$trees$roots[[1]], "iterations of trees")
     )
     weights <- unlist(learned$weights)
-    parts <- texts[names(weights)]
-    if (length(weights) > 1) {
-      parts <- paste0(parts, " (weight ", signif(weights, 2), ")")
-    }
-    c(
-      paste0(paste(parts, collapse = " and "), ":"),
-      "the least loss on",
-      format_count(rows),
-      "validation rows"
-    )
+    shares <- if (length(weights) > 1) paste0(" (weight ", signif(weights, 2), ")")
+    parts <- paste0(texts[names(weights)], shares, collapse = " and ")
+    paste0(parts, ": the least loss on ", format_count(rows), " validation rows")
   }
 }
 
@@ -86,12 +75,12 @@ scores_of <- function(object, learned) {
 }
 
 describe_scores <- function(object, learned) {
-  scores <- vapply(as.list(scores_of(object, learned)), format_number, "")
-  if (length(scores) > 0) {
+  scores <- scores_of(object, learned)
+  if (!is.null(scores)) {
     loss <- loss_of(object)
-    names(scores)[names(scores) == "constant"] <- loss$constant
-    names(scores)[names(scores) == "linear"] <- "linear model"
-    c(loss$name, scores[[1]], paste0("(", toString(paste(names(scores)[-1], scores[-1])), ")"))
+    labels <- c(linear = "linear model", constant = loss$constant, rlang::set_names(names(scores)))
+    shown <- paste(labels[names(scores)], format_number(scores))
+    paste0(loss$name, " ", format_number(scores[[1]]), " (", toString(shown[-1]), ")")
   }
 }
 

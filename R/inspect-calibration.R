@@ -41,7 +41,7 @@ calibration <- function(object, data, bins = 10, level = 0.95, ...) {
   distances <- abs(rows$observed - rows$predicted) * rows$rows
   sums <- rowsum(cbind(distances, rows$rows), rows$curve, reorder = FALSE)
   error <- rlang::set_names(sums[, 1] / sums[, 2], rownames(sums))
-  shown <- paste0(vapply(error, format_number, ""), " (", names(error), ")")
+  shown <- paste0(format_number(error), " (", names(error), ")")
   new_inspection(
     rows,
     "calibration",

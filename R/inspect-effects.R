@@ -52,23 +52,15 @@ effects.tfdistribute_estimator <- function(
   if (length(variables) > 2) {
     abort_argument(variables, "names of one or two columns")
   }
-  can_accumulate <- all(vapply(
-    found$data[variables],
-    function(values) is_measured(values) && sum(!duplicated(values)) > 2,
-    TRUE
-  ))
+  has_bins <- function(values) is_measured(values) && sum(!duplicated(values)) > 2
+  can_accumulate <- all(vapply(found$data[variables], has_bins, TRUE))
   if (method == "accumulated" && !can_accumulate) {
-    abort_argument(
-      method,
-      "\"partial\" or \"auto\" for columns other than numbers, dates or times"
-    )
+    abort_argument(method, "\"partial\" or \"auto\" for columns other than numbers, dates or times")
   }
   reason <- if (method == "auto" && can_accumulate) strongest_dependence(found, variables)
   is_partial <- method != "accumulated" && is.null(reason)
   data <- found$data[is_partial | stats::complete.cases(found$data[variables]), , drop = FALSE]
-  shares <- if (is_partial) c(0.01, 0.99) else c(0, 1)
-  shares <- seq(shares[[1]], shares[[2]], length.out = points)
-  grid <- lapply(data[variables], grid_rows, points, shares)
+  grid <- lapply(data[variables], grid_rows, points, margin = if (is_partial) 0.01 else 0)
   kept <- if (is_partial && length(variables) == 1) sample.int(nrow(data))
   kept <- utils::head(kept, individual)
   compute <- if (is_partial) partial_effects else accumulated_effects
@@ -156,8 +148,9 @@ mean_by_cell <- function(steps, i, j) {
   means
 }
 
-# Rows with the values of a grid, in their order: quantiles of numbers at `shares`, or the most frequent labels.
-grid_rows <- function(values, points, shares) {
+# Rows with the values of a grid, in their order: quantiles of numbers, the first of which is at the share `margin`, or
+# the most frequent labels.
+grid_rows <- function(values, points, margin) {
   if (!is_measured(values)) {
     counts <- sort(table(as.character(values)), decreasing = TRUE)
     first <- match(names(utils::head(counts, points)), as.character(values))
@@ -166,6 +159,7 @@ grid_rows <- function(values, points, shares) {
   numbers <- as.double(values)
   sorted <- order(numbers, na.last = NA)
   distinct <- sorted[!duplicated(numbers[sorted])]
+  shares <- seq(margin, 1 - margin, length.out = points)
   chosen <- sorted[round(1 + shares * (length(sorted) - 1))]
   if (length(distinct) <= points) distinct else chosen[!duplicated(numbers[chosen])]
 }

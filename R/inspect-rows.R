@@ -51,7 +51,7 @@ explain_rows <- function(object, rows, data, reference = 100, ...) {
   shap <- matrix(answer$values, nrow(columns), dimnames = list(NULL, outputs))
   long <- long_outputs(object, columns, shap, "shap")
   base <- rlang::set_names(as.vector(answer$base), outputs)
-  shown <- toString(trimws(paste(names(base), vapply(base, format_number, ""))))
+  shown <- toString(trimws(paste(names(base), format_number(base))))
   new_inspection(
     long[order(long$row), ],
     "explanation",

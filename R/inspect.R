@@ -28,8 +28,8 @@ inspected <- function(object, data, verb, most = NULL, needs_response = FALSE) {
   if (length(absent) > 0) {
     abort_unknown_column(absent, names(data), "data", subject = "The model")
   }
-  drawn <- if (isTRUE(most < nrow(data))) sample.int(nrow(data), most) else TRUE
-  data <- data[drawn, unique(c(variables, others)), drop = FALSE]
+  rows <- if (isTRUE(most < nrow(data))) sample.int(nrow(data), most) else seq_len(nrow(data))
+  data <- data[rows, unique(c(variables, others)), drop = FALSE]
   check_rows(data)
   facts <- call_backend("learned", model_dir = object$model_dir)
   found <- list(
@@ -179,7 +179,7 @@ yhat.tfdistribute_estimator <- function(model, newdata, ...) {
 
 model_info.tfdistribute_estimator <- function(model, is_multiclass = FALSE, ...) {
   kinds <- if (is_multiclass) "multiclass" else "classification"
-  kind <- if (kind_of_outputs(model) == "classes") kinds else "regression"
+  kind <- if (kind_of_outputs(model) %in% "classes") kinds else "regression"
   version <- as.character(utils::packageVersion("tfdistribute"))
   structure(list(package = "tfdistribute", ver = version, type = kind), class = "model_info")
 }

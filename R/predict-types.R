@@ -13,15 +13,8 @@ outputs_of_types <- list(
 )
 
 kind_of_outputs <- function(object) {
-  if (!is.null(object$quantiles)) {
-    "quantiles"
-  } else if (endsWith(object$kind, "_regressor")) {
-    "numbers"
-  } else if (endsWith(object$kind, "_classifier")) {
-    "classes"
-  } else {
-    "none"
-  }
+  kinds <- c(regressor = "numbers", classifier = "classes")
+  if (is.null(object$quantiles)) kinds[sub(".*_", "", object$kind)] else "quantiles"
 }
 
 # Types with their outputs. Empty for models that are not canned.
@@ -37,10 +30,7 @@ check_type <- function(type, object) {
     problem = if (is.null(types)) {
       "`type` is for canned models, and `object` is of the kind \"{object$kind}\"."
     } else {
-      c(
-        "`type` of a {object$kind} {if (length(types) == 1) 'must be' else 'must be one of'} {quoted(types)}, ",
-        "not {show_value(type)}."
-      )
+      "`type` of a {object$kind} must be {cli::qty(length(types))}{?/one of }{quoted(types)}, not {show_value(type)}."
     },
     remedy = "Leave it out for a column with each output.",
     value = show_value(type)
@@ -53,32 +43,28 @@ typed_predictions <- function(predictions, type, object, classes) {
   if (type == "class") {
     return(factor(as.character(values), classes))
   }
-  if (type == "quantile") {
-    return(rows_as_matrix(values, length(object$quantiles), as.character(object$quantiles)))
+  kind <- kind_of_outputs(object)
+  count <- object$label_dimension %||% 1
+  names <- switch(
+    kind,
+    quantiles = as.character(object$quantiles),
+    classes = classes,
+    numbers = if (count > 1) output_names(count, object, NULL)
+  )
+  if (is.list(values) || type == "quantile") {
+    dimnames <- if (!is.null(names)) list(NULL, names)
+    columns <- max(count, length(names))
+    values <- matrix(as.double(unlist(values)), ncol = columns, byrow = TRUE, dimnames = dimnames)
   }
-  if (!endsWith(object$kind, "_classifier")) {
-    count <- object$label_dimension %||% 1
-    if (count > 1) {
-      values <- rows_as_matrix(values, count, output_names(count, object, NULL))
-    }
-    return(if (type == "link" && identical(object$loss, "poisson")) log(values) else values)
-  }
-  if (type == "link" && length(classes) == 2) {
-    return(values)
-  }
-  values <- rows_as_matrix(values, length(classes), classes)
   if (type == "prob") {
     tibble::as_tibble(values, .name_repair = "minimal")
-  } else if (type == "response" && length(classes) == 2) {
+  } else if (type == "response" && kind == "classes" && length(classes) == 2) {
     unname(values[, 2])
+  } else if (type == "link" && identical(object$loss, "poisson")) {
+    log(values)
   } else {
     values
   }
-}
-
-rows_as_matrix <- function(values, columns, names) {
-  dimnames <- if (!is.null(names)) list(NULL, names)
-  matrix(as.double(unlist(values)), ncol = columns, byrow = TRUE, dimnames = dimnames)
 }
 
 # Intervals ---------------------------------------------------------------------------------------

@@ -87,11 +87,11 @@ format.tfdistribute_model_summary <- function(x, ...) {
       paste("  temperature:", format_number(x$length$temperature))
     },
     if (length(x$limits) > 0) {
-      bounds <- paste(vapply(x$limits, format_number, ""), collapse = " to ")
+      bounds <- paste(format_number(x$limits), collapse = " to ")
       paste0("  predictions: ", bounds, ", the responses of the training")
     },
     if (length(metrics) > 0) {
-      values <- toString(paste(names(metrics), "=", vapply(metrics, format_number, "")))
+      values <- toString(paste(names(metrics), "=", format_number(metrics)))
       paste0("  evaluation at step ", x$evaluation$global_step, ": ", values)
     },
     paste("  model_dir:", x$model_dir)
