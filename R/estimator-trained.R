@@ -70,7 +70,7 @@ scores_of <- function(object, learned) {
   found <- learned$validation
   if (!is.null(found)) {
     losses <- c(model = found$loss, unlist(found$losses), constant = found$constant_loss)
-    in_unit_of_loss(losses, object)
+    loss_of(object)$in_unit(losses)
   }
 }
 
@@ -84,21 +84,18 @@ describe_scores <- function(object, learned) {
   }
 }
 
-# The loss of a canned model, and the constant prediction to compare it with.
+# The loss of a canned model, the constant prediction to compare it with, and its unit.
 loss_of <- function(object) {
+  loss <- function(key, name, constant, in_unit = identity) as.list(environment())
   if (endsWith(object$kind, "_classifier")) {
-    list(key = "log_loss", name = "log loss", constant = "shares of the classes")
+    loss("log_loss", "log loss", "shares of the classes")
   } else if (!is.null(object$quantiles)) {
-    list(key = "quantile", name = "quantile loss", constant = "quantiles")
+    loss("quantile", "quantile loss", "quantiles")
   } else if (identical(object$loss, "poisson")) {
-    list(key = "poisson", name = "Poisson loss", constant = "mean")
+    loss("poisson", "Poisson loss", "mean")
   } else {
-    list(key = "squared_error", name = "root mean squared error", constant = "mean")
+    loss("squared_error", "root mean squared error", "mean", in_unit = sqrt)
   }
-}
-
-in_unit_of_loss <- function(loss, object) {
-  if (startsWith(loss_of(object)$name, "root")) sqrt(loss) else loss
 }
 
 # Of the choice, and of the steps after the first.

@@ -184,6 +184,13 @@ is_data <- function(x) {
   is.data.frame(x) || is.matrix(x) || (is.list(x) && !is.object(x) && rlang::is_named(x))
 }
 
+check_table <- function(rows, argument = rlang::caller_arg(rows), remedy = NULL) {
+  if (!is_data(rows)) {
+    abort_argument(rows, "a data frame, or a matrix with column names", argument, remedy = remedy)
+  }
+  rows
+}
+
 is_rows <- function(x) {
   is_data(x) || is_spark_table(x)
 }

@@ -61,8 +61,8 @@ effects.tfdistribute_estimator <- function(
   is_partial <- method != "accumulated" && is.null(reason)
   data <- found$data[is_partial | stats::complete.cases(found$data[variables]), , drop = FALSE]
   grid <- lapply(data[variables], grid_rows, points, margin = if (is_partial) 0.01 else 0)
-  kept <- if (is_partial && length(variables) == 1) sample.int(nrow(data))
-  kept <- utils::head(kept, individual)
+  has_curves <- is_partial && length(variables) == 1
+  kept <- if (has_curves) utils::head(sample.int(nrow(data)), individual)
   compute <- if (is_partial) partial_effects else accumulated_effects
   numbers <- compute(object, data, grid, kept)
   # The mean at each point of the grid, and then the predictions of rows there.
@@ -99,14 +99,10 @@ partial_effects <- function(object, data, grid, kept) {
 # Source: Apley and Zhu (2020), equations 15 and 16.
 accumulated_effects <- function(object, data, grid, ...) {
   # A bin contains its right edge, and the first contains its left edge, too.
-  bins <- Map(
-    function(values, edges) {
-      values <- as.double(values)
-      findInterval(values, values[edges], left.open = TRUE, rightmost.closed = TRUE)
-    },
-    data[names(grid)],
-    grid
-  )
+  bin <- function(values, edges) {
+    findInterval(values, values[edges], left.open = TRUE, rightmost.closed = TRUE)
+  }
+  bins <- Map(bin, lapply(data[names(grid)], as.double), grid)
   # Each column has the value at the left or right edge of its bin, or its own.
   sides <- expand.grid(rep(list(c(0, 1, NA)), length(grid)))
   move <- function(edges, bin, side) if (is.na(side)) seq_along(bin) else edges[bin + side]
@@ -174,13 +170,12 @@ strongest_dependence <- function(found, variables) {
   numbers <- list2DF(lapply(Filter(is_measured, found$data), as.double))
   others <- numbers[setdiff(names(numbers), variables)]
   if (length(others) > 0) {
-    method <- "spearman"
-    all <- suppressWarnings(stats::cor(numbers[variables], others, "pairwise.complete.obs", method))
-    strengths <- apply(abs(all), 2, max)
-    strongest <- which.max(strengths)
-    if (isTRUE(strengths[strongest] > 0.5)) {
-      strength <- format_number(strengths[[strongest]])
-      paste0(", because its rank correlation with ", names(strongest), " is ", strength)
+    use <- "pairwise.complete.obs"
+    all <- suppressWarnings(stats::cor(numbers[variables], others, use, method = "spearman"))
+    strongest <- utils::head(sort(apply(abs(all), 2, max), decreasing = TRUE), 1)
+    if (isTRUE(strongest > 0.5)) {
+      relation <- ", because its rank correlation with "
+      paste0(relation, names(strongest), " is ", format_number(strongest))
     }
   }
 }

@@ -56,7 +56,7 @@ importance <- function(object, data, groups = NULL, permutations = 5, rows = 100
   loss <- loss_of(object)
   mean_loss <- function(predicted) {
     losses <- losses_of_rows(object, found$truth, predicted)
-    in_unit_of_loss(stats::weighted.mean(losses, found$weights), object)
+    loss$in_unit(stats::weighted.mean(losses, found$weights))
   }
   type <- if (loss$key == "log_loss") "prob"
   losses <- unlist(predict_copies(object, found$data, permuted, copy, mean_loss, type))

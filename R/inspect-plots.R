@@ -33,6 +33,7 @@ plot.tfdistribute_effects <- function(x, y = NULL, ...) {
   other <- names[-1]
   second <- if (length(other) > 0) x[[other]]
   by <- setdiff(names(x), c(names, "effect"))
+  plot <- plot_of_inspection(x, ggplot2::aes(.data[[first]], .data$effect, group = 1))
   curve <- if (length(other) > 0) ggplot2::aes(colour = .data[[other]], group = .data[[other]])
   scale <- if (is_measured(second)) {
     # Long enough for numbers of several digits.
@@ -43,11 +44,11 @@ plot.tfdistribute_effects <- function(x, y = NULL, ...) {
   }
   is_line <- is_measured(x[[first]])
   layers <- if (is_line) along_numbers else along_labels
-  plot_of_inspection(x, ggplot2::aes(.data[[first]], .data$effect, group = 1)) +
+  plot +
     layers(attr(x, "data")[first], attr(x, "individual"), x, curve) +
     ggplot2::geom_point(curve, size = if (is_line) 1 else 3) +
     ggplot2::scale_y_continuous(labels = plain_labels) +
-    (if (length(other) > 0) scale) +
+    scale +
     # Labels that are too long for a line have one each.
     (if (!is_measured(second) && sum(nchar(unique(as.character(second)))) > 30) {
       ggplot2::theme(legend.direction = "vertical")
@@ -91,8 +92,7 @@ along_labels <- function(data, own, ...) {
 plot.tfdistribute_calibration <- function(x, y = NULL, ...) {
   check_call(...)
   x$curve <- factor(x$curve, unique(x$curve))
-  mapping <- ggplot2::aes(.data$predicted, .data$observed, colour = .data$curve)
-  plot_of_inspection(x, mapping) +
+  plot_of_inspection(x, ggplot2::aes(.data$predicted, .data$observed, colour = .data$curve)) +
     ggplot2::geom_abline(colour = "grey60", linetype = "dashed") +
     ggplot2::geom_line(alpha = 0.5) +
     ggplot2::geom_pointrange(ggplot2::aes(ymin = .data$lower, ymax = .data$upper), fatten = 2) +

@@ -126,9 +126,7 @@ long_outputs <- function(object, columns, numbers, name) {
   columns <- lapply(columns, rows_at, rep(seq_len(nrow(numbers)), ncol(numbers)))
   if (ncol(numbers) > 1) {
     outputs <- colnames(numbers) %||% seq_len(ncol(numbers))
-    by <- c(classes = "class", quantiles = "quantile", numbers = "response")
-    by <- by[[kind_of_outputs(object)]]
-    columns[[by]] <- factor(rep(outputs, each = nrow(numbers)), outputs)
+    columns[[kind_of_outputs(object)]] <- factor(rep(outputs, each = nrow(numbers)), outputs)
   }
   columns[[name]] <- as.vector(numbers)
   tibble::new_tibble(columns)
@@ -166,12 +164,6 @@ residuals.tfdistribute_estimator <- function(object, data, ...) {
   drop(as.vector(truth) - predicted)
 }
 
-check_table <- function(rows, argument = rlang::caller_arg(rows)) {
-  if (!is.data.frame(rows) && !is.matrix(rows)) {
-    abort_argument(rows, "a data frame, or a matrix with column names", argument)
-  }
-}
-
 # Methods for explain() of DALEX: predictions in the form of its other methods, and the kind of the model.
 yhat.tfdistribute_estimator <- function(model, newdata, ...) {
   drop(output_matrix(model, newdata))
@@ -179,7 +171,7 @@ yhat.tfdistribute_estimator <- function(model, newdata, ...) {
 
 model_info.tfdistribute_estimator <- function(model, is_multiclass = FALSE, ...) {
   kinds <- if (is_multiclass) "multiclass" else "classification"
-  kind <- if (kind_of_outputs(model) %in% "classes") kinds else "regression"
+  kind <- if (kind_of_outputs(model) %in% "class") kinds else "regression"
   version <- as.character(utils::packageVersion("tfdistribute"))
   structure(list(package = "tfdistribute", ver = version, type = kind), class = "model_info")
 }

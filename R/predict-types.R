@@ -1,20 +1,15 @@
 # Predictions in the forms that R's own models have.
 
-# What a type reads from a model of numbers or quantiles, and from a classifier.
+# What a type reads from a model whose outputs are responses, quantiles or classes.
 outputs_of_types <- list(
-  numbers = c(response = "predictions", link = "predictions"),
-  quantiles = c(quantile = "predictions"),
-  classes = c(
-    response = "probabilities",
-    class = "classes",
-    prob = "probabilities",
-    link = "logits"
-  )
+  response = c(response = "predictions", link = "predictions"),
+  quantile = c(quantile = "predictions"),
+  class = c(response = "probabilities", class = "classes", prob = "probabilities", link = "logits")
 )
 
 kind_of_outputs <- function(object) {
-  kinds <- c(regressor = "numbers", classifier = "classes")
-  if (is.null(object$quantiles)) kinds[sub(".*_", "", object$kind)] else "quantiles"
+  kinds <- c(regressor = "response", classifier = "class")
+  if (is.null(object$quantiles)) kinds[sub(".*_", "", object$kind)] else "quantile"
 }
 
 # Types with their outputs. Empty for models that are not canned.
@@ -47,9 +42,9 @@ typed_predictions <- function(predictions, type, object, classes) {
   count <- object$label_dimension %||% 1
   names <- switch(
     kind,
-    quantiles = as.character(object$quantiles),
-    classes = classes,
-    numbers = if (count > 1) output_names(count, object, NULL)
+    quantile = as.character(object$quantiles),
+    class = classes,
+    response = if (count > 1) output_names(count, object, NULL)
   )
   if (is.list(values) || type == "quantile") {
     dimnames <- if (!is.null(names)) list(NULL, names)
@@ -58,7 +53,7 @@ typed_predictions <- function(predictions, type, object, classes) {
   }
   if (type == "prob") {
     tibble::as_tibble(values, .name_repair = "minimal")
-  } else if (type == "response" && kind == "classes" && length(classes) == 2) {
+  } else if (type == "response" && kind == "class" && length(classes) == 2) {
     unname(values[, 2])
   } else if (type == "link" && identical(object$loss, "poisson")) {
     log(values)

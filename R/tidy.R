@@ -182,11 +182,7 @@ augment.tfdistribute_fit <- function(x, data = NULL, newdata = NULL, ...) {
 }
 
 check_augmented <- function(rows) {
-  if (!is_data(rows)) {
-    remedy <- "Give the rows to predict for, as in augment(model, data)."
-    abort_argument(rows, "a data frame, or a matrix with column names", "data", remedy = remedy)
-  }
-  rows
+  check_table(rows, "data", "Give the rows to predict for, as in augment(model, data).")
 }
 
 prediction_columns <- function(predictions, response) {
