@@ -3,8 +3,7 @@
 # NULL without a training in a directory of this machine. Printing a new model must not start Python, and printing is no
 # place for Python's errors.
 facts_of_trained <- function(model_dir) {
-  signature <- file.path(model_dir, "tfdistribute-model.json")
-  if (!is_remote_path(model_dir) && file.exists(signature)) {
+  if (!is_remote_path(model_dir) && file.exists(file.path(model_dir, "tfdistribute-model.json"))) {
     tryCatch(
       call_backend("trained_facts", model_dir = model_dir),
       tfdistribute_error = function(error) NULL

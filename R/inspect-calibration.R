@@ -42,16 +42,13 @@ calibration <- function(object, data, bins = 10, level = 0.95, ...) {
   sums <- rowsum(cbind(distances, rows$rows), rows$curve, reorder = FALSE)
   error <- rlang::set_names(sums[, 1] / sums[, 2], rownames(sums))
   shown <- paste0(format_number(error), " (", names(error), ")")
+  axes <- c("predicted probability", "observed share", "level", "share of the rows")
   new_inspection(
     rows,
     "calibration",
     paste("<calibration> expected calibration error", toString(shown)),
     error = error,
-    labels = if (is_classifier) {
-      c("predicted probability", "observed share")
-    } else {
-      c("level", "share of the rows")
-    }
+    labels = axes[if (is_classifier) 1:2 else 3:4]
   )
 }
 

@@ -54,11 +54,19 @@ importance <- function(object, data, groups = NULL, permutations = 5, rows = 100
     }
   }
   loss <- loss_of(object)
+  is_class <- loss$key == "log_loss"
   mean_loss <- function(predicted) {
-    losses <- losses_of_rows(object, found$truth, predicted)
-    loss$in_unit(stats::weighted.mean(losses, found$weights))
+    losses <- call_backend(
+      "row_losses",
+      loss = loss$key,
+      # As near to 0 as 32 bits.
+      predictions = as_numpy(if (is_class) log(pmax(predicted, 1e-38)) else predicted),
+      truth = as_numpy(if (is_class) found$truth - 1L else found$truth),
+      shares = object$quantiles
+    )
+    loss$in_unit(stats::weighted.mean(as.vector(losses), found$weights))
   }
-  type <- if (loss$key == "log_loss") "prob"
+  type <- if (is_class) "prob"
   losses <- unlist(predict_copies(object, found$data, permuted, copy, mean_loss, type))
   increases <- matrix(losses[-1] - losses[[1]], nrow = permutations)
   rows <- tibble::tibble(
@@ -66,27 +74,12 @@ importance <- function(object, data, groups = NULL, permutations = 5, rows = 100
     importance = colMeans(increases),
     sd = apply(increases, 2, stats::sd)
   )
+  shown <- paste(format_number(losses[[1]]), "on", format_count(nrow(found$data)), "rows")
   new_inspection(
     rows[order(-rows$importance), ],
     "importance",
-    interpolate(c(
-      "<importance> increase of the {loss$name}, which is {format_number(losses[[1]])} ",
-      "on {format_count(nrow(found$data))} rows"
-    )),
+    paste0("<importance> increase of the ", loss$name, ", which is ", shown),
     loss = loss$name,
     baseline = losses[[1]]
   )
-}
-
-losses_of_rows <- function(object, truth, predicted) {
-  loss <- loss_of(object)$key
-  is_class <- loss == "log_loss"
-  as.vector(call_backend(
-    "row_losses",
-    loss = loss,
-    # As near to 0 as 32 bits.
-    predictions = as_numpy(if (is_class) log(pmax(predicted, 1e-38)) else predicted),
-    truth = as_numpy(if (is_class) truth - 1L else truth),
-    shares = object$quantiles
-  ))
 }

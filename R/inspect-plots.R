@@ -7,6 +7,7 @@ plot.tfdistribute_importance <- function(x, y = NULL, most = 20, ...) {
   shown <- utils::head(as.data.frame(x), check_count(most))
   shown$sd[is.na(shown$sd)] <- 0
   shown$variable <- factor(shown$variable, rev(shown$variable))
+  others <- if (nrow(x) > most) paste(nrow(x) - most, "more columns are less important")
   plot_of_inspection(shown, ggplot2::aes(.data$importance, .data$variable)) +
     ggplot2::geom_col(fill = series_colours[[1]], alpha = 0.4, width = 0.7) +
     ggplot2::geom_errorbarh(
@@ -15,11 +16,7 @@ plot.tfdistribute_importance <- function(x, y = NULL, most = 20, ...) {
     ) +
     ggplot2::scale_x_continuous(labels = plain_labels) +
     ggplot2::scale_y_discrete(labels = short_labels) +
-    ggplot2::labs(
-      x = paste0("increase of the\n", attr(x, "loss")),
-      y = NULL,
-      caption = if (nrow(x) > most) paste(nrow(x) - most, "more columns are less important")
-    )
+    ggplot2::labs(x = paste0("increase of the\n", attr(x, "loss")), y = NULL, caption = others)
 }
 
 #' @rdname effects.tfdistribute_estimator

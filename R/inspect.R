@@ -16,7 +16,8 @@ inspected <- function(object, data, verb, most = NULL, needs_response = FALSE) {
   }
   check_table(data)
   data <- as.data.frame(data)
-  known <- columns_of_training(object, verb, needs_response)
+  known <- columns_of_training(object, verb)
+  check_named(known, verb, needs_response)
   terms <- known$terms[setdiff(names(known$terms), names(data))]
   features <- read_features(object, as.character(unlist(known$features)), "predict")
   raw <- function(names) {
@@ -49,11 +50,7 @@ inspected <- function(object, data, verb, most = NULL, needs_response = FALSE) {
   found
 }
 
-columns_of_training <- function(object, verb, needs_response) {
-  known <- rlang::try_fetch(
-    call_backend("trained_columns", model_dir = object$model_dir, verb = verb),
-    tfdistribute_input_error = function(error) NULL
-  )
+check_named <- function(known, verb, needs_response) {
   if (is.null(known) || (needs_response && length(known$response) != 1)) {
     abort_tfdistribute(
       "unsupported",
@@ -62,7 +59,6 @@ columns_of_training <- function(object, verb, needs_response) {
       argument = "object"
     )
   }
-  known
 }
 
 check_truth <- function(values, classes, name) {

@@ -35,11 +35,8 @@ check_type <- function(type, object) {
 # The tibble of predictions as a type of its model, whose `classes` are names.
 typed_predictions <- function(predictions, type, object, classes) {
   values <- predictions[[prediction_types(object)[[type]]]]
-  if (type == "class") {
-    return(factor(as.character(values), classes))
-  }
-  kind <- kind_of_outputs(object)
   count <- object$label_dimension %||% 1
+  kind <- kind_of_outputs(object)
   names <- switch(
     kind,
     quantile = as.character(object$quantiles),
@@ -51,15 +48,14 @@ typed_predictions <- function(predictions, type, object, classes) {
     columns <- max(count, length(names))
     values <- matrix(as.double(unlist(values)), ncol = columns, byrow = TRUE, dimnames = dimnames)
   }
-  if (type == "prob") {
-    tibble::as_tibble(values, .name_repair = "minimal")
-  } else if (type == "response" && kind == "class" && length(classes) == 2) {
-    unname(values[, 2])
-  } else if (type == "link" && identical(object$loss, "poisson")) {
-    log(values)
-  } else {
+  switch(
+    type,
+    class = factor(as.character(values), names),
+    prob = tibble::as_tibble(values, .name_repair = "minimal"),
+    link = if (identical(object$loss, "poisson")) log(values) else values,
+    response = if (kind == "class" && length(names) == 2) unname(values[, 2]) else values,
     values
-  }
+  )
 }
 
 # Intervals ---------------------------------------------------------------------------------------
@@ -90,13 +86,12 @@ abort_no_intervals <- function(object, problem, argument = "object", value = NUL
   abort_tfdistribute(
     "unsupported",
     problem = problem,
-    remedy = if (endsWith(object$kind, "_classifier")) {
-      "Use predict(type = \"prob\") for probabilities of classes."
-    } else if (!is.null(object$quantiles)) {
-      "Use predict(type = \"quantile\")."
-    } else {
+    remedy = switch(
+      kind_of_outputs(object),
+      class = "Use predict(type = \"prob\") for probabilities of classes.",
+      quantile = "Use predict(type = \"quantile\").",
       "Train a tabular_regressor() without `epochs` on more rows, or use its `quantiles`."
-    },
+    ),
     argument = argument,
     value = value
   )

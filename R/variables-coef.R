@@ -103,14 +103,18 @@ output_names <- function(count, object, classes) {
   if (count == 1 || length(classes) == count) {
     return(if (count > 1) classes)
   }
-  known <- rlang::try_fetch(
-    call_backend("trained_columns", model_dir = object$model_dir, verb = "coef"),
-    # Rows of a function have no names.
-    tfdistribute_input_error = function(error) NULL
-  )
+  known <- columns_of_training(object, "coef")
   response <- if (length(known$response) == 1) known$terms[[known$response]]
   parts <- if (!is.null(response)) as.list(str2lang(response))[-1]
   if (length(parts) == count) vapply(parts, deparse1, "")
+}
+
+# NULL for a training on rows of a function, which have no names.
+columns_of_training <- function(object, verb) {
+  rlang::try_fetch(
+    call_backend("trained_columns", model_dir = object$model_dir, verb = verb),
+    tfdistribute_input_error = function(error) NULL
+  )
 }
 
 # Names that differ only in case get a number, in the order in which TensorFlow creates the variables.
