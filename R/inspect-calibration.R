@@ -70,16 +70,16 @@ reliability_of <- function(object, found, bins) {
 }
 
 coverage_of <- function(object, found) {
+  sizes <- sizes_of_residuals(object)
+  if (is.null(object$quantiles) && length(sizes) == 0) {
+    problem <- "calibration() needs intervals, and this {object$kind} has no residuals of validation rows."
+    abort_no_intervals(object, problem)
+  }
   rows <- length(found$truth)
   predicted <- output_matrix(object, found$data)
   if (!is.null(object$quantiles)) {
     observed <- unname(colMeans(found$truth <= predicted))
     return(tibble::tibble(curve = "model", predicted = object$quantiles, observed, rows))
-  }
-  sizes <- sizes_of_residuals(object)
-  if (length(sizes) == 0) {
-    problem <- "calibration() needs intervals, and this {object$kind} has no residuals of validation rows."
-    abort_no_intervals(object, problem)
   }
   # Few validation rows have no wide intervals.
   levels <- c(seq(0.1, 0.9, 0.1), 0.95)

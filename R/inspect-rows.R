@@ -27,8 +27,9 @@
 #' @export
 explain_rows <- function(object, rows, data, reference = 100, ...) {
   check_call(...)
+  reference <- check_count(reference)
   check_table(rows)
-  found <- inspected(object, data, "explain_rows", check_count(reference))
+  found <- inspected(object, data, "explain_rows", reference)
   explained <- inspected(object, rows, "explain_rows")$data
   pool <- rbind(found$data, explained)
   # shap calculates with numbers. Equal values have one number, that of their first row.

@@ -167,7 +167,9 @@ test_that("no function that users type daily is hidden, except by names of tfest
   )
   exports <- getNamespaceExports("tfdistribute")
   hidden <- unlist(clashing_exports(daily))
-  expect_identical(hidden[!hidden %in% names(tfestimators_exports)], hidden[0])
+  # The page ?name_clashes has the function of rsample, which is for parts of its own splits.
+  known <- c(names(tfestimators_exports), "calibration")
+  expect_identical(hidden[!hidden %in% known], hidden[0])
   # Also where these packages are not installed: future, mirai, tibble, generics, keras3 and tensorflow.
   others <- c(
     c("cluster", "future", "multisession", "plan", "resolved", "run", "sequential", "value"),

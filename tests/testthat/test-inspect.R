@@ -102,6 +102,11 @@ test_that("importance is the increase of the loss by permuted columns, and effec
   )
   expect_equal(both$effect - terms, rep(both$effect[[1]] - terms[[1]], 25), tolerance = 1e-5)
   expect_equal(residuals(model, data), data$price - fit(data), tolerance = 1e-6)
+  # The loss of several responses is that of evaluate().
+  formula <- cbind(price, mass) ~ size + day
+  of_two <- a_linear_model(data, formula, label_dimension = 2)
+  baseline <- attr(importance(of_two, data, permutations = 1), "baseline")
+  expect_equal(baseline, sqrt(evaluate(of_two, data)$average_loss), tolerance = 1e-6)
   for (each in list(found, partial, two, of_size, effects(model, data, "kind"))) {
     expect_s3_class(ggplot2::ggplot_build(plot(each)), "ggplot_built")
   }

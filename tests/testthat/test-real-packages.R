@@ -88,6 +88,42 @@ test_that("explain_rows() returns the values of kernelshap, whose sum is the pre
   expect_equal(unname(sums), response(model, explained), tolerance = 1e-5)
 })
 
+test_that("fastshap samples the SHAP values of predict()", {
+  skip_if_no_tensorflow()
+  skip_if_no_real("fastshap")
+  data <- houses()
+  model <- a_model_of(price ~ size + age, data)
+  columns <- c("size", "age")
+  # The mean prediction for rows that have these columns of one row.
+  value <- function(row, names) {
+    rows <- data[1:40, ]
+    rows[names] <- data[row, names]
+    mean(response(model, rows))
+  }
+  expected <- t(vapply(
+    1:2,
+    function(row) {
+      both <- value(row, columns) - value(row, character())
+      apart <- value(row, "size") - value(row, "age")
+      c(both + apart, both - apart) / 2
+    },
+    double(2)
+  ))
+  row <- rep(1:2, each = 1000)
+  sampled <- withr::with_seed(
+    3,
+    from("fastshap", "explain")(
+      model,
+      X = data[1:40, columns],
+      newdata = data[row, columns],
+      nsim = 1,
+      pred_wrapper = response
+    )
+  )
+  found <- rowsum(unclass(sampled), row) / 1000
+  expect_lt(max(abs(found - expected)), 0.1 * diff(range(expected)))
+})
+
 test_that("DALEX explains a model without a function that predicts", {
   skip_if_no_tensorflow()
   skip_if_no_real("DALEX")

@@ -169,6 +169,9 @@ def test_losses_of_rows() -> None:
     both = np.array([[1.0, 2.0], [2.0, 4.0]])
     found = row_losses("quantile", both, truth, [0.25, 0.5])
     np.testing.assert_allclose(found, [(0.75 * 1 + 0.5 * 2) / 2, (0.25 * 1 + 0.5 * 1) / 2])
+    # Responses of two columns.
+    found = row_losses("squared_error", both, np.array([[0.0, 0.0], [2.0, 3.0]]))
+    np.testing.assert_allclose(found, [(1 + 4) / 2, 1 / 2])
 
 
 def test_the_linear_part_is_ridge_regression_with_weights() -> None:
