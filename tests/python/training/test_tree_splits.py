@@ -25,21 +25,19 @@ def split(positive: Any, negative: Any, **condition: Any) -> Any:
     return SimpleNamespace(is_leaf=False, condition=given, pos_child=positive, neg_child=negative)
 
 
-# The attributes of ydf are in another order than the columns.
-COLUMNS = [4, 3, -1, 2, 1, 0]
 SPLITS = {
-    "first": split(leaf(20), leaf(10), attribute=4, threshold=2.5),
-    "opposite": split(leaf(10), leaf(20), attribute=3, threshold=6.5),
-    "categories": split(leaf(10), leaf(20), attribute=1, mask=[3]),
-    "other categories": split(leaf(20), leaf(10), attribute=0, mask=[2]),
+    "first": split(leaf(20), leaf(10), attribute=1, threshold=2.5),
+    "opposite": split(leaf(10), leaf(20), attribute=2, threshold=6.5),
+    "categories": split(leaf(10), leaf(20), attribute=3, mask=[3]),
+    "other categories": split(leaf(20), leaf(10), attribute=4, mask=[2]),
 }
 
 
 @pytest.mark.parametrize("name", SPLITS)
 def test_the_first_column_divides_the_rows(name: str) -> None:
     tree = SPLITS[name]
-    settle(tree, np.asfortranarray(ROWS), COLUMNS, 3, np.arange(4))
-    assert vars(tree.condition) == {"attribute": 4, "threshold": 3.5}
+    settle(tree, np.asfortranarray(ROWS), 3, np.arange(4))
+    assert vars(tree.condition) == {"attribute": 1, "threshold": 3.5}
     assert (tree.pos_child.value.value, tree.neg_child.value.value) == (20, 10)
 
 
@@ -48,7 +46,7 @@ def test_the_set_of_categories_has_no_more_rows_than_the_others(mask: list[int])
     rows = np.asfortranarray([[2.0], [0.0], [1.0]], dtype="float32")
     values = (10, 20) if mask == [3] else (20, 10)
     tree = split(*map(leaf, values), attribute=0, mask=mask)
-    settle(tree, rows, [0], 0, np.arange(3))
+    settle(tree, rows, 0, np.arange(3))
     assert (tree.condition.mask.tolist(), tree.pos_child.value.value) == ([3], 10)
 
 
@@ -56,7 +54,7 @@ def test_a_column_that_divides_only_the_first_rows_alike_is_not_taken() -> None:
     number = np.arange(200.0)
     rows = np.asfortranarray(np.stack([number % 100, number], 1), dtype="float32")
     tree = split(leaf(1), leaf(2), attribute=1, threshold=29.5)
-    settle(tree, rows, [0, 1], 2, np.arange(200))
+    settle(tree, rows, 2, np.arange(200))
     assert vars(tree.condition) == {"attribute": 1, "threshold": 29.5}
 
 

@@ -165,12 +165,8 @@ class Trees:
     """Growth of trees by ydf."""
 
     task = GrowingTask
-
-    def begin(self, training: Training, member: Member | None) -> Training:
-        return begin_growth(training, member)
-
-    def train(self, here: TrainingHere, training: Training) -> None:
-        grow_here(here, training)
+    begin = staticmethod(begin_growth)
+    train = staticmethod(grow_here)
 
 
 TRAINERS: dict[str, Trainer] = {"steps": Steps(), "chosen_steps": ChosenSteps(), "trees": Trees()}

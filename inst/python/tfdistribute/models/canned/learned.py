@@ -77,6 +77,9 @@ class Learned(Canned):
         """Make TensorFlow's head from the arguments of all heads."""
         raise NotImplementedError
 
+    def built_columns(self, arguments: Mapping[str, Any]) -> list[Any]:
+        return [column for part in arguments.values() for column in part]
+
     def learns_columns(self) -> bool:
         return True
 

@@ -166,9 +166,6 @@ class Tabular(Learned):
             "codes": build_columns([each.categorical_column for each in parts["linear"]]),
         }
 
-    def built_columns(self, arguments: Mapping[str, Any]) -> list[Any]:
-        return [column for part in arguments.values() for column in part]
-
     def new_estimator(self, head: Mapping[str, Any], **arguments: Any) -> Any:
         table = self.table
         assert table is not None

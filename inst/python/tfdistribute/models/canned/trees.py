@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from tfdistribute import engine
 from tfdistribute.columns import InputFacts
 from tfdistribute.descriptions.constraints import Count, Expected, Fact, Ge, Gt, Never, Text
@@ -25,6 +28,8 @@ from tfdistribute.models.feature_columns.description import (
 )
 from tfdistribute.models.feature_columns.numeric import Bucketized, Numeric
 
+# Fields that ydf lacks in a cluster.
+_OF_ONE_PROCESS = ("splits", "l1_regularization", "l2_regularization", "increasing", "decreasing")
 _Share = Annotated[float, Ge(0)]
 
 
@@ -77,16 +82,10 @@ class Trees(Learned):
     decided_by_rows = frozenset()
 
     def check_cluster(self, on_several_hosts: bool) -> None:
-        # What ydf lacks in a cluster.
-        lacking = {
-            "splits": self.splits == "oblique",
-            "l1_regularization": self.l1_regularization,
-            "l2_regularization": self.l2_regularization,
-            "increasing": self.increasing,
-            "decreasing": self.decreasing,
-        }
-        for name in (name for name, is_set in lacking.items() if is_set):
+        for name in _OF_ONE_PROCESS:
             value = getattr(self, name)
+            if value == getattr(Trees, name):
+                continue
             raise UnsupportedError(
                 f"`{name}` is {value!r}, which boosted trees support in one process only.",
                 f"Leave out `{name}`, or `cluster`.",
@@ -131,12 +130,12 @@ class Trees(Learned):
         super().check(facts, needs_label)
         self.directions()
 
-    def directions(self) -> dict[int, str]:
-        """Return "increasing" or "decreasing" by the position of a number; ArgumentError for another feature."""
+    def directions(self) -> dict[int, int]:
+        """Return 1 (increasing) or -1 by the position of a number; ArgumentError for another feature."""
         places = {each.key: place for place, each in enumerate(self.numbers)}
-        directions: dict[int, str] = {}
-        for direction in ("increasing", "decreasing") if self.all_columns() else ():
-            for name in getattr(self, direction):
+        directions: dict[int, int] = {}
+        for direction, sign in {"increasing": 1, "decreasing": -1}.items():
+            for name in getattr(self, direction) if self.all_columns() else ():
                 if name not in places or places[name] in directions:
                     also = "is also in `increasing`" if name in places else "is no numeric feature"
                     raise ArgumentError(
@@ -145,7 +144,7 @@ class Trees(Learned):
                         argument=direction,
                         value=name,
                     )
-                directions[places[name]] = direction
+                directions[places[name]] = sign
         return directions
 
     def logits(self, features: Features) -> Result:
@@ -162,9 +161,6 @@ class Trees(Learned):
             "numbers": build_columns(self.numbers),
             "categories": [engine.features.with_codes(each.build()) for each in categories],
         }
-
-    def built_columns(self, arguments: Mapping[str, Any]) -> list[Any]:
-        return [column for part in arguments.values() for column in part]
 
     def new_estimator(self, head: Mapping[str, Any], **arguments: Any) -> Any:
         incomplete = () if self.table is None else self.table.constants()["incomplete"]
@@ -222,9 +218,9 @@ class BoostedTreesClassifier(Trees, LearnedClassifier, kind="boosted_trees_class
         super().check(facts, needs_label)
         self.weights_of_classes()
 
-    def weights_of_classes(self) -> list[float] | None:
+    def weights_of_classes(self) -> npt.NDArray[np.float32]:
         if self.class_weights is None:
-            return None
+            return np.ones(self.n_classes, np.float32)
         names = self.label_vocabulary or tuple(map(str, range(self.n_classes)))
         if set(names) != set(self.class_weights):
             raise ArgumentError(
@@ -234,7 +230,7 @@ class BoostedTreesClassifier(Trees, LearnedClassifier, kind="boosted_trees_class
                 argument="class_weights",
                 value=", ".join(self.class_weights),
             )
-        return [self.class_weights[name] for name in names]
+        return np.array([self.class_weights[name] for name in names], np.float32)
 
 
 def _read_by_trees(column: FeatureColumn) -> FeatureColumn:

@@ -1,6 +1,5 @@
 """The trees of a tabular model, which Yggdrasil Decision Forests (ydf) grows on the rows that the layers learn from."""
 
-import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -70,7 +69,7 @@ def grow(
 
     Rows are as for ``losses_by_trees``.
     """
-    table, matrix = model.table, rows["rows"]
+    table = model.table
     assert table is not None
     classes: int = getattr(model, "n_classes", 0)
     sizes = tuple(len(each.levels) + 1 for each in table.categories)
@@ -82,15 +81,14 @@ def grow(
         "min_examples": 5,
         "random_seed": settings.seed or 0,
     }
-    growth = Growth(classes, sizes, {}, settings_of_ydf, {"validation_ratio": 0.0, **OBLIQUE})
+    growth = Growth(classes, sizes, {}, settings_of_ydf, OBLIQUE)
     put_handler_back = keep_handler()
     try:
         with tempfile.TemporaryDirectory(prefix="tfdistribute-trees-") as directory:
-            os.mkdir(os.path.join(directory, "work"))
             grown = growth.grow(rows, directory, settings, judged=judged)
     finally:
         put_handler_back()
-    arrays = as_forest(grown, dict(enumerate(sizes, matrix.shape[1] - len(sizes))))
+    arrays = as_forest(grown, sizes, rows["rows"], is_settled=False)
     losses = losses_by_trees(model, arrays, rows if judged is None else judged)
     kept = len(losses) if judged is None else int(np.argmin(losses)) + 1
     return Forest(_first(arrays, kept), losses[:kept].tolist())

@@ -1,5 +1,6 @@
 """The trees of ydf as arrays, and rows on their way through them."""
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,36 +16,42 @@ Arrays = dict[str, npt.NDArray[Any]]
 _NODE = ("column", "weight", "threshold", "first_category", "positive", "negative", "value")
 
 
-def as_forest(model: Any, sizes: Mapping[int, int], rows: Any = None) -> Arrays:
-    """Return the arrays of ``engine.trees.ARRAYS``; ``sizes`` are numbers of categories by the number of a column.
+def as_forest(model: Any, sizes: Sequence[int], rows: Any, is_settled: bool) -> Arrays:
+    """Return the arrays of ``engine.trees.ARRAYS``.
 
-    With the ``rows`` that trained, they do not depend on the learner of ydf.
+    Args:
+        sizes: Numbers of categories of the last columns.
+        rows: The rows that trained.
+        is_settled: Whether the arrays do not depend on the learner of ydf.
     """
-    names = [each.name[1:] for each in model.data_spec().columns]
-    columns = [int(each) if each.isdecimal() else -1 for each in names]
     nodes, is_in, deepest = list[list[Any]](), [False], 0
+    by_column, numbers = np.asfortranarray(rows), rows.shape[1] - len(sizes)
 
-    def add(node: Any, depth: int) -> int:
+    def add(node: Any, chosen: Any, depth: int = 0) -> int:
         nonlocal deepest
         deepest, place = max(deepest, depth), len(nodes)
         if node.is_leaf:
             nodes.append([[0], [1.0], 0.0, -1, place, place, node.value.value])
             return place
-        nodes.append(_read(node.condition, columns, sizes, is_in))
-        nodes[place] += [add(each, depth + 1) for each in (node.pos_child, node.neg_child)]
-        nodes[place].append(0.0)
+        parts = settle(node, by_column, numbers, chosen) if is_settled else (chosen, chosen)
+        nodes.append(read(node.condition))
+        children = zip((node.pos_child, node.neg_child), parts, strict=True)
+        nodes[place] += [*(add(*each, depth + 1) for each in children), 0.0]
         return place
 
-    trees = [without_equal_leaves(tree.root) for tree in model.iter_trees()]
-    if rows is not None:
-        by_column, numbers = np.asfortranarray(rows), min(sizes, default=rows.shape[1])
-        for tree in trees:
-            settle(tree, by_column, columns, numbers, np.arange(len(rows)))
-    roots = [add(tree, 0) for tree in trees]
-    terms = max(len(node[0]) for node in nodes)
-    for node in nodes:
-        missing = terms - len(node[0])
-        node[:2] = [*node[0], *[0] * missing], [*node[1], *[0.0] * missing]
+    def read(condition: Any) -> list[Any]:
+        if hasattr(condition, "attributes"):
+            return [condition.attributes, condition.weights, condition.threshold, -1]
+        column = condition.attribute
+        if column < numbers:
+            return [[column], [1.0], condition.threshold, -1]
+        first, mask = len(is_in), set(condition.mask)
+        # Category 0 of ydf is for unknown ones.
+        is_in.extend(each + 1 in mask for each in range(sizes[column - numbers]))
+        return [[column], [1.0], 0.0, first]
+
+    trees = (without_equal_leaves(tree.root) for tree in model.iter_trees())
+    roots = [add(tree, np.arange(len(rows))) for tree in trees]
     initial = np.reshape(model.initial_predictions(), -1)
     arrays: dict[str, Any] = {
         **dict(zip(_NODE, zip(*nodes, strict=True), strict=True)),
@@ -53,24 +60,11 @@ def as_forest(model: Any, sizes: Mapping[int, int], rows: Any = None) -> Arrays:
         "depth": deepest,
         "is_in": is_in,
     }
+    for name in ("column", "weight"):
+        # Nodes have different numbers of terms.
+        arrays[name] = [*zip(*itertools.zip_longest(*arrays[name], fillvalue=0), strict=True)]
     types = engine.trees.ARRAYS
     return {name: np.array(arrays[name], types[name][0]) for name in types}
-
-
-def _read(
-    condition: Any, columns: Sequence[int], sizes: Mapping[int, int], is_in: list[bool]
-) -> list[Any]:
-    """Return the columns, weights and threshold of a condition, and the place of its categories in ``is_in``."""
-    if hasattr(condition, "attributes"):
-        read = [columns[each] for each in condition.attributes]
-        return [read, list(condition.weights), condition.threshold, -1]
-    column = columns[condition.attribute]
-    if not hasattr(condition, "mask"):
-        return [[column], [1.0], condition.threshold, -1]
-    first, mask = len(is_in), set(condition.mask)
-    # Category 0 of ydf is for unknown ones.
-    is_in.extend(each + 1 in mask for each in range(sizes[column]))
-    return [[column], [1.0], 0.0, first]
 
 
 def logits_by_trees(forest: Arrays, rows: Any) -> Iterator[Any]:

@@ -86,8 +86,7 @@ def grow_here(here: TrainingHere, training: Training, workers: Sequence[str] = (
     if here.prepared.first_step > 0:
         history.note(_ANEW)
     part, held = _parts(here.prepared, training)
-    rows, count = part["rows"].shape
-    history.global_batch_size, history.last_step = rows, model.n_trees
+    history.global_batch_size, history.last_step = len(part["rows"]), model.n_trees
     sizes = [column.num_buckets + 1 for column in model.arguments()["categories"]]
     growth, learned = Growth.of(model, settings, sizes), _weighted(model, part)
     model_dir = local_directory(model.model_dir)
@@ -97,8 +96,7 @@ def grow_here(here: TrainingHere, training: Training, workers: Sequence[str] = (
         return growth.grow(learned, directory, settings, workers)
 
     grown = _grow_in_background(here, grow, directory, is_manager=bool(workers))
-    settling = learned["rows"] if model.splits == "axis" else None
-    forest = as_forest(grown, dict(enumerate(sizes, count - len(sizes))), settling)
+    forest = as_forest(grown, sizes, learned["rows"], model.splits == "axis")
     losses = losses_by_trees(model, forest, part).tolist()
     # Each iteration has lasted equally long.
     each_s = (time.monotonic() - began) / len(losses)
@@ -153,8 +151,7 @@ def _weighted(model: Any, rows: Arrays) -> Arrays:
     """
     weights = rows["weights"]
     if isinstance(model, BoostedTreesClassifier) and model.class_weights is not None:
-        of_classes = np.asarray(model.weights_of_classes(), np.float32)
-        weights = weights * of_classes[rows["labels"].astype(np.int64)]
+        weights = weights * model.weights_of_classes()[rows["labels"].astype(np.int64)]
         rows = {name: each[weights > 0] for name, each in rows.items()}
         weights = weights[weights > 0]
     factors = 1 + _TIE * hashes(len(weights), 0).astype(np.float64) / 2**64
@@ -170,7 +167,7 @@ def _directory(model_dir: str, growth: Growth, rows: Arrays) -> str:
     for each in Path(model_dir).glob(f"{_DIRECTORY}*"):
         if each != directory:
             shutil.rmtree(each, ignore_errors=True)
-    (directory / "work").mkdir(parents=True, exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     return str(directory)
 
 

@@ -1,7 +1,6 @@
 """Splits of trees that follow from their rows: several can be equal, and each learner of ydf chooses another one."""
 
 import math
-from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,64 +24,59 @@ def without_equal_leaves(node: Any) -> Any:
     return children[0] if is_merged else node
 
 
-def settle(node: Any, rows: Any, columns: Sequence[int], numbers: int, chosen: Any) -> None:
-    """Divide the rows of a node and of its children as before, by the first column that does so.
+def settle(node: Any, rows: Any, numbers: int, chosen: Any) -> tuple[Any, Any]:
+    """Divide the rows of a node as before, by the first column that does so, and return the places of both parts.
 
     The threshold is in the middle. The set of categories has no more rows than the others.
 
     Args:
-        columns: Columns of ``rows`` by the attributes of ydf.
         numbers: Number of numeric columns, which come first.
         chosen: Places of the rows of this node.
     """
-    if node.is_leaf:
-        return
-    condition, column = node.condition, columns[node.condition.attribute]
-    values = rows[chosen, column]
+    condition = node.condition
+    values = rows[chosen, condition.attribute]
     # Category 0 of ydf is for unknown ones.
     is_positive = (
         np.isin(values + 1, condition.mask)
         if hasattr(condition, "mask")
         else values >= condition.threshold
     )
-    column = _first_alike(rows, numbers, chosen, is_positive, column)
-    values, attribute = rows[chosen, column], columns.index(column)
+    column = _first_alike(rows, numbers, chosen, is_positive, condition.attribute)
+    values = rows[chosen, column]
+    parts = values[is_positive], values[~is_positive]
     if column < numbers:
-        is_swapped = values[is_positive].min() < values[~is_positive].max()
+        is_swapped = parts[0][0] < parts[1][0]
     else:
         is_swapped = (is_positive.mean(), not is_positive[0]) > (0.5, False)
     if is_swapped:
-        is_positive = ~is_positive
+        is_positive, parts = ~is_positive, parts[::-1]
         node.pos_child, node.neg_child = node.neg_child, node.pos_child
     if column < numbers:
-        threshold = _middle(values[~is_positive].max(), values[is_positive].min())
-        node.condition = SimpleNamespace(attribute=attribute, threshold=threshold)
+        found: dict[str, Any] = {"threshold": _middle(parts[1].max(), parts[0].min())}
     else:
-        mask = np.unique(values[is_positive]).astype(int) + 1
-        node.condition = SimpleNamespace(attribute=attribute, mask=mask)
-    settle(node.pos_child, rows, columns, numbers, chosen[is_positive])
-    settle(node.neg_child, rows, columns, numbers, chosen[~is_positive])
+        found = {"mask": np.unique(parts[0]).astype(int) + 1}
+    node.condition = SimpleNamespace(attribute=column, **found)
+    return chosen[is_positive], chosen[~is_positive]
 
 
 def _first_alike(rows: Any, numbers: int, chosen: Any, is_positive: Any, column: int) -> int:
     """Return the first column that divides rows into the same two parts as a column does."""
-    few, above = rows[chosen[:_FEW], : min(numbers, column)], is_positive[:_FEW, np.newaxis]
-    most, least = ({"initial": sign * np.inf, "where": above} for sign in (-1, 1))
-    others = {"where": ~above}
-    may_be = (few.min(0, **least) > few.max(0, **{**most, **others})) | (
-        few.max(0, **most) < few.min(0, **{**least, **others})
-    )
+    few, above = rows[chosen[:_FEW], : min(numbers, column)], is_positive[:_FEW]
+    may_be = _are_apart(few[above], few[~above])
     for other in [*np.flatnonzero(may_be), *range(numbers, column)]:
         values = rows[chosen, other]
         parts = values[is_positive], values[~is_positive]
-        is_alike = (
-            parts[0].min() > parts[1].max() or parts[0].max() < parts[1].min()
-            if other < numbers
-            else not np.isin(*parts).any()
-        )
-        if is_alike:
+        if _are_apart(*parts) if other < numbers else not np.isin(*parts).any():
             return int(other)
     return column
+
+
+def _are_apart(one: Any, other: Any) -> Any:
+    """Return whether all values of one part are above those of the other, by column."""
+    (low, high), (other_low, other_high) = (
+        (part.min(0, initial=np.inf), part.max(0, initial=-np.inf)) for part in (one, other)
+    )
+    return (low > other_high) | (high < other_low)
 
 
 def _middle(low: np.float32, high: np.float32) -> np.float32:

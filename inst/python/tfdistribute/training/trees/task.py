@@ -31,7 +31,7 @@ class GrowingTask(TaskRun):
     """The run of one task. Workers listen at the addresses of the tasks, in place of TensorFlow's servers."""
 
     _stop_worker: Any = None
-    _looked_at = _heard_at = 0.0
+    _heard_at = 0.0
 
     def _prepare(self) -> Any:
         assignment, member = self._assignment, self._member
@@ -102,14 +102,12 @@ class GrowingTask(TaskRun):
 
     def _is_over(self) -> bool:
         """Return whether the user stops this task; LostPeerError if no supervisor replaces a task that is gone."""
-        now = time.monotonic()
-        if not task_events.is_supervised() and now - self._looked_at > _POLL_S:
-            silent, self._looked_at = self._silent(), now
-            self._heard_at = self._heard_at if silent else now
-            if now - self._heard_at > silence_s(self._assignment.stall_timeout_s):
-                # It would wait for the lost task without an end.
-                self._stop_worker = None
-                raise self._lost(silent, "no longer answers")
+        silent, now = [] if task_events.is_supervised() else self._silent(), time.monotonic()
+        self._heard_at = self._heard_at if silent else now
+        if now - self._heard_at > silence_s(self._assignment.stall_timeout_s):
+            # It would wait for the lost task without an end.
+            self._stop_worker = None
+            raise self._lost(silent, "no longer answers")
         return self._stop.requested
 
     def _silent(self) -> list[Any]:

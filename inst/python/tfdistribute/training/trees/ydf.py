@@ -7,8 +7,6 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,20 +43,19 @@ class Growth:
     Args:
         classes: Number of classes; 0 for a regression.
         sizes: Numbers of categories of the last columns.
-        directions: "increasing" or "decreasing" by the number of a column.
+        directions: 1 or -1 by the number of a column with which predictions only rise or only fall.
         settings: Arguments of both learners of ydf, by which its trees differ.
         alone: Further arguments of its learner for one process.
     """
 
     classes: int
     sizes: Sequence[int]
-    directions: Mapping[int, str]
+    directions: Mapping[int, int]
     settings: Mapping[str, Any]
     alone: Mapping[str, Any]
 
     @classmethod
     def of(cls, model: Any, settings: RunSettings, sizes: Sequence[int]) -> "Growth":
-        classes: int = getattr(model, "n_classes", 0)
         common = {
             "loss": loss_name(model),
             "num_trees": model.n_trees,
@@ -69,13 +66,12 @@ class Growth:
         }
         directions = model.directions()
         alone = {
-            "validation_ratio": 0.0,
             "use_hessian_gain": bool(directions),
             "l1_regularization": model.l1_regularization,
             "l2_regularization": model.l2_regularization,
             **(OBLIQUE if model.splits == "oblique" else {}),
         }
-        return cls(classes, tuple(sizes), directions, common, alone)
+        return cls(getattr(model, "n_classes", 0), tuple(sizes), directions, common, alone)
 
     def grow(
         self,
@@ -93,7 +89,7 @@ class Growth:
         addresses, must see it.
         """
         ydf, table = library(), self._table(rows)
-        columns = self._columns(ydf, rows["rows"].shape[1])
+        columns = [self._column(ydf, place, *each) for place, each in enumerate(table.items())]
         common = {
             **self.settings,
             "label": _LABEL,
@@ -101,7 +97,7 @@ class Growth:
             "weights": _WEIGHT,
             "data_spec": self._data_spec(ydf, table, columns),
             "num_threads": thread_count(run, len(rows["rows"])),
-            "working_dir": os.path.join(directory, "work"),
+            "working_dir": directory,
             "resume_training": True,
             "resume_training_snapshot_interval_seconds": _SNAPSHOT_S,
         }
@@ -111,9 +107,8 @@ class Growth:
             )
             table = _write(table, directory, len(workers) * _SHARDS_PER_WORKER)
         else:
-            stopping = "NONE" if judged is None else "LOSS_INCREASE"
             learner = ydf.GradientBoostedTreesLearner(
-                **common, **self.alone, features=columns, early_stopping=stopping
+                **common, **self.alone, features=columns, validation_ratio=0.0
             )
         try:
             valid = None if judged is None else self._table(judged)
@@ -122,6 +117,28 @@ class Growth:
             if "interrupted by user" in str(error):
                 raise KeyboardInterrupt(STOPPED) from error
             raise
+
+    def _table(self, rows: Mapping[str, Any]) -> dict[str, Any]:
+        matrix, labels = rows["rows"], rows["labels"]
+        first = matrix.shape[1] - len(self.sizes)
+        # Category 0 of ydf is for unknown ones.
+        features = {
+            f"c{place}": np.ascontiguousarray(values)
+            if place < first
+            else values.astype(np.int32) + 1
+            for place, values in enumerate(matrix.T)
+        }
+        labels = labels.astype(np.int32) if self.classes else labels
+        return {**features, _LABEL: labels, _WEIGHT: rows["weights"]}
+
+    def _column(self, ydf: Any, place: int, name: str, values: Any) -> Any:
+        if values.dtype != np.int32:
+            kind = ydf.Semantic.NUMERICAL
+            return ydf.Column(name, kind, monotonic=self.directions.get(place))
+        if name != _LABEL:
+            return ydf.Column(name, ydf.Semantic.CATEGORICAL, is_already_integerized=True)
+        kind = ydf.Semantic.CATEGORICAL
+        return ydf.Column(name, kind, max_vocab_count=-1, min_vocab_frequency=0)
 
     def _data_spec(self, ydf: Any, table: Mapping[str, Any], columns: list[Any]) -> Any:
         # From files, ydf would learn it from some rows only.
@@ -133,34 +150,6 @@ class Growth:
                 label.items[str(number)].index = number + 1
             label.number_of_unique_values = self.classes + 1
         return spec
-
-    def _table(self, rows: Mapping[str, Any]) -> dict[str, Any]:
-        matrix = rows["rows"]
-        numbers = matrix.shape[1] - len(self.sizes)
-        # Category 0 of ydf is for unknown ones.
-        table = {
-            f"c{column}": np.ascontiguousarray(matrix[:, column])
-            if column < numbers
-            else matrix[:, column].astype(np.int32) + 1
-            for column in range(matrix.shape[1])
-        }
-        table[_LABEL] = rows["labels"].astype(np.int32) if self.classes else rows["labels"]
-        table[_WEIGHT] = rows["weights"]
-        return table
-
-    def _columns(self, ydf: Any, count: int) -> list[Any]:
-        kinds, signs = ydf.Semantic, {"increasing": 1, "decreasing": -1, None: None}
-        numbers, own = count - len(self.sizes), {"max_vocab_count": -1, "min_vocab_frequency": 0}
-        label: Any = {"semantic": kinds.CATEGORICAL, **own} if self.classes else {}
-        return [
-            ydf.Column(f"c{each}", kinds.NUMERICAL, monotonic=signs[self.directions.get(each)])
-            if each < numbers
-            else ydf.Column(f"c{each}", kinds.CATEGORICAL, is_already_integerized=True)
-            for each in range(count)
-        ] + [
-            ydf.Column(_LABEL, **{"semantic": kinds.NUMERICAL, **label}),
-            ydf.Column(_WEIGHT, kinds.NUMERICAL),
-        ]
 
 
 def loss_name(model: Any) -> str:
@@ -200,22 +189,18 @@ def _with_snapshots() -> Any:
 
 def trees_grown(directory: str) -> int:
     """Return the number of iterations in the newest snapshot of a growth."""
-    paths = glob.iglob(os.path.join(directory, "work", "**", "snapshot_*"), recursive=True)
+    paths = glob.iglob(os.path.join(directory, "**", "snapshot_*"), recursive=True)
     return max((int(path.rpartition("_")[2]) for path in paths), default=0)
 
 
 def _write(table: Mapping[str, Any], directory: str, most: int) -> str:
-    """Write rows once as the files that ydf reads, in their order, and return their path.
+    """Write rows as the files that ydf reads, in their order, and return their path.
 
     Arrow writes the fewest digits that are read as the same number.
     """
     rows = arrow_module("pyarrow").table(dict(table))
-    shards = min(most, rows.num_rows)
-    bounds = np.linspace(0, rows.num_rows, shards + 1).astype(int).tolist()
-    done = Path(directory, "rows.done")
-    if not done.exists():
-        for shard, (first, end) in enumerate(pairwise(bounds)):
-            path = os.path.join(directory, f"rows-{shard:05d}-of-{shards:05d}.csv")
-            arrow_module("pyarrow.csv").write_csv(rows.slice(first, end - first), path)
-        done.touch()
-    return f"csv:{directory}/rows@{shards}.csv"
+    firsts = range(0, rows.num_rows, math.ceil(rows.num_rows / most))
+    for shard, first in enumerate(firsts):
+        path = os.path.join(directory, f"rows-{shard:05d}-of-{len(firsts):05d}.csv")
+        arrow_module("pyarrow.csv").write_csv(rows.slice(first, firsts.step), path)
+    return f"csv:{directory}/rows@{len(firsts)}.csv"
