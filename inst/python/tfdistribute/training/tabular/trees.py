@@ -80,8 +80,9 @@ def grow(
         "shrinkage": 0.1,
         "min_examples": 5,
         "random_seed": settings.seed or 0,
+        **OBLIQUE,
     }
-    growth = Growth(classes, sizes, {}, settings_of_ydf, OBLIQUE)
+    growth = Growth(classes, sizes, {}, settings_of_ydf)
     put_handler_back = keep_handler()
     try:
         with tempfile.TemporaryDirectory(prefix="tfdistribute-trees-") as directory:

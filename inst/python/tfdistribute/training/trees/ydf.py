@@ -44,34 +44,34 @@ class Growth:
         classes: Number of classes; 0 for a regression.
         sizes: Numbers of categories of the last columns.
         directions: 1 or -1 by the number of a column with which predictions only rise or only fall.
-        settings: Arguments of both learners of ydf, by which its trees differ.
-        alone: Further arguments of its learner for one process.
+        settings: Arguments of ydf, by which its trees differ.
     """
 
     classes: int
     sizes: Sequence[int]
     directions: Mapping[int, int]
     settings: Mapping[str, Any]
-    alone: Mapping[str, Any]
 
     @classmethod
     def of(cls, model: Any, settings: RunSettings, sizes: Sequence[int]) -> "Growth":
-        common = {
+        directions = model.directions()
+        # The learner for clusters lacks these.
+        own = {
+            "use_hessian_gain": bool(directions),
+            "l1_regularization": model.l1_regularization,
+            "l2_regularization": model.l2_regularization,
+            **(OBLIQUE if model.splits == "oblique" else {}),
+        }
+        arguments = {
             "loss": loss_name(model),
             "num_trees": model.n_trees,
             "max_depth": model.max_depth,
             "shrinkage": model.learning_rate,
             "min_examples": max(1, math.ceil(model.min_node_weight)),
             "random_seed": settings.seed or 0,
+            **{name: value for name, value in own.items() if value},
         }
-        directions = model.directions()
-        alone = {
-            "use_hessian_gain": bool(directions),
-            "l1_regularization": model.l1_regularization,
-            "l2_regularization": model.l2_regularization,
-            **(OBLIQUE if model.splits == "oblique" else {}),
-        }
-        return cls(getattr(model, "n_classes", 0), tuple(sizes), directions, common, alone)
+        return cls(getattr(model, "n_classes", 0), tuple(sizes), directions, arguments)
 
     def grow(
         self,
@@ -108,7 +108,7 @@ class Growth:
             table = _write(table, directory, len(workers) * _SHARDS_PER_WORKER)
         else:
             learner = ydf.GradientBoostedTreesLearner(
-                **common, **self.alone, features=columns, validation_ratio=0.0
+                **common, features=columns, validation_ratio=0.0
             )
         try:
             valid = None if judged is None else self._table(judged)
