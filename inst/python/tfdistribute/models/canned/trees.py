@@ -4,9 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
-import numpy as np
-import numpy.typing as npt
-
 from tfdistribute import engine
 from tfdistribute.columns import InputFacts
 from tfdistribute.descriptions.constraints import Count, Expected, Fact, Ge, Gt, Never, Text
@@ -28,8 +25,6 @@ from tfdistribute.models.feature_columns.description import (
 )
 from tfdistribute.models.feature_columns.numeric import Bucketized, Numeric
 
-# Fields that ydf lacks in a cluster.
-_OF_ONE_PROCESS = ("splits", "l1_regularization", "l2_regularization", "increasing", "decreasing")
 _Share = Annotated[float, Ge(0)]
 
 
@@ -82,10 +77,16 @@ class Trees(Learned):
     decided_by_rows = frozenset()
 
     def check_cluster(self, on_several_hosts: bool) -> None:
-        for name in _OF_ONE_PROCESS:
+        # What ydf lacks in a cluster.
+        lacking = {
+            "splits": self.splits == "oblique",
+            "l1_regularization": self.l1_regularization,
+            "l2_regularization": self.l2_regularization,
+            "increasing": self.increasing,
+            "decreasing": self.decreasing,
+        }
+        for name in (name for name, is_set in lacking.items() if is_set):
             value = getattr(self, name)
-            if value == getattr(Trees, name):
-                continue
             raise UnsupportedError(
                 f"`{name}` is {value!r}, which boosted trees support in one process only.",
                 f"Leave out `{name}`, or `cluster`.",
@@ -218,9 +219,9 @@ class BoostedTreesClassifier(Trees, LearnedClassifier, kind="boosted_trees_class
         super().check(facts, needs_label)
         self.weights_of_classes()
 
-    def weights_of_classes(self) -> npt.NDArray[np.float32]:
+    def weights_of_classes(self) -> list[float] | None:
         if self.class_weights is None:
-            return np.ones(self.n_classes, np.float32)
+            return None
         names = self.label_vocabulary or tuple(map(str, range(self.n_classes)))
         if set(names) != set(self.class_weights):
             raise ArgumentError(
@@ -230,7 +231,7 @@ class BoostedTreesClassifier(Trees, LearnedClassifier, kind="boosted_trees_class
                 argument="class_weights",
                 value=", ".join(self.class_weights),
             )
-        return np.array([self.class_weights[name] for name in names], np.float32)
+        return [self.class_weights[name] for name in names]
 
 
 def _read_by_trees(column: FeatureColumn) -> FeatureColumn:

@@ -151,7 +151,8 @@ def _weighted(model: Any, rows: Arrays) -> Arrays:
     """
     weights = rows["weights"]
     if isinstance(model, BoostedTreesClassifier) and model.class_weights is not None:
-        weights = weights * model.weights_of_classes()[rows["labels"].astype(np.int64)]
+        of_classes = np.asarray(model.weights_of_classes(), np.float32)
+        weights = weights * of_classes[rows["labels"].astype(np.int64)]
         rows = {name: each[weights > 0] for name, each in rows.items()}
         weights = weights[weights > 0]
     factors = 1 + _TIE * hashes(len(weights), 0).astype(np.float64) / 2**64
