@@ -27,6 +27,9 @@ has_own_names <- function(values) {
   rlang::is_vector(values) && rlang::is_named(values) && anyDuplicated(names(values)) == 0
 }
 
+# Whether a value is a list of items, and no object of another package.
+is_plain_list <- function(value) is.list(value) && !is.object(value)
+
 or_null <- function(null) {
   if (null) " or NULL"
 }
@@ -174,7 +177,7 @@ check_python_objects <- function(value, expected, argument = rlang::caller_arg(v
     return(list())
   }
   objects <- if (is_python_object(value)) list(value) else value
-  if (!is.list(objects) || !all(vapply(objects, is_python_object, NA))) {
+  if (!is_plain_list(objects) || !all(vapply(objects, is_python_object, NA))) {
     abort_argument(objects, "{expected}, one or a list, or NULL", argument)
   }
   unname(objects)

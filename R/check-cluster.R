@@ -95,7 +95,7 @@ tf_config_texts <- function(cluster) {
   if (length(texts) == 0 || !all(vapply(texts, is_text, NA)) || length(unlist(texts)) == 0) {
     abort_argument(cluster, "a cluster, TF_CONFIG strings, or NULL")
   }
-  unlist(lapply(texts, as.vector), use.names = FALSE)
+  as_utf8(unlist(texts, use.names = FALSE), "cluster")
 }
 
 #' @export

@@ -99,8 +99,8 @@ fit_function <- function(value, field, argument) {
 
 # One value, or a list.
 fit_list <- function(value, field, argument) {
-  is_list <- is.null(value) || (is.list(value) && !is.object(value))
-  fit_items(if (is_list) unname(as.list(value)) else list(value), field, argument)
+  values <- if (is.null(value) || is_plain_list(value)) unname(as.list(value)) else list(value)
+  fit_items(values, field, argument)
 }
 
 # A named list, which is a dictionary in Python. It can be given as a vector.
@@ -144,8 +144,7 @@ fit_items <- function(values, field, argument) {
 
 # A list of single items as their vector, and other values as they are.
 without_list <- function(value, is_item) {
-  is_list <- is.list(value) && !is.object(value)
-  if (is_list && all(lengths(value) == 1 & vapply(value, is_item, NA))) {
+  if (is_plain_list(value) && all(lengths(value) == 1 & vapply(value, is_item, NA))) {
     unlist(value) %||% vector(if (identical(is_item, is.character)) "character" else "double", 0)
   } else {
     value

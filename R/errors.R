@@ -141,7 +141,7 @@ show_value <- function(value) {
   if (is.function(value)) {
     return("a function")
   }
-  if (is.list(value) && !is.object(value)) {
+  if (is_plain_list(value)) {
     return("a list")
   }
   if (!is.atomic(value)) {

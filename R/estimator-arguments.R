@@ -57,7 +57,7 @@ check_warm_start <- function(warm_start_from) {
     return(warm_start_from)
   }
   # Estimators are lists too.
-  fields <- if (is.list(warm_start_from) && !is.object(warm_start_from)) {
+  fields <- if (is_plain_list(warm_start_from)) {
     warm_start_from
   } else {
     list(ckpt_to_initialize_from = warm_start_from)

@@ -205,7 +205,7 @@ describe_field <- function(value) {
     format(value)
   } else if (is.function(value)) {
     show_function(value)
-  } else if (is.list(value) && !is.object(value)) {
+  } else if (is_plain_list(value)) {
     toString(names(value) %||% if (length(value) > 0) paste(length(value), "values"))
   } else if (is.atomic(value)) {
     toString(value)

@@ -53,7 +53,7 @@ column_crossed <- function(
 ) {
   check_call(...)
   check_whole_columns(keys, "keys")
-  if (is.character(keys) || (is.list(keys) && !is_feature_column(keys))) {
+  if (is.character(keys) || is_list_of_columns(keys)) {
     keys <- unname(as.list(unclass(keys)))
   }
   describe("feature_column", "crossed", as.list(environment()))

@@ -12,7 +12,7 @@ columns_from_data <- function(formula, data, standardize, new_levels) {
     if (is_sparse(values)) {
       return(column_of_sparse(values, name))
     }
-    if (is.list(values) && !is.object(values)) {
+    if (is_plain_list(values)) {
       values <- stack_rows(values, name)
     }
     column <- describe_column(values, name, "labels", is_response = FALSE)

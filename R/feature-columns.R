@@ -112,7 +112,7 @@ as_feature_columns <- function(value, argument = rlang::caller_arg(value)) {
     return(as_feature_columns(column_of_python(value), argument))
   }
   check_whole_columns(value, argument)
-  if (!is.list(value)) {
+  if (!is_list_of_columns(value)) {
     name <- if (is.character(value) && length(value) > 0) show_value(value[[1]])
     abort_argument(
       value,
@@ -134,6 +134,10 @@ as_feature_columns <- function(value, argument = rlang::caller_arg(value)) {
     unclass(as_feature_columns(each, argument))
   })
   new_feature_columns(unlist(flat, recursive = FALSE) %||% list())
+}
+
+is_list_of_columns <- function(value) {
+  is_plain_list(value) || inherits(value, "tfdistribute_feature_columns")
 }
 
 check_some_columns <- function(value, argument = rlang::caller_arg(value)) {

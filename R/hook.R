@@ -33,7 +33,7 @@ NULL
 # objects.
 check_hooks <- function(value, argument = rlang::caller_arg(value)) {
   hooks <- if (is_hook(value)) list(value) else value
-  others <- if (is.list(hooks) && !is.object(hooks)) Filter(Negate(is_hook), hooks) else list(hooks)
+  others <- if (is_plain_list(hooks)) Filter(Negate(is_hook), hooks) else list(hooks)
   if (is.null(value) || length(others) == 0) {
     return(unname(as.list(hooks)))
   }

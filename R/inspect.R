@@ -64,11 +64,14 @@ check_named <- function(known, verb, needs_response) {
 check_truth <- function(values, classes, name) {
   truth <- if (is.null(classes)) values + 0 else match(as.character(values), classes)
   if (anyNA(truth)) {
-    with_classes <- "Remove such rows. The classes are {quoted(utils::head(classes, 10))}."
     abort_tfdistribute(
       "input",
       problem = "The response `{name}` is {show_value(as.character(values[is.na(truth)][[1]]))} in a row.",
-      remedy = if (is.null(classes)) "Remove rows without a response." else with_classes,
+      remedy = if (is.null(classes)) {
+        "Remove rows without a response."
+      } else {
+        "Remove such rows. The classes are {quoted(utils::head(classes, 10))}."
+      },
       argument = "data"
     )
   }

@@ -97,7 +97,7 @@ write_dockerfile <- function(
   }
   # Files in az:// need packages of their own; pyarrow reads other buckets.
   python <- c(python_packages(version, gpu), "azure-storage-blob", "azure-identity")
-  writeLines(dockerfile_lines(base, python, packages), path)
+  write_lines(dockerfile_lines(base, python, packages), path)
   invisible(path)
 }
 

@@ -15,7 +15,7 @@ c.tfdistribute_feature_columns <- c.tfdistribute_feature_column
 
 # c("a", column) calls R's own c(), which dissolves the column.
 check_whole_columns <- function(value, argument) {
-  if (is.list(value) && !is.object(value) && "kind" %in% names(value)) {
+  if (is_plain_list(value) && "kind" %in% names(value)) {
     abort_tfdistribute(
       "argument",
       problem = "`{argument}` holds a column that c() has taken apart.",

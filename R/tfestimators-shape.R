@@ -61,7 +61,7 @@ in_row_major_order <- function(x) {
 
 check_dim <- function(dim, length) {
   given <- dim
-  if (!is.numeric(dim) && (length(dim) == 0 || !all(is.na(dim)))) {
+  if (!is.numeric(dim) && !(is.logical(dim) && length(dim) > 0 && all(is.na(dim)))) {
     abort_argument(given, "counts, or -1 for one of them", "dim")
   }
   open <- is.na(dim) | dim == -1

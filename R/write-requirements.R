@@ -22,7 +22,7 @@ write_requirements <- function(object, path = "requirements.txt", ...) {
   path <- path.expand(check_string(path))
   check_estimator(object)
   saved <- attr(object, "requirements")
-  writeLines(if (length(saved) > 0) saved else session_requirements(), path)
+  write_lines(if (length(saved) > 0) saved else session_requirements(), path)
   invisible(path)
 }
 
@@ -46,4 +46,17 @@ note_other_versions <- function(saved, here = session_requirements()) {
       i = "install_tfdistribute(requirements = ) installs the packages of write_requirements()."
     ))
   }
+}
+
+write_lines <- function(lines, path) {
+  fail <- function(condition) {
+    abort_tfdistribute(
+      "argument",
+      problem = "`path` {show_value(path)} cannot be written: {sub(\".*': \", \"\", conditionMessage(condition))}.",
+      remedy = "Give a file in a folder that exists and that you may write to.",
+      argument = "path",
+      value = path
+    )
+  }
+  tryCatch(writeLines(lines, path), warning = fail, error = fail)
 }

@@ -101,7 +101,7 @@ as_input_to_write <- function(data) {
   if (inherits(data, "tfdistribute_input") || is.function(data)) {
     return(as_input(data))
   }
-  is_plain <- is.data.frame(data) || is.matrix(data) || (is.list(data) && !is.object(data))
+  is_plain <- is.data.frame(data) || is.matrix(data) || is_plain_list(data)
   if (!is_plain || is_python_object(data)) {
     abort_argument(data, "a data frame, a matrix, a named list or an input")
   }

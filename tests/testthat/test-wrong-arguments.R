@@ -124,7 +124,7 @@ test_that("an argument without a default that is missing is refused by name", {
   }
 })
 
-# Arguments that take any value, or are ignored. Inputs in memory are described by what tidyselect makes of a value.
+# Arguments that take any value, are ignored, or are refused by Python whatever the value. Inputs in memory are described by what tidyselect makes of a value.
 takes_anything <- c(
   "array_reshape(x)",
   "boosted_trees_classifier(n_batches_per_layer)",
@@ -133,6 +133,7 @@ takes_anything <- c(
   "input_fn(queue_capacity)",
   "numpy_input_fn(num_threads)",
   "numpy_input_fn(queue_capacity)",
+  "run_config(experimental_distribute)",
   "with_columns(expr)"
 )
 # Right values, of calls that fail for another reason.
@@ -140,10 +141,15 @@ takes_anything <- c(
 # version begins with its value.
 right_values <- c(
   "check_cluster(batch_size = null)",
+  "check_cluster(batch_size = one)",
+  "check_cluster(batch_size = two)",
   "check_cluster(devices_per_worker = two)",
   "estimator(params = foreign)",
+  "estimator(params = times)",
   "estimator_spec(eval_metric_ops = foreign)",
+  "input_fn(object = formula)",
   "input_fn(object = matrix)",
+  "input_fn(object = named_list)",
   "input_layer(features = times)",
   "launch(object = model)",
   "launch(train_spec = input)",
