@@ -49,14 +49,15 @@ note_other_versions <- function(saved, here = session_requirements()) {
 }
 
 write_lines <- function(lines, path) {
-  fail <- function(condition) {
+  # The warning before R's error has the reason.
+  reason <- tryCatch(writeLines(lines, path), warning = conditionMessage, error = conditionMessage)
+  if (!is.null(reason)) {
     abort_tfdistribute(
       "argument",
-      problem = "`path` {show_value(path)} cannot be written: {sub(\".*': \", \"\", conditionMessage(condition))}.",
+      problem = "`path` {show_value(path)} cannot be written: {sub(\".*': \", \"\", reason)}.",
       remedy = "Give a file in a folder that exists and that you may write to.",
       argument = "path",
       value = path
     )
   }
-  tryCatch(writeLines(lines, path), warning = fail, error = fail)
 }

@@ -146,6 +146,7 @@ test_that("a Dockerfile has steps that a shell understands", {
     write_dockerfile(packages = "x'; rm -rf /")
     write_dockerfile(base = "a\nRUN touch x")
     write_dockerfile(packages = c("dplyr", "x\nRUN"))
+    write_dockerfile("no such folder/Dockerfile")
   })
 })
 

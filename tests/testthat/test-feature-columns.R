@@ -148,6 +148,7 @@ test_that("what is no column or no feature is refused", {
     with_columns(mtcars, column_numeric("weight"))
     with_columns(mtcars, column_numeric(starts_with("z")))
     scoped_columns(1:3)
+    column_crossed(structure(list("a", "b"), class = "of_another_package"), 10)
   })
 })
 
