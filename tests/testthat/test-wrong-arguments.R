@@ -124,7 +124,8 @@ test_that("an argument without a default that is missing is refused by name", {
   }
 })
 
-# Arguments that take any value, are ignored, or are refused by Python whatever the value. Inputs in memory are described by what tidyselect makes of a value.
+# Arguments that take any value, are ignored, or are refused by Python whatever the value. Inputs in memory are
+# described by what tidyselect makes of a value.
 takes_anything <- c(
   "array_reshape(x)",
   "boosted_trees_classifier(n_batches_per_layer)",

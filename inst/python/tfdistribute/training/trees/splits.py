@@ -72,7 +72,7 @@ def _first_alike(rows: Any, numbers: int, chosen: Any, is_positive: Any, column:
 
 
 def _are_apart(one: Any, other: Any) -> Any:
-    """Return whether all values of one part are above those of the other, by column."""
+    """Return whether one part has only larger values than the other part, by column."""
     (low, high), (other_low, other_high) = (
         (part.min(0, initial=np.inf), part.max(0, initial=-np.inf)) for part in (one, other)
     )
