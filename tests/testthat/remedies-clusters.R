@@ -121,3 +121,4 @@ tries(
   tfdistribute:::find_captures(list(hook = stdin())),
   tfdistribute:::find_captures(list(hook = function() stdin()))
 )
+tries(write_dockerfile("no such folder/Dockerfile"), write_dockerfile(tempfile()))
