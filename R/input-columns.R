@@ -7,7 +7,7 @@ input_column <- function(data, name) {
 # Describe a column, which has one element, row or slice per example, by `name`, `type` (as in columns.py), `shape` of
 # one example, and `levels` or NULL. `factors` is "labels", "codes", or NULL if the model decides.
 describe_column <- function(values, name, factors, is_response) {
-  if (is_plain_list(values)) {
+  if (is.list(values) && !is.object(values)) {
     values <- stack_rows(values, name)
   }
   type <- column_type(values, factors)

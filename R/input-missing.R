@@ -7,7 +7,7 @@ missing_in <- function(values) {
     bits <- as.vector(unclass(values))
     return(!is.nan(bits) & bits == 0 & 1 / bits < 0)
   }
-  if (is_plain_list(values)) {
+  if (is.list(values) && !is.object(values)) {
     return(is.na(unlist(values)))
   }
   if (is.factor(values)) {

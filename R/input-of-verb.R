@@ -181,7 +181,7 @@ read_features <- function(object, known, verb) {
 column_fields <- c("feature_columns", "linear_feature_columns", "dnn_feature_columns")
 
 is_data <- function(x) {
-  is.data.frame(x) || is.matrix(x) || (is_plain_list(x) && rlang::is_named(x))
+  is.data.frame(x) || is.matrix(x) || (is.list(x) && !is.object(x) && rlang::is_named(x))
 }
 
 check_table <- function(rows, argument = rlang::caller_arg(rows), remedy = NULL) {

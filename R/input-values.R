@@ -34,7 +34,7 @@ column_reader <- function(data, column, fill_value = NULL, collect = new_garbage
 }
 
 column_values <- function(values, column, fill_value) {
-  if (is_plain_list(values)) {
+  if (is.list(values) && !is.object(values)) {
     values <- stack_rows(values, column$name)
   }
   if (!is.null(fill_value)) {
