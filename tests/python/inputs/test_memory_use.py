@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 _PASSES = """
-import json, sys
+import gc, json, sys
 from tfdistribute import engine
 from tfdistribute.inputs import Arrow
 import numpy as np, os, pyarrow, pyarrow.ipc
@@ -44,15 +44,19 @@ def read_all(megabytes):
             except tf.errors.OutOfRangeError:
                 assert read * 4 * WIDTH == megabytes * MEGABYTE
     os.remove(path)
+    # Graphs hold the windows of their last pass.
+    gc.collect()
     return peak()
 
-print(json.dumps([read_all(megabytes) for megabytes in (4, 200, 800)]))
+print(json.dumps([read_all(megabytes) for megabytes in (4, 200, 200, 800)]))
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory are read from /proc")
 def test_four_times_the_file_takes_no_more_memory(run_python: Callable[..., Any], tmp_path: Path):
     """The smaller file exceeds three windows of 64 MB, of which two are in memory."""
-    small, larger, largest = json.loads(run_python(_PASSES, timeout_s=250).stdout)
-    assert larger - small < 250
+    small, first, larger, largest = json.loads(run_python(_PASSES, timeout_s=250).stdout)
+    assert first - small < 250
+    # A pass may find the windows of the one before it.
+    assert larger - first < 250
     assert largest - larger < 100
