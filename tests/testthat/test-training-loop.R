@@ -98,7 +98,7 @@ test_that("a training loop trains to the bit as estimator() does, and evaluates 
 })
 
 test_that("the example of two networks trains both on two devices", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("check-all")
   found <- in_child_r(
     function(path) {
       session <- new.env()

@@ -55,7 +55,7 @@ test_that("a model with a strategy of one machine does not train in the backgrou
 })
 
 test_that("a Shiny app shows a training that runs in the background, and never waits for it", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("check-all")
   skip_if_no_browser()
   skip_if_not_installed("shiny")
   skip_if_not_installed("ggplot2")

@@ -36,6 +36,7 @@ def test_a_training_and_the_next_one_are_one_run(kind: str, tmp_path: Path):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_a_training_that_fails_is_a_failed_run(tmp_path: Path):
     assert train_tracked("mlflow", tmp_path, 5, fails=True) == 1
     assert logged_by("mlflow", tmp_path).status == "FAILED"

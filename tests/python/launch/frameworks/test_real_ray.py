@@ -210,6 +210,7 @@ def test_what_ray_cannot_give_is_named_before_a_task_starts(
     assert {each["pid"] for each in state["tasks"]} == {None}
 
 
+@pytest.mark.full
 def test_a_job_goes_on_without_its_session_and_another_one_reads_it(
     tensorflow: ModuleType, tmp_path: Path, nodes: RayNodes
 ):

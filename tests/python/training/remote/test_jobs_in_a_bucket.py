@@ -84,6 +84,7 @@ def test_a_killed_task_is_healed_in_a_bucket_that_no_other_job_may_use(
     assert_alike(variables(model), variables(tmp_path / "alone" / "custom" / "model"))
 
 
+@pytest.mark.full
 def test_workers_grow_the_trees_of_one_process_into_a_bucket(bucket: Store, tmp_path: Path) -> None:
     pytest.importorskip("ydf")
     model, options = f"{bucket.root}/trees", cluster_task.TRAININGS["trees"]
