@@ -17,7 +17,13 @@ def shap_values(
 ) -> dict[str, Any]:
     """Return SHAP ``values`` by row, column and output, and the ``base``: the mean prediction of the background.
 
-    Numbers may be codes of other values. ``seed`` is for the orders in which more than ten columns are added.
+    Args:
+        predict: Returns predictions by row and output of a matrix of numbers.
+        rows, background: Matrices of numbers, which may be codes of other values.
+        seed: Seed of the orders in which more than ten columns are added.
+
+    Raises:
+        BackendError: shap is not installed.
 
     Source:
         https://shap.readthedocs.io/en/latest/generated/shap.Explainer.html
