@@ -85,6 +85,17 @@ def test_each_part_prints_one_line_and_the_last_says_what_was_proved(project: Pa
     assert "-m jobs and not full and (promise or smoke or plain) --durations" in calls
 
 
+def test_parts_that_need_only_the_default_environment_do_not_wait_for_the_others(
+    project: Path,
+) -> None:
+    script = '#!/bin/bash\nif [ "$1" = engines ]; then sleep 1; echo "setup ended" >>calls; fi\n'
+    (project / "tools" / "setup").write_text(script, "utf-8")
+    assert check(project, "jobs", "models")[0] == 0
+    calls = (project / "calls").read_text("utf-8")
+    places = [calls.index(each) for each in ("tests/python/models", "setup ended", "-m jobs")]
+    assert places == sorted(places)
+
+
 def test_a_failed_part_prints_the_commands_that_repeat_its_failed_tests(project: Path) -> None:
     answer(project, "env", FAILED_PYTEST, 1)
     answer(project, "test-r", FAILED_TESTTHAT, 1)

@@ -18,7 +18,7 @@ test_that("what the workers of a cluster cannot do is refused before they start"
 })
 
 test_that("two workers evaluate and predict as one process, and a lost one repeats its rows", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("check-all")
   killed <- withr::local_tempfile()
   model_fn <- function(features, labels, mode, params) {
     dense <- tf$compat$v1$layers$dense

@@ -46,7 +46,7 @@ test_that("a factor needs no number of classes", {
 })
 
 test_that("the processes of a cluster train to the end that their chief chooses", {
-  skip_if_no_tensorflow()
+  skip_if_no_tensorflow("check-all")
   config <- run_config(strategy_multi_worker(), cluster = local_cluster(workers = 2))
   alone <- small_tabular(dropout = 0, batch_size = 16, epochs = 4)
   together <- small_tabular(dropout = 0, batch_size = 16, epochs = 4, config = config)

@@ -143,6 +143,7 @@ def test_a_killed_tabular_training_ends_with_the_same_weights(
     assert_alike(found, expected, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.full
 def test_all_tasks_train_the_layers_that_the_chief_chooses(
     tensorflow: ModuleType, tmp_path: Path
 ) -> None:

@@ -147,7 +147,8 @@ def test_two_hosts_grow_the_trees_of_one_process(
         assert_identical(variables(running.model_dir("trees")), expected)
 
 
-@pytest.mark.parametrize("frozen", [False, pytest.param(True, marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("frozen", [False, True])
 def test_a_chief_without_a_supervisor_names_the_worker_that_it_lost(
     tensorflow: Any,
     tmp_path: Path,
@@ -177,6 +178,7 @@ def await_snapshot(running: Job) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.full
 def test_hosts_without_a_shared_directory_grow_no_trees(
     tensorflow: Any, tmp_path: Path, hosts: list[Host]
 ) -> None:

@@ -225,7 +225,10 @@ def test_every_regressor_weighs_the_scale_of_the_response(way: str) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "response", "way"),
-    [("tabular_regressor", "y", "weights"), ("tabular_classifier", "class", "weight_column")],
+    [
+        ("tabular_regressor", "y", "weights"),
+        pytest.param("tabular_classifier", "class", "weight_column", marks=pytest.mark.full),
+    ],
 )
 def test_rows_of_weight_0_do_not_change_the_trained_model(
     tensorflow: Any, tmp_path: Path, kind: str, response: str, way: str

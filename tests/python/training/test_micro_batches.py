@@ -137,7 +137,8 @@ def test_central_storage_refuses_optimizers_that_clip(tmp_path: Path, setting: s
     assert caught.value.remedy == "Use strategy_mirrored(), which clips as one device does."
 
 
-@sampled("kind", list(KINDS), check=["canned"])
+@pytest.mark.full
+@pytest.mark.parametrize("kind", KINDS)
 def test_bfloat16_keeps_losses_and_checkpoints(tmp_path: Path, kind: str):
     _, _, plain = trained(kind, tmp_path / "float32")
     mixed = "mixed_bfloat16"
@@ -158,7 +159,8 @@ def test_bfloat16_keeps_losses_and_checkpoints(tmp_path: Path, kind: str):
     assert theirs["loss"] == pytest.approx(ours["loss"], rel=1e-2)
 
 
-@sampled("strategy", ["none", "mirrored"], check=["mirrored"])
+@pytest.mark.full
+@pytest.mark.parametrize("strategy", ["none", "mirrored"])
 def test_the_scaled_loss_of_float16_changes_no_number(tmp_path: Path, strategy: str):
     _, whole, _ = trained("canned", tmp_path / "whole", strategy)
     _, scaled, history = trained(

@@ -231,6 +231,7 @@ def test_an_output_with_several_values_is_an_array(
         predict_table(made, SETTINGS, classic, predict_keys=["other"])
 
 
+@pytest.mark.full
 def test_data_that_does_not_fit_the_model_is_named(trained: Any, classic: Any):
     cases = {
         "has no column `word`": classic.drop("word"),

@@ -247,6 +247,7 @@ def test_a_job_goes_on_without_its_session_and_another_one_reads_it(
     assert_nothing_is_left(nodes, job)
 
 
+@pytest.mark.full
 def test_a_job_without_a_session_ends_with_nothing_left(
     mark: Path, nodes: RayNodes, monkeypatch: pytest.MonkeyPatch
 ):

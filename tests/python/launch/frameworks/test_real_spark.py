@@ -131,7 +131,8 @@ def test_the_stage_of_a_killed_task_or_executor_is_submitted_again(
     assert_nothing_is_left(spark, job)
 
 
-@pytest.mark.parametrize("way", [pytest.param("address", marks=pytest.mark.full), "connect"])
+@pytest.mark.full
+@pytest.mark.parametrize("way", ["address", "connect"])
 def test_stopping_a_job_ends_its_stage(mark: Path, spark: SparkProcess, way: str):
     acts = {"chief": (("save_on_interrupt", 3), *LONG), "worker": (("child", True), *LONG)}
     job = start(mark, getattr(spark, way), acts)

@@ -219,6 +219,7 @@ def test_without_other_hosts_the_training_waits_until_the_host_is_back(mark: Pat
     ]
 
 
+@pytest.mark.full
 def test_a_chief_that_cannot_save_does_not_keep_the_others(mark: Path):
     stuck = (("session", 0), ("checkpoint", 2), ("stubborn",), ("train", 3), ("sleep", 60))
     acts = {

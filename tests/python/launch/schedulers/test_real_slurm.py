@@ -188,6 +188,7 @@ def test_a_job_whose_nodes_slurm_takes_back_goes_on_by_itself(tmp_path: Path, sl
     assert any("Slurm took back the nodes" in note for note in state["notes"])
 
 
+@pytest.mark.full
 def test_a_job_that_makes_room_for_an_urgent_one_saves_and_goes_on_afterwards(
     tmp_path: Path, slurm: Slurm
 ):

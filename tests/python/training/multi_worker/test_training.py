@@ -261,6 +261,7 @@ def test_workers_of_two_devices_each_train_every_kind_of_model_as_one_process(
         assert_that_a_model_trained_as_alone(running, model, reference(model, 24), names)
 
 
+@pytest.mark.full
 def test_only_the_chief_writes_checkpoints_and_summaries(tensorflow: Any, tmp_path: Path) -> None:
     options = {
         "models": ["normalised", "linear"],

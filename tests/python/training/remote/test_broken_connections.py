@@ -64,6 +64,7 @@ def test_a_write_that_breaks_leaves_the_old_file(bucket: Store, proxy: Proxy) ->
     assert bucket.read("write/file") == NEW
 
 
+@pytest.mark.full
 @first_store
 def test_a_training_whose_connection_breaks_in_an_upload_ends_with_an_error_and_continues(
     bucket: Store, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
