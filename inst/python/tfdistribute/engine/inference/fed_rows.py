@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from tfdistribute.engine.step import resident_rows
 from tfdistribute.engine.step.resident_rows import ResidentRows, RowNumbers, SessionArray
 
 v1 = tf.compat.v1
@@ -26,12 +27,11 @@ class FedRows:
             self.element: Any = rows.unpack(tuple(self.placeholders), tables)
 
     def provide(self, session: Any, rows: ResidentRows) -> None:
-        for each, table in zip(self._tables, rows.tables, strict=True):
-            each.provide(session, table)
+        resident_rows.provide(session, self._tables, rows.tables)
 
     def release(self, session: Any) -> None:
-        for each in self._tables:
-            each.provide(session, np.empty(0, dtype=object))
+        nothing = [np.empty(0, dtype=object) for _ in self._tables]
+        resident_rows.provide(session, self._tables, nothing)
 
 
 def batches_of(rows: ResidentRows, most_rows: int) -> Iterator[list[npt.NDArray[Any]]]:

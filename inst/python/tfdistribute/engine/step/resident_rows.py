@@ -194,9 +194,11 @@ class RowReader(tf.estimator.SessionRunHook):
         return {each.name: value for each, value in zip(self.batch, batch, strict=True)}
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        arrays = [*self.rows.tables, *self.rows.matrices]
-        for each, array in zip([*self._tables, *self._matrices], arrays, strict=True):
-            each.provide(session, array)
+        provide(
+            session,
+            [*self._tables, *self._matrices],
+            [*self.rows.tables, *self.rows.matrices],
+        )
         self.cursor.restart()
 
     def _next_batch(self) -> list[Any]:
@@ -216,16 +218,21 @@ class SessionArray:
         name = f"tfdistribute/{tf.compat.v1.get_default_graph().unique_name('resident')}"
         self._variable = raw.VarHandleOp(dtype=dtype, shape=shape, shared_name=name)
         # TensorFlow shares the memory of arrays that are fed, if they are aligned.
-        self._fed = tf.compat.v1.placeholder(dtype, shape)
-        self._provided = raw.AssignVariableOp(resource=self._variable, value=self._fed)
-
-    def provide(self, session: Any, array: npt.NDArray[Any]) -> None:
-        session.run(self._provided, {self._fed: array})
+        self.fed = tf.compat.v1.placeholder(dtype, shape)
+        self.provided = raw.AssignVariableOp(resource=self._variable, value=self.fed)
 
     def value(self) -> Any:
         value = raw.ReadVariableOp(resource=self._variable, dtype=self.dtype)
         value.set_shape(self._shape)
         return value
+
+
+def provide(
+    session: Any, variables: Sequence[SessionArray], arrays: Sequence[npt.NDArray[Any]]
+) -> None:
+    # In one run, because TensorFlow prepares each other set of operations for itself.
+    fed = {each.fed: array for each, array in zip(variables, arrays, strict=True)}
+    session.run([each.provided for each in variables], fed)
 
 
 def _session_array(array: npt.NDArray[Any]) -> SessionArray:

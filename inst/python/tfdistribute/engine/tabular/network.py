@@ -83,7 +83,7 @@ def make_model_fn(network: Network, head: Any, weights: str | None) -> Callable[
         }
         with v1.variable_scope("tabular"):
             if training:
-                rate = network.dropout * network.schedule.regularization(step)
+                rate = tf.constant(network.dropout)
                 logits = _layers(network, features, width, rate)
                 v1.add_to_collection(cycles.LOGITS, head.mean_logits(logits))
                 v1.add_to_collection(cycles.OMITTED, rate)

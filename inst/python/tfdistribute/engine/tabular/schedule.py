@@ -1,6 +1,6 @@
-"""Schedule of a tabular training: the rate, the weight decay and the dropout of a step.
+"""Schedule of the learning rate of a tabular training.
 
-The layers learn in four cycles of the rate, each twice as long as the one before. The rate is 0 at the end of each
+The layers learn in three cycles of the rate, each twice as long as the one before. The rate is 0 at the end of each
 cycle, so that the model can be judged there.
 """
 
@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from tfdistribute.engine.optimizers import legacy, with_own_settings
 
-CYCLES = 4
+CYCLES = 3
 BETA_2 = 0.95
 
 
@@ -24,24 +24,17 @@ def ends_of_cycles(steps: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Schedule:
-    """The rate and the regularization of a training of ``steps`` after the step ``begin``."""
+    """The rate of a training of ``steps`` after the step ``begin``."""
 
     learning_rate: float
     steps: int
     begin: int = 0
 
     def rate(self, step: Any) -> Any:
-        in_cycle = tf.math.log(1 + (2**CYCLES - 1) * self._share(step)) / math.log(2)
-        return self.learning_rate * 0.5 * (1 - tf.cos(2 * math.pi * in_cycle))
-
-    def regularization(self, step: Any) -> Any:
-        """Return the factor of dropout and weight decay, which falls to 0 in the second half."""
-        late = tf.maximum(2 * self._share(step) - 1, 0.0)
-        return 0.5 * (1 + tf.cos(math.pi * late))
-
-    def _share(self, step: Any) -> Any:
         done = tf.cast(step - self.begin if self.begin else step, tf.float32)
-        return tf.clip_by_value(done / max(1, self.steps), 0.0, 1.0)
+        share = tf.clip_by_value(done / max(1, self.steps), 0.0, 1.0)
+        in_cycle = tf.math.log(1 + (2**CYCLES - 1) * share) / math.log(2)
+        return self.learning_rate * 0.5 * (1 - tf.cos(2 * math.pi * in_cycle))
 
 
 class Rate(tf.keras.optimizers.schedules.LearningRateSchedule):
@@ -63,7 +56,7 @@ class TabularAdam(legacy.Adam):
 
     def __init__(self, schedule: Schedule, decay: float, factors: dict[str, float]) -> None:
         super().__init__(learning_rate=Rate(schedule), beta_2=BETA_2, epsilon=1e-8, name="Adam")
-        self._decay_rate, self._schedule, self._factors = decay, schedule, factors
+        self._decay_rate, self._factors = decay, factors
         with_own_settings(self)
 
     def _resource_apply_dense(self, grad: Any, var: Any, apply_state: Any = None) -> Any:
@@ -72,9 +65,8 @@ class TabularAdam(legacy.Adam):
         if factor is not None or self._decay_rate == 0:
             return adam
         rate = state[var.device, var.dtype.base_dtype]["lr_t"]
-        decay = self._decay_rate * self._schedule.regularization(self.iterations)
         with tf.control_dependencies([adam]):
-            return var.assign_sub(rate * decay * var.read_value(), read_value=False)
+            return var.assign_sub(rate * self._decay_rate * var.read_value(), read_value=False)
 
     def _resource_apply_sparse(
         self, grad: Any, var: Any, indices: Any, apply_state: Any = None

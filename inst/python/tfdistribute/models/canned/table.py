@@ -32,7 +32,7 @@ _PERIODS = {
     "datetime": (_DAY_S, _WEEK * _DAY_S, _YEAR * _DAY_S),
 }
 # Epochs, unless they are given, and the rows of all of them between these limits.
-_LEAST_EPOCHS, _MOST_EPOCHS, _ROWS_OF_EPOCHS = 16, 256, 2**20
+_LEAST_EPOCHS, _MOST_EPOCHS, _ROWS_OF_EPOCHS = 8, 128, 2**19
 # By the least rows of a table. Large batches take less time per row, but small tables need many steps.
 _BATCHES = {200_000: 1024, 100_000: 512, 0: 256}
 # An ensemble improves small tables most, and costs least there. By the least rows, too.

@@ -41,14 +41,14 @@ class Tabular(Learned):
         hidden_units: Units of each hidden layer, counts.
         ensemble: Networks that train together and whose mean the layers are, a count. NULL for 2 up to 10,000 rows, and
             else 1.
-        dropout: Share of units that each training step omits at first, a number below 1. It falls to 0.
+        dropout: Share of units that each training step omits, a number below 1.
         weight_decay: Factor by which weights shrink in a step, relative to the learning rate, a number.
         learning_rate: Number at which the learning rate peaks. NULL for 0.2 (numbers) or 0.04 (classes), because
             weights are divided by the root of the width of their layer.
         batch_size: Rows of a step over all replicas, a count. NULL for 256, or 512 from 100,000 rows, or 1,024 from
             200,000.
-        epochs: Epochs of the training, a count, without a validation. NULL for at most as many as read 1,048,576 rows,
-            but at most 256 and at least 16, of which the validation chooses the end.
+        epochs: Epochs of the training, a count, without a validation. NULL for at most as many as read 524,288 rows,
+            but at most 128 and at least 8, of which the validation chooses the end.
         validation: Share of the rows that choose the end, a number below 1. They depend on the `seed` of
             [run_config()], and have the same share of each class. 0 trains to the end of the last cycle. To choose the
             rows yourself, give them to [train()] as `validation`.
@@ -117,8 +117,8 @@ class Tabular(Learned):
         assert table is not None and table.end is not None
         ends_of, length = engine.tabular.ends_of_cycles, steps
         if self.epochs is None:
-            cycle = ends_of(table.steps).index(table.end - table.begin)
-            length = ends_of(steps)[: cycle + 1][-1]
+            cycles = sum(each <= table.end - table.begin for each in ends_of(table.steps))
+            length = ends_of(steps)[:cycles][-1]
         end, batch_size = table.end + length, self._batch(rows)
         return self.with_table(begin=table.end, end=end, steps=steps, batch_size=batch_size)
 

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,8 +31,8 @@ from tfdistribute.training.tabular import trees
 from tfdistribute.training.tabular.linear import PENALTIES, Design, Linear, fit, scores
 from tfdistribute.training.tabular.trials import Judgment, Trials, split_rows
 
-# The next cycle, which takes longer than all before it, follows a loss that is lower by at least this share.
-_LEAST_GAIN = 0.05
+# The next cycle, which takes longer than all before it, follows a loss of the model that is lower by this share.
+_LEAST_GAIN = 0.04
 # A model is good enough at this share of the loss of a constant.
 _ENOUGH = 1e-6
 # Linear models and trees of larger tables do not learn again from all rows, because the others add little.
@@ -103,14 +103,14 @@ class Choice:
         self._clock = _Clock(model.time_limit_s)
         learned, judged = ((each.truth, each.weights) for each in (self._rows, self._judged))
         self._constant = constant_loss(model, learned, judged)
+        self._found: dict[str, _Part] = {}
         self._losses: list[float] = []
 
     def choose(self) -> tuple[Tabular, Start]:
         judges, parts = self._judges, self._learn()
         logits = {name: part.logits for name, part in parts.items()}
-        # Logits of quantiles have no mean.
         loss_name, shares = self._model.row_loss
-        weights = mixture(judges, logits, most=1 if shares else len(logits))
+        weights = self._mixture(logits)
         mean, temperature = mean_logits(weights, logits), None
         if loss_name == "log_loss":
             temperature = best_temperature(judges, mean)
@@ -140,8 +140,12 @@ class Choice:
         )
         return chosen, Start(chosen.table.end, variables, first.steps)
 
+    def _mixture(self, logits: Mapping[str, Values]) -> dict[str, float]:
+        # Logits of quantiles have no mean.
+        return mixture(self._judges, logits, 1 if self._model.row_loss[1] else len(logits))
+
     def _learn(self) -> dict[str, _Part]:
-        found: dict[str, _Part] = {}
+        found = self._found
         # A team waits for the chief's parts, and trains the layers with it.
         for name in sorted(self._model.parts, key="layers".__eq__):
             if found and not self._clock.allows(1, 1):
@@ -201,13 +205,11 @@ class Choice:
                 found: Values = self._trials.logits_of(candidate, self._trials.settings, self._held)
             else:
                 found = scores(model, logits)
-            losses = self._judges.losses(found)
-            self._losses.append(self._judges.mean(losses))
-            is_best = self._losses[-1] == min(self._losses)
-            cycles.append(_Cycle(found, losses, _read_variables(directory) if is_best else None))
+            cycles.append(self._cycle(cycles, found, directory))
             is_enough = 0 <= self._losses[-1] <= _ENOUGH * self._constant
             following = ends[len(cycles) - 1 : len(cycles) + 1]
-            return is_enough or self._is_hardly_better(cycles) or not self._clock.allows(*following)
+            is_last = is_enough or not cycles[-1].promises_more
+            return is_last or not self._clock.allows(*following)
 
         run = self._trials.run_by_team if self._is_large else self._trials.run
         settings = self._trials.settings
@@ -216,25 +218,44 @@ class Choice:
         in_session = self._share < 1 and is_plain
         judgment = Judgment(ends, judge, self._held if in_session else None)
         history = run(model.with_table(steps=steps), self._part, judgment)
-        best = int(np.argmin(self._losses))
+        best = min(range(len(cycles)), key=lambda each: cycles[each].rank)
         learned = _learned_layers(history, cycles[best].variables, steps, ends[best])
         return _Part(cycles[best].logits, lambda: learned)
 
-    def _is_hardly_better(self, cycles: list["_Cycle"]) -> bool:
-        """Return whether the last cycle is hardly better than the best before it."""
-        if len(cycles) == 1:
-            return False
-        before = cycles[int(np.argmin(self._losses[:-1]))]
-        return not self._judges.is_better(cycles[-1].losses, before.losses, _LEAST_GAIN)
+    def _cycle(self, before: Sequence["_Cycle"], logits: Values, directory: str) -> "_Cycle":
+        alone = self._judges.mean(self._judges.losses(logits))
+        self._losses.append(alone)
+        parts = {**{name: each.logits for name, each in self._found.items()}, "layers": logits}
+        weights = self._mixture(parts)
+        losses = self._judges.losses(mean_logits(weights, parts))
+        rank = self._judges.mean(losses), alone
+        best = min(before, key=lambda each: each.rank, default=None)
+        if best is None:
+            is_best, promises_more = True, "layers" in weights
+        else:
+            is_best = rank < best.rank
+            promises_more = self._judges.is_better(losses, best.losses, _LEAST_GAIN)
+        variables = _read_variables(directory) if is_best else None
+        return _Cycle(logits, losses, rank, variables, promises_more)
 
 
 @dataclass(frozen=True)
 class _Cycle:
-    """Layers at the end of a cycle: logits and losses of the validation rows, and variables if it was the best."""
+    """Layers at the end of a cycle.
+
+    Args:
+        logits: Of the validation rows.
+        losses: Of these rows with the mean of all parts, the linear model and trees included.
+        rank: Mean of the losses, and mean loss of the layers alone.
+        variables: None if a cycle before was better.
+        promises_more: Whether the gain is worth the next cycle.
+    """
 
     logits: Values
     losses: Values
+    rank: tuple[float, float]
     variables: Any
+    promises_more: bool
 
 
 def _read_variables(model_dir: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from tfdistribute.models import Tabular
 from tfdistribute.models.weights import Values
 from tfdistribute.run_config import RunSettings
 from tfdistribute.training.trees.forest import as_forest, logits_by_trees, losses_by_trees
-from tfdistribute.training.trees.ydf import OBLIQUE, Growth, library, loss_name
+from tfdistribute.training.trees.ydf import Growth, library, loss_name
 
 # Most iterations, and most trees of all classes, of which fewer than the least iterations are not worth their time.
 _ITERATIONS, _MOST_TREES, _LEAST_ITERATIONS = 300, 900, 50
@@ -80,7 +80,6 @@ def grow(
         "shrinkage": 0.1,
         "min_examples": 5,
         "random_seed": settings.seed or 0,
-        **OBLIQUE,
     }
     growth = Growth(classes, sizes, {}, settings_of_ydf)
     put_handler_back = keep_handler()
