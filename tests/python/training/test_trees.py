@@ -35,6 +35,7 @@ from tfdistribute.training.specs import EvalSpec, TrainSpec
 from tfdistribute.training.train import train
 from tfdistribute.training.train_and_evaluate import train_and_evaluate
 from tfdistribute.training.trees import ydf as growths
+from tfdistribute.training.trees.forest import as_forest, logits_by_trees
 
 pytest.importorskip("ydf")
 
@@ -85,6 +86,27 @@ def test_rows_decide_on_threads_unless_the_settings_do(monkeypatch: pytest.Monke
     assert counts == [1, 2, 4]
     own = RunSettings(session_config={"intra_op_parallelism_threads": 3})
     assert [growths.thread_count(own, rows) for rows in (150, 1_000_000)] == [3, 3]
+
+
+@pytest.mark.parametrize("is_binned", [False, True])
+def test_arrays_predict_what_ydf_does(tmp_path: Path, is_binned: bool) -> None:
+    random = np.random.default_rng(1)
+    matrix = random.integers(0, 3, (900, 3)).astype("float32")
+    matrix[:, 0] = random.normal(size=900)
+    labels = (np.sin(matrix[:, 0]) + matrix[:, 1] * (matrix[:, 2] == 1)).astype("float32")
+    settings = {"loss": "SQUARED_ERROR", "num_trees": 20}
+    growth = growths.Growth(0, (3,), {}, settings, is_binned)
+    rows = {"rows": matrix, "labels": labels, "weights": np.ones(900, "float32")}
+    grown = growth.grow(rows, str(tmp_path), RunSettings())
+    forest = as_forest(grown, (3,), matrix, is_settled=False)
+    thresholds = forest["threshold"][forest["first_category"] < 0]
+    # Values at the thresholds, too.
+    others = matrix.copy()
+    others[:, 0] = np.resize(thresholds, 900)
+    for values in (matrix, others):
+        *_, found = logits_by_trees(forest, values)
+        expected = grown.predict(growth._table({**rows, "rows": values}))
+        np.testing.assert_allclose(found[:, 0], expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", RESPONSES)

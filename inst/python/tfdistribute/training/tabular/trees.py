@@ -18,6 +18,8 @@ from tfdistribute.training.trees.ydf import Growth, library, loss_name
 
 # Most iterations, and most trees of all classes, of which fewer than the least iterations are not worth their time.
 _ITERATIONS, _MOST_TREES, _LEAST_ITERATIONS = 300, 900, 50
+# Of more rows, trees compare numbers with their quantiles only, in a third of the time.
+_EXACT_ROWS = 50_000
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def grow(
         "min_examples": 5,
         "random_seed": settings.seed or 0,
     }
-    growth = Growth(classes, sizes, {}, settings_of_ydf)
+    growth = Growth(classes, sizes, {}, settings_of_ydf, len(rows["rows"]) > _EXACT_ROWS)
     put_handler_back = keep_handler()
     try:
         with tempfile.TemporaryDirectory(prefix="tfdistribute-trees-") as directory:

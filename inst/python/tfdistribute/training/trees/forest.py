@@ -26,6 +26,7 @@ def as_forest(model: Any, sizes: Sequence[int], rows: Any, is_settled: bool) -> 
     """
     nodes, is_in, deepest = list[list[Any]](), [False], 0
     by_column, numbers = np.asfortranarray(rows), rows.shape[1] - len(sizes)
+    columns = model.data_spec().columns
 
     def add(node: Any, chosen: Any, depth: int = 0) -> int:
         nonlocal deepest
@@ -43,6 +44,9 @@ def as_forest(model: Any, sizes: Sequence[int], rows: Any, is_settled: bool) -> 
         if hasattr(condition, "attributes"):
             return [condition.attributes, condition.weights, condition.threshold, -1]
         column = condition.attribute
+        if hasattr(condition, "threshold_idx"):
+            bounds = columns[column].discretized_numerical.boundaries
+            return [[column], [1.0], bounds[condition.threshold_idx - 1], -1]
         if column < numbers:
             return [[column], [1.0], condition.threshold, -1]
         first, mask = len(is_in), set(condition.mask)

@@ -45,12 +45,14 @@ class Growth:
         sizes: Numbers of categories of the last columns.
         directions: 1 or -1 by the number of a column with which predictions only rise or only fall.
         settings: Arguments of ydf, by which its trees differ.
+        is_binned: Whether numbers are compared with up to 254 of their quantiles, and not with all, which takes longer.
     """
 
     classes: int
     sizes: Sequence[int]
     directions: Mapping[int, int]
     settings: Mapping[str, Any]
+    is_binned: bool = False
 
     @classmethod
     def of(cls, model: Any, settings: RunSettings, sizes: Sequence[int]) -> "Growth":
@@ -134,6 +136,8 @@ class Growth:
     def _column(self, ydf: Any, place: int, name: str, values: Any) -> Any:
         if values.dtype != np.int32:
             kind = ydf.Semantic.NUMERICAL
+            if self.is_binned and name not in {_LABEL, _WEIGHT}:
+                kind = ydf.Semantic.DISCRETIZED_NUMERICAL
             return ydf.Column(name, kind, monotonic=self.directions.get(place))
         if name != _LABEL:
             return ydf.Column(name, ydf.Semantic.CATEGORICAL, is_already_integerized=True)
