@@ -44,11 +44,8 @@ def as_forest(model: Any, sizes: Sequence[int], rows: Any, is_settled: bool) -> 
         if hasattr(condition, "attributes"):
             return [condition.attributes, condition.weights, condition.threshold, -1]
         column = condition.attribute
-        if hasattr(condition, "threshold_idx"):
-            bounds = columns[column].discretized_numerical.boundaries
-            return [[column], [1.0], bounds[condition.threshold_idx - 1], -1]
         if column < numbers:
-            return [[column], [1.0], condition.threshold, -1]
+            return [[column], [1.0], _threshold(condition, columns[column]), -1]
         first, mask = len(is_in), set(condition.mask)
         # Category 0 of ydf is for unknown ones.
         is_in.extend(each + 1 in mask for each in range(sizes[column - numbers]))
@@ -69,6 +66,13 @@ def as_forest(model: Any, sizes: Sequence[int], rows: Any, is_settled: bool) -> 
         arrays[name] = [*zip(*itertools.zip_longest(*arrays[name], fillvalue=0), strict=True)]
     types = engine.trees.ARRAYS
     return {name: np.array(arrays[name], types[name][0]) for name in types}
+
+
+def _threshold(condition: Any, column: Any) -> float:
+    """Return the least value that fulfils a condition; ``column`` is its column of the data specification."""
+    if hasattr(condition, "threshold"):
+        return condition.threshold
+    return column.discretized_numerical.boundaries[condition.threshold_idx - 1]
 
 
 def logits_by_trees(forest: Arrays, rows: Any) -> Iterator[Any]:
