@@ -84,7 +84,7 @@ def test_two_devices_choose_the_same_end_and_train_the_same_weights(
     tensorflow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Rounding grows with the steps and with the rate.
-    monkeypatch.setattr(table, "_MOST_EPOCHS", 30)
+    monkeypatch.setattr(table, "_MOST_EPOCHS", 15)
     found = []
     for name, config in (("one", SEED), ("two", settings("mirrored", seed=3))):
         history = train(
