@@ -225,7 +225,9 @@ class Choice:
     def _cycle(self, before: Sequence["_Cycle"], logits: Values, directory: str) -> "_Cycle":
         alone = self._judges.mean(self._judges.losses(logits))
         self._losses.append(alone)
-        parts = {**{name: each.logits for name, each in self._found.items()}, "layers": logits}
+        # One part alone predicts quantiles, and layers may become the best one in a later cycle.
+        others = {} if self._model.row_loss[1] else self._found
+        parts = {**{name: each.logits for name, each in others.items()}, "layers": logits}
         weights = self._mixture(parts)
         losses = self._judges.losses(mean_logits(weights, parts))
         rank = self._judges.mean(losses), alone
