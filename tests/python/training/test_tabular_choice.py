@@ -135,7 +135,10 @@ def test_layers_that_the_model_does_not_need_learn_for_one_cycle(
 
 def test_layers_of_quantiles_count_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     described = regressor(tmp_path, quantiles=[0.5])
-    table, trained = choose(described, monkeypatch, [1e4, 1e-4, 1e-9], others=("linear",))
+    response = np.random.default_rng(1).permutation(PRICE)
+    table, trained = choose(
+        described, monkeypatch, [1e4, 1.0, 1e-2], others=("linear",), response=response
+    )
     assert len(trained[0]) == 3
     assert table.weights == {"layers": 1.0}
 
