@@ -300,6 +300,19 @@ def test_columns_that_trees_do_not_read_are_named(kind: str) -> None:
 
 REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], type[Exception], str]] = {
     "strategy": ({}, {"settings": RunSettings(Mirrored())}, RunConfigError, "`strategy` is mirr"),
+    "micro-batches": (
+        {},
+        {"settings": RunSettings(micro_batches=2)},
+        RunConfigError,
+        "is 2 and ch",
+    ),
+    "precision": (
+        {},
+        {"settings": RunSettings(precision="mixed_bfloat16")},
+        RunConfigError,
+        "`precision` is 'mixed_bfloat16' and changes steps",
+    ),
+    "compilation": ({}, {"settings": RunSettings(compile=True)}, RunConfigError, "`compile` is Tr"),
     "hooks": ({}, {"hooks": (object(),)}, ArgumentError, "`hooks` act on steps"),
     "direction": ({"increasing": ["city"]}, {}, ArgumentError, '"city", which is no numeric'),
     "twice": (

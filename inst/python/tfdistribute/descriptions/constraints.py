@@ -119,6 +119,7 @@ class Fact(enum.Enum):
     FILE = "The path of a file that a saved model contains."
     PATH = "A path, in which R replaces ~."
     SECRET = "Its values are not shown."  # noqa: S105
+    STEP = "It changes how a training step of TensorFlow is computed."
     INTERNAL = "Set by this package: R has no such field."
 
 

@@ -16,7 +16,6 @@ from tfdistribute.run_config.settings import AUTO, AUTO_STEPS, RunContext, RunSe
 from tfdistribute.strategies import Strategy, Tpu
 from tfdistribute.strategies.description import ReplicaDevices
 from tfdistribute.strategies.device_names import cpus_named
-from tfdistribute.trackers import Tracker
 
 
 @dataclass(frozen=True)
@@ -121,20 +120,18 @@ def build_run_config(settings: RunSettings) -> Any:
 
 
 def _check_for_others(settings: RunSettings) -> None:
-    for field, is_set in (
-        ("micro_batches", settings.micro_batches > 1),
-        ("precision", settings.scales_loss),
-        ("compile", settings.compile is True),
-        ("track", settings.track is not None),
-    ):
-        if is_set:
-            value = getattr(settings, field)
-            value = value.name if isinstance(value, Tracker) else value
-            raise RunConfigError(
-                f"`{field}` is {value!r}, which TensorFlow's own RunConfig does not have.",
-                "Train with the estimators and verbs of this package, or leave it out.",
-                value=str(value),
-            )
+    given = settings.changed_steps
+    if not settings.scales_loss:
+        # The session's configuration can have it.
+        given.pop("precision", None)
+    if settings.track is not None:
+        given["track"] = settings.track.name
+    for field, value in given.items():
+        raise RunConfigError(
+            f"`{field}` is {value!r}, which TensorFlow's own RunConfig does not have.",
+            "Train with the estimators and verbs of this package, or leave it out.",
+            value=str(value),
+        )
 
 
 def session_hooks(settings: RunSettings, devices: Devices, verb: str) -> list[Any]:

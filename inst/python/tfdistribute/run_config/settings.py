@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from tfdistribute.cluster.spec import Cluster, LocalCluster
 from tfdistribute.cluster.tf_config import TfConfig, read_tf_config
 from tfdistribute.columns import InputFacts
-from tfdistribute.descriptions import Description, check_directory
+from tfdistribute.descriptions import Description, check_directory, fields_of
 from tfdistribute.descriptions.constraints import (
     Count,
     Fact,
@@ -151,9 +151,11 @@ class RunSettings(Description):
     steps_per_run: Annotated[
         Count | Literal["auto"], MayDiffer("All tasks use the smallest number.")
     ] = "auto"
-    precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = FLOAT_32
-    micro_batches: Count = 1
-    compile: bool | Literal["auto"] = "auto"
+    precision: Annotated[Literal["float32", "mixed_bfloat16", "mixed_float16"], Fact.STEP] = (
+        FLOAT_32
+    )
+    micro_batches: Annotated[Count, Fact.STEP] = 1
+    compile: Annotated[bool | Literal["auto"], Fact.STEP] = "auto"
     # A server that the history is sent to.
     track: Annotated[Tracker | None, Fact.CODE, MayDiffer("Only the chief logs to it.")] = None
 
@@ -168,6 +170,15 @@ class RunSettings(Description):
 
     def content(self) -> Mapping[str, Any]:
         return {"graph_options": (self.session_config or {}).get("graph_options")}
+
+    @property
+    def changed_steps(self) -> dict[str, Any]:
+        """The fields that change how a step is computed."""
+        usual, fields = RunSettings(), fields_of(RunSettings)
+        given = {name: getattr(self, name) for name in fields if Fact.STEP in fields[name].facts}
+        return {
+            name: each for name, each in given.items() if each not in (getattr(usual, name), False)
+        }
 
     @property
     def memory_limit_mb(self) -> float | None:

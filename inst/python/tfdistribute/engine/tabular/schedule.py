@@ -1,4 +1,4 @@
-"""Schedule of the learning rate of a tabular training.
+"""The learning rate in each step of a tabular training, and the optimizer that has it.
 
 The layers learn in three cycles of the rate, each twice as long as the one before. The rate is 0 at the end of each
 cycle, so that the model can be judged there.

@@ -69,7 +69,7 @@ def as_forest(model: Any, sizes: Sequence[int], rows: Any, is_settled: bool) -> 
 
 
 def _threshold(condition: Any, column: Any) -> float:
-    """Return the least value that fulfils a condition; ``column`` is its column of the data specification."""
+    """Return the least value that fulfills a condition; ``column`` is its column of the data specification."""
     if hasattr(condition, "threshold"):
         return condition.threshold
     return column.discretized_numerical.boundaries[condition.threshold_idx - 1]

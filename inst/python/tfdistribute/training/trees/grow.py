@@ -70,6 +70,13 @@ def _check(training: Training) -> None:
             argument="strategy",
             value=strategy.kind,
         )
+    for name, value in training.settings.changed_steps.items():
+        raise RunConfigError(
+            f"`{name}` is {value!r} and changes steps of TensorFlow, and boosted trees take none.",
+            "Leave it out.",
+            argument=name,
+            value=str(value),
+        )
     if training.train.hooks or training.saving_listeners:
         name = "hooks" if training.train.hooks else "saving_listeners"
         raise ArgumentError(
