@@ -92,7 +92,10 @@ new_job <- function(handle, max_steps, tasks) {
 
 job_wire <- function(job) {
   check_class(job, "tfdistribute_job", "a job from launch()")
-  unclass_list(job)[setdiff(names(job), "tasks")]
+  wire <- unclass_list(job)[setdiff(names(job), "tasks")]
+  # Python reads a missing whole number as one. A job of a scheduler has no process here.
+  wire[vapply(wire, identical, NA, NA_integer_)] <- list(NULL)
+  wire
 }
 
 # Send work to the daemons of a job again that was lost, and return the state of the job.
