@@ -20,13 +20,13 @@
 #' there must be room in memory. `train()` accepts no `steps`, `epochs` and `batch_size`.
 #' Three parts learn from the rows that are not in the validation part: a linear model with a ridge penalty, layers, and
 #' boosted trees. The validation part chooses the number of trees, the length of the layers' training, and the weights
-#' of the parts, whose mean is the model (of logits for classes, and of logarithms for counts). A part that gains nothing
-#' beyond chance is left out. The layers learn last, in up to three cycles of the learning rate, each twice as long as
-#' the one before. They end after the first cycle if the model needs no layers, and after the second if it made the loss
-#' of the model less by under 4 percent, or by no more than chance would explain on the validation rows. Of up to 5,000
-#' rows, a linear model and trees that are chosen then learn again, from all rows. The temperature that divides the
-#' logits of classes has the least loss on the validation part, too. A message and the notes of the history report the
-#' choice.
+#' of the parts, whose mean is the model (of logits for classes, and of logarithms for counts). A part that gains
+#' nothing beyond chance is left out. The layers learn last, in up to three cycles of the learning rate, each twice as
+#' long as the one before. They end after the first cycle if the model needs no layers, and after the second if it made
+#' the loss of the model less by under 4 percent, or by no more than chance would explain on the validation rows. Of up
+#' to 5,000 rows, a linear model and trees that are chosen then learn again, from all rows. The temperature that divides
+#' the logits of classes has the least loss on the validation part, too. A message and the notes of the history report
+#' the choice.
 #'
 #' With a cluster, each process reads all rows. The chief learns the linear model and the trees, and all processes train
 #' the layers together, as with `epochs`. The chief alone trains layers of up to 5,000 rows without `validation`, which

@@ -226,3 +226,31 @@ if (checks_all()) {
     }
   })
 }
+
+test_that("a waiting job of Slurm is seen and stopped from R", {
+  skip_if_no_tensorflow("smoke")
+  directory <- withr::local_tempdir()
+  # Programs that answer as those of Slurm do for a job that waits.
+  answers <- c(
+    sbatch = "cat > script; echo 7",
+    squeue = "[ -e gone ] && echo 'CANCELLED|None' || echo 'PENDING|Resources'",
+    scancel = "case \"$*\" in *--signal*) exit 1 ;; *) touch gone ;; esac"
+  )
+  for (name in names(answers)) {
+    path <- file.path(directory, name)
+    writeLines(c("#!/bin/sh", sprintf("cd '%s' || exit 1", directory), answers[[name]]), path)
+    Sys.chmod(path, "755")
+  }
+  # Python took its variables when it started.
+  environment <- reticulate::import("os", convert = FALSE)$environ
+  before <- reticulate::py_to_r(environment$get("PATH"))
+  reticulate::py_set_item(environment, "PATH", paste0(directory, ":", before))
+  withr::defer(reticulate::py_set_item(environment, "PATH", before))
+  config <- run_config(strategy_multi_worker(), cluster = slurm_cluster(nodes = 2))
+  columns <- feature_columns(column_numeric("wt"))
+  model <- linear_regressor(columns, model_dir = withr::local_tempdir(), config = config)
+  job <- launch(model, train_spec(input_fn(mpg ~ wt, mtcars), max_steps = 5), wait = FALSE)
+  expect_match(format(job)[[1]], ": queued")
+  job_stop(job)
+  expect_match(format(job)[[1]], ": stopped")
+})
