@@ -82,6 +82,9 @@ class Package(Training):
     name, restarts = "tfdistribute", 1000
     # None for all workers.
     fewest: int | None = 1
+    # Whether steps are computed on one core, so that processes load on the others.
+    shares_core = False
+    _cores: Any = None
 
     def start(self) -> None:
         self._ssh = self.directory / "ssh"
@@ -123,6 +126,18 @@ class Package(Training):
                 os.killpg(int(Path(f"{host}.pid").read_text()), signal.SIGKILL)
         else:
             sign.unlink()
+
+    def look(self) -> None:
+        if not self.shares_core:
+            return
+        state = self._state()
+        cores = {0} if state.get("state") == "training" else set(range(os.cpu_count() or 1))
+        pids = [each["pid"] for each in state.get("tasks", ()) if each["pid"]]
+        if (pids, cores) != self._cores:
+            self._cores = pids, cores
+            for thread in (each for pid in pids for each in Path(f"/proc/{pid}/task").glob("*")):
+                with contextlib.suppress(OSError):
+                    os.sched_setaffinity(int(thread.name), cores)
 
     def weights(self, step: int) -> list[Any] | None:
         path = str(self.directory / "model" / f"model.ckpt-{step}")
@@ -280,6 +295,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--kill-every", type=float, default=20.0)
     parser.add_argument("--away", type=float, nargs=2, default=(90.0, 150.0))
     parser.add_argument("--workers", type=int, default=4, help="1, 2 or 4 divide the batch")
+    parser.add_argument("--one-core", action="store_true", help="for steps of the package")
     parser.add_argument("ways", nargs="*", default=["package", "whole", "ray"])
     return parser.parse_args()
 
@@ -287,7 +303,7 @@ def _asked() -> argparse.Namespace:
 def main() -> None:
     asked = _asked()
     adopt_orphans()
-    Training.workers = asked.workers
+    Training.workers, Package.shares_core = asked.workers, asked.one_core
     ways = {"package": Package, "whole": WholeJob, "ray": Ray}
     never = (asked.seconds * 2, asked.seconds * 2)
     calm: dict[str, tuple[Training, float]] = {}

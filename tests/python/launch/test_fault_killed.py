@@ -151,7 +151,7 @@ def test_all_tasks_train_the_layers_that_the_chief_chooses(
     answer = cluster_task.train(tmp_path / "alone", "chosen", options)
     assert "value" in answer, answer
     expected = answer["value"]["training"]
-    second_cycle = f"chief-0 save-{engine.tabular.ends_of_cycles(512)[1]}"
+    second_cycle = f"chief-0 save-{engine.tabular.ends_of_cycles(256)[1]}"
     options = {**options, "stops": [second_cycle], "config": MULTI_WORKER}
     model_dir = str(tmp_path / "job" / "chosen" / "model")
     with fault_job(tmp_path / "job", options, model_dir=model_dir) as job:
@@ -160,7 +160,7 @@ def test_all_tasks_train_the_layers_that_the_chief_chooses(
         job.go_on(0)
         state = job.end()
     assert (state["state"], state["restarts"], state["failure"]) == ("done", 1, None), job.logs()
-    assert row(state, "worker 0")["step"] == state["global_step"] == 512
+    assert row(state, "worker 0")["step"] == state["global_step"] == 256
     # Rounding grows with the steps.
     steps, losses = (state["history"]["training"][name][:6] for name in ("step", "loss"))
     assert list(steps) == list(expected["step"][:6])
