@@ -113,7 +113,10 @@ call_case <- function(
 test_that("an error in any exported function ends, and names the function that was called", {
   leave_to_check()
   valid <- required_values()
-  cases <- lapply(setdiff(exported_functions(), not_called), function(name) {
+  names <- setdiff(exported_functions(), not_called)
+  # R cannot tell which of two names of one function was called.
+  names <- names[!duplicated(mget(names, asNamespace("tfdistribute")))]
+  cases <- lapply(names, function(name) {
     first <- names(arguments_of(name))[[1]]
     call_case(name, valid[[first]] %||% mtcars, "no_such_argument = 1")
   })
