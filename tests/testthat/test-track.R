@@ -26,6 +26,10 @@ local_tracker <- function(frame = parent.frame()) {
   }
   path <- paste(c(packages, Sys.getenv("PYTHONPATH")), collapse = .Platform$path.sep)
   withr::local_envvar(PYTHONPATH = path, .local_envir = frame)
+  # Python in this process has read its path already.
+  sys <- reticulate::import("sys", convert = FALSE)
+  sys$path$append(packages)
+  withr::defer(sys$path$remove(packages), envir = frame)
   directory <- withr::local_tempdir(.local_envir = frame)
   withr::local_dir(directory, .local_envir = frame)
   track_mlflow("cars", tracking_uri = paste0("sqlite:///", directory, "/mlflow.db"))
@@ -65,7 +69,7 @@ if (checks_all()) {
     expect_equal(losses[, 1], recorded$step)
     expect_equal(losses[, 2], recorded$loss)
     evaluated <- read_database("select step, value from metrics where key = 'val_loss'")
-    expect_equal(evaluated[, 1], history$evaluation$global_step)
+    expect_equal(evaluated[, 1], history$evaluations$global_step)
     parameters <- read_database("select key, value from params")
     expect_identical(parameters[parameters[, 1] == "model", 2], "linear_regressor")
   })
