@@ -165,6 +165,7 @@ class WholeJob(Package):
     name, fewest, restarts = "restarts of the whole job", None, 0
 
     def look(self) -> None:
+        super().look()
         if self.process.poll() is not None:
             self._launch()
 

@@ -47,7 +47,8 @@ def test_rows_are_enough_for_a_regressor(tensorflow: Any, tmp_path: Path) -> Non
     table = learned(tmp_path)
     assert global_step(str(tmp_path)) == table.end
     assert history.notes[0].startswith("The model is ")
-    assert 1 <= len(table.losses) <= 3
+    # The line through these rows is almost right, so the layers end after one cycle.
+    assert len(table.losses) == 1
     assert sum(table.weights.values()) == pytest.approx(1)
     predicted = prices(described)
     residuals = predicted - PRICE

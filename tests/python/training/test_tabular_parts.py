@@ -111,11 +111,13 @@ def test_a_model_without_layers_learns_again(tensorflow: Any, tmp_path: Path, pa
     history = train(described, SEED, rows(np.flip(PRICE)))
     assert global_step(str(tmp_path)) == history.steps[-1] > first
     assert "learned again from all rows, without layers" in history.notes[0]
-    # It is the model that the other rows teach.
-    other = regressor(tmp_path / "other", parts=[part], validation=0.2)
-    train(other, SEED, rows(np.flip(PRICE)))
-    found, wanted = (outputs(each, "numbers") for each in (described, other))
-    assert np.corrcoef(found[:, 0], wanted[:, 0])[0, 1] > 0.5
+    # It is the model that the other rows teach. So few rows teach other numbers of trees other predictions.
+    found, wanted = outputs(described, "numbers")[:, 0], np.flip(PRICE)
+    if part == "linear":
+        other = regressor(tmp_path / "other", parts=[part], validation=0.2)
+        train(other, SEED, rows(np.flip(PRICE)))
+        wanted = outputs(other, "numbers")[:, 0]
+    assert np.corrcoef(found, wanted)[0, 1] > 0.9
 
 
 def test_without_ydf_a_model_has_no_trees(
