@@ -1,4 +1,4 @@
-# Tables that take seconds: small.R. Seconds of 150 rows from library() on and in a running session, and seconds and error
+# Tables that take seconds: small.R. Seconds of 150 rows from library() on and in a running session; seconds and error
 # of the first example of README with seeds 1 to 3. Needs a session that has not loaded the package.
 
 begun <- proc.time()[["elapsed"]]
